@@ -20,11 +20,11 @@ from starlette.types import ASGIApp, Message
 from bench.by_hand import routes
 from bench.measure import Row, seeded
 from bench.served import Request, Served, ours
-from trninv.inventory.database import connect
-from trninv.reports.output import lines
-from trninv.reports.pieces import written
-from trninv.reports.reader import stream
-from trninv.service.app import app
+from trninv.inventory.database import temporary_engine
+from trninv.reports.output import encode_lines
+from trninv.reports.pieces import stream_rows
+from trninv.reports.reader import stream_query
+from trninv.service.app import create_app
 from trninv.settings import Settings
 
 TRIVIAL = "{ clusters { nodes { slug } } }"
@@ -62,7 +62,7 @@ def api_rows(directory: Path, domains: int) -> Iterator[Row]:
 
 
 async def _in_process(url: str, file: Path) -> list[Row]:
-    compiled, executed = (app(url, Settings(database_url=url, log="off", compiled=how)) for how in (True, False))
+    compiled, executed = (create_app(url, Settings(database_url=url, log="off", compiled=how)) for how in (True, False))
     hand = routes(file)
     rows = []
     cases: list[tuple[str, str, str, float | None]] = [
@@ -140,11 +140,11 @@ def _written(url: str) -> Row:
     query = "SELECT address, model, state, hbm_gib FROM v_chip"
 
     def by_python() -> None:
-        with connect(url) as engine, stream(engine, query, seconds=600) as found:
-            deque(lines(found, "ndjson"), maxlen=0)
+        with temporary_engine(url) as engine, stream_query(engine, query, seconds=600) as found:
+            deque(encode_lines(found, "ndjson"), maxlen=0)
 
     def ours() -> None:
-        with connect(url) as engine, written(engine, query, "ndjson", seconds=600) as found:
+        with temporary_engine(url) as engine, stream_rows(engine, query, "ndjson", seconds=600) as found:
             deque(found, maxlen=0)
 
     taken = [(_used(ours), _used(by_python)) for _ in range(5)]

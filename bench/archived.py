@@ -17,11 +17,11 @@ from sqlalchemy import Engine, select
 
 from bench.generated import generate
 from bench.measure import Row, seconds
-from trninv.history.archive.availability import query, sums, told
-from trninv.history.archive.engines import in_duckdb
-from trninv.history.archive.store import opened
-from trninv.history.archive.writing import archive
-from trninv.inventory.database import reading
+from trninv.history.archive.availability import archive_sums, report_row, transition_query
+from trninv.history.archive.engines import query_duckdb
+from trninv.history.archive.store import open_for_writing
+from trninv.history.archive.writing import archive_history
+from trninv.inventory.database import read_transaction
 from trninv.inventory.schema import TABLES
 
 _NO_SPARK = "no Spark: TRNINV_TEST_SPARK names no Python with tests/history/requirements-spark.txt"
@@ -31,8 +31,8 @@ def written_rows(name: str, engine: Engine, directory: Path) -> Iterator[Row]:
     """What `trninv archive` takes for the history of a database, beside fetching its rows."""
 
     def write() -> None:
-        with opened(directory) as store:
-            archive(engine, store)
+        with open_for_writing(directory) as store:
+            archive_history(engine, store)
 
     took, fetched = seconds(write, 1), seconds(lambda: _fetch(engine), 1)
     yield Row(f"archive, the first time, {name}", took, fetched, "fetching its events")
@@ -42,7 +42,7 @@ def written_rows(name: str, engine: Engine, directory: Path) -> Iterator[Row]:
 def availability_rows(directory: Path, events: int) -> Iterator[Row]:
     parts, by = generate(directory, events), "rack"
     start = time.perf_counter()
-    ours = list(map(told, sums(in_duckdb(directory, query(directory, by)))))
+    ours = list(map(report_row, archive_sums(query_duckdb(directory, transition_query(directory, by)))))
     took, note = time.perf_counter() - start, f"{parts:,} parts, {len(ours):,} racks"
     name = f"availability by rack of {events:,} archived events, DuckDB"
     if not (python := os.environ.get("TRNINV_TEST_SPARK")):
@@ -64,7 +64,7 @@ def _in_spark(python: str, directory: Path, by: str) -> list[dict[str, Any]]:
 
 
 def _fetch(engine: Engine) -> None:
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         query = select(TABLES["state_event"])
         for _ in connection.execute(query, execution_options={"yield_per": 10_000}):
             pass

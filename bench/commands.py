@@ -14,10 +14,10 @@ from bench.measure import NAME, Row, seeded
 from bench.served import processor_time
 from bench.start import BASELINE, run, used
 from bench.whole import memory_row, whole_rows
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import migrate, stamp
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 
 _TIMES = 3
 _IMPORT = 'python -c "import sqlalchemy"'
@@ -56,7 +56,7 @@ def _whole_commands(name: str, url: str, postmaster: int | None) -> Iterator[Row
 
 def _damaged(name: str, url: str, postmaster: int | None, domains: int) -> Row:
     """The bisection after one chip in a hundred went down; the last question to this database."""
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         chips = connection.scalars(text("SELECT id FROM chip ORDER BY id")).all()
         lost = random.Random(3).sample(chips, len(chips) // 100)
         connection.execute(text("UPDATE node SET state = 'down' WHERE id = :id"), [{"id": key} for key in lost])
@@ -69,10 +69,10 @@ def _damaged(name: str, url: str, postmaster: int | None, domains: int) -> Row:
 
 def _rack(directory: Path) -> Row:
     url = f"sqlite:///{directory}/rack.db"
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         migrate.migrate(engine)
-        with writing(engine) as connection:
-            stamp.seed(connection, catalog(), systems().get("trn3-gen2"))
+        with write_transaction(engine) as connection:
+            stamp.seed(connection, default_catalog(), default_systems().get("trn3-gen2"))
     took = used(["-m", "trninv", "--database", url, "collectives", _RACK], {})
     return Row(f"trninv collectives {_RACK}", took, 1.0, "the mark", 1.0)
 

@@ -20,12 +20,12 @@ from pathlib import Path
 import numpy as np
 
 from bench.measure import Row, seeded
-from trninv.inventory.database import connect
-from trninv.jobs.model import Legal, Model, legal_of, model_of
-from trninv.jobs.room import together
-from trninv.jobs.search import Policy, Search
-from trninv.jobs.stock import Stock, count
-from trninv.solvers.blocks import holding, words
+from trninv.inventory.database import temporary_engine
+from trninv.jobs.model import LegalSets, PlacementModel, placement_model, read_legal_sets
+from trninv.jobs.room import concurrent_jobs
+from trninv.jobs.search import CandidateSearch, Policy
+from trninv.jobs.stock import FreeCapacity, count_chips
+from trninv.solvers.blocks import contains, pack_masks
 
 _SIZES = {1: 0.25, 4: 0.2, 8: 0.15, 16: 0.2, 32: 0.12, 64: 0.08}
 """Chips of a job, and how likely."""
@@ -38,7 +38,7 @@ _STRANDED, _POINTS, _SLOWER = 0.85, 0.003, 1.0
 """Marks of pack, against first fit: chips that jobs of 32 can't use, utilisation lost, all-gather at 16."""
 _MODEL, _FIRST = "u-trn2x64", "first fit, good shapes listed first"
 
-Choose = Callable[[Stock, int], tuple[int, int] | None]
+Choose = Callable[[FreeCapacity, int], tuple[int, int] | None]
 """Row and chips for a job of so many, if there are any."""
 
 
@@ -68,9 +68,9 @@ def day_rows(directory: Path, domains: int) -> Iterator[Row]:
         yield Row(what, 1e3 / gather, 1e3 / gave, _FIRST, _SLOWER if marked else None, "s", note)
 
 
-def day(policy: str, legal: Legal, domains: int, seed: int) -> "Seen":
+def day(policy: str, legal: LegalSets, domains: int, seed: int) -> "Seen":
     """A day by a policy, or by first fit."""
-    model = model_of(_MODEL)
+    model = placement_model(_MODEL)
     sets = _boxes(model)
     choose: Choose = partial(_first_fit, sets) if policy == _FIRST else partial(_best, legal, sets, Policy(policy))
     return Day(model, legal, choose, domains, seed).run()
@@ -98,17 +98,17 @@ class Seen:
 class Day:
     """Jobs that come, wait, run and end."""
 
-    model: Model
-    legal: Legal
+    model: PlacementModel
+    legal: LegalSets
     choose: Choose
     domains: int
     seed: int
     seen: Seen = field(default_factory=Seen)
 
     def run(self) -> Seen:
-        full = np.tile(words([self.model.full], self.model.chips), (self.domains, 1))
+        full = np.tile(pack_masks([self.model.full], self.model.chips), (self.domains, 1))
         none = np.zeros_like(full)
-        there = Stock("day", self.model, np.arange(self.domains), full, full, none.copy(), none)
+        there = FreeCapacity("day", self.model, np.arange(self.domains), full, full, none.copy(), none)
         jobs = deque(_jobs(self.domains * self.model.chips, self.seed))
         ends: list[tuple[float, int, int]] = []
         waiting: dict[int, deque[tuple[float, float]]] = {size: deque() for size in _SIZES}
@@ -138,11 +138,11 @@ class Day:
                         self.seen.gather.append(self.model.limits(mask).all_gather)
         return self.seen
 
-    def _look(self, there: Stock) -> None:
-        free = count(there.free)
+    def _look(self, there: FreeCapacity) -> None:
+        free = count_chips(there.free)
         self.seen.used.append(1 - free / (self.domains * self.model.chips))
         if free:
-            self.seen.stranded.append(1 - 32 * together(there, self.legal)[32] / free)
+            self.seen.stranded.append(1 - 32 * concurrent_jobs(there, self.legal)[32] / free)
 
 
 def _mean(days: list[Seen], what: str) -> float:
@@ -159,14 +159,14 @@ def _jobs(chips: int, seed: int) -> Iterator[tuple[float, int, float]]:
         yield now, size, draw.lognormvariate(log(_MEAN) - _SIGMA**2 / 2, _SIGMA)
 
 
-def _held(there: Stock, row: int, mask: int) -> Stock:
+def _held(there: FreeCapacity, row: int, mask: int) -> FreeCapacity:
     """Some chips change hands."""
-    held = there.held.copy()
-    held[row] ^= words([mask], there.model.chips)[0]
-    return there.holding(held)
+    held = there.allocated.copy()
+    held[row] ^= pack_masks([mask], there.model.chips)[0]
+    return there.with_allocated(held)
 
 
-def _boxes(model: Model) -> Mapping[int, list[int]]:
+def _boxes(model: PlacementModel) -> Mapping[int, list[int]]:
     """By size, those that carry most first."""
     assert model.torus
 
@@ -182,24 +182,24 @@ def _boxes(model: Model) -> Mapping[int, list[int]]:
     }
 
 
-def _first_fit(sets: Mapping[int, list[int]], there: Stock, size: int) -> tuple[int, int] | None:
+def _first_fit(sets: Mapping[int, list[int]], there: FreeCapacity, size: int) -> tuple[int, int] | None:
     """In the first domain that has one, the first of the list."""
-    fit = holding(there.free, words(sets[size], there.model.chips))
+    fit = contains(there.free, pack_masks(sets[size], there.model.chips))
     rows = np.flatnonzero(fit.any(axis=1))
     return (int(rows[0]), sets[size][int(fit[rows[0]].argmax())]) if len(rows) else None
 
 
 def _best(
-    legal: Legal, sets: Mapping[int, list[int]], policy: Policy, there: Stock, size: int
+    legal: LegalSets, sets: Mapping[int, list[int]], policy: Policy, there: FreeCapacity, size: int
 ) -> tuple[int, int] | None:
     """As `fits` does."""
-    search = Search(there, legal, sets[size])
-    found = search.best(search.fit, 1, policy)
+    search = CandidateSearch(there, legal, sets[size])
+    found = search.best(search.matches, 1, policy)
     return (found[0].row, found[0].mask) if found else None
 
 
-def _legal(directory: Path) -> Legal:
+def _legal(directory: Path) -> LegalSets:
     url = f"sqlite:///{directory}/legal.db"
     seeded(url, 1)
-    with connect(url) as engine, engine.connect() as connection:
-        return legal_of(connection, model_of(_MODEL))
+    with temporary_engine(url) as engine, engine.connect() as connection:
+        return read_legal_sets(connection, placement_model(_MODEL))

@@ -19,8 +19,8 @@ import postgres
 import trninv
 from bench.measure import NAME, RAINIER, Row, pairs, seconds, seeded
 from trninv.inventory import migrate
-from trninv.inventory.bulk import bulk
-from trninv.inventory.database import connect
+from trninv.inventory.bulk import deferred_indexes
+from trninv.inventory.database import temporary_engine
 from trninv.inventory.schema import TABLES
 from trninv.routing.fleet import Fleet
 
@@ -33,7 +33,7 @@ def sqlite_seeding(directory: Path, domains: int) -> Row:
     ours = seeded(f"sqlite:///{directory}/ours.db", domains)
     with sqlite3.connect(directory / "ours.db") as source:
         rows = {name: source.execute(f"SELECT * FROM {name} ORDER BY id").fetchall() for name in TABLES}  # noqa: S608
-    with connect(f"sqlite:///{directory}/baseline.db") as engine:
+    with temporary_engine(f"sqlite:///{directory}/baseline.db") as engine:
         migrate.migrate(engine)
     target = sqlite3.connect(directory / "baseline.db", isolation_level=None)
     target.execute("PRAGMA foreign_keys = ON")
@@ -61,11 +61,11 @@ def postgres_seeding(url: str, domains: int) -> Row:
             copied = f"COPY (SELECT * FROM {name} ORDER BY id) TO STDOUT (FORMAT binary)"  # noqa: S608
             with cursor.copy(copied.encode()) as copy:
                 rows[name] = b"".join(map(bytes, copy))
-    with connect(url.format("baseline")) as engine:
+    with temporary_engine(url.format("baseline")) as engine:
         migrate.migrate(engine)
 
         def load() -> None:
-            with engine.begin() as connection, bulk(connection, sys.maxsize, 0):
+            with engine.begin() as connection, deferred_indexes(connection, sys.maxsize, 0):
                 cursor = connection.connection.cursor()
                 for name, data in rows.items():
                     with cursor.copy(f"COPY {name} FROM STDIN (FORMAT binary)") as copy:

@@ -17,16 +17,16 @@ import postgres
 import trninv
 from bench.archived import availability_rows, written_rows
 from bench.measure import NAME, RAINIER, Row, pairs, seconds, seeded
-from trninv.history.events import last
+from trninv.history.events import last_event_number
 from trninv.inventory import chain, triggers
-from trninv.inventory.database import reading
+from trninv.inventory.database import read_transaction
 from trninv.inventory.schema import TABLES
-from trninv.inventory.verify import kept
-from trninv.reports.library import report
-from trninv.reports.reader import find
+from trninv.inventory.verify import verify_history
+from trninv.reports.library import find_report
+from trninv.reports.reader import run_query
 from trninv.routing.fleet import Fleet
-from trninv.routing.overview import overview
-from trninv.service.news import SECONDS, News
+from trninv.routing.overview import read_overview
+from trninv.service.news import POLL_SECONDS, EventBroadcaster
 
 _LISTENERS, _TURNS = 1_000, 8
 _FEWEST, _A_DOMAIN = 20_000, 160
@@ -57,7 +57,7 @@ def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
         _run(fleet.engine, triggers.creating(fleet.engine.dialect.name))
         lived = seconds(lambda: _live(fleet.engine), 1)
         _run(fleet.engine, ["ANALYZE"])  # as autovacuum does, which the tests' PostgreSQL has not
-        with reading(fleet.engine) as connection:
+        with read_transaction(fleet.engine) as connection:
             events = connection.scalar(select(func.count()).select_from(TABLES["state_event"])) or 0
         yield Row(f"{events:,} changes with their events, {name}", lived, bare, "the changes without triggers")
         past = fleet.at(events // 2)
@@ -93,8 +93,8 @@ def _summed(name: str, fleet: Fleet, events: int, domains: int) -> Iterator[Row]
         took = _warm(partial(_available, by=by), fleet)
         row = Row(f"availability by {by} of {events:,} events, {name}", took, plain, "count and sum of its events")
         yield from _marked(row, _AVAILABILITY, domains)
-    with reading(fleet.engine) as connection:
-        took = seconds(lambda: list(kept(connection, chain.check(connection))), 1)
+    with read_transaction(fleet.engine) as connection:
+        took = seconds(lambda: list(verify_history(connection, chain.verify_chain(connection))), 1)
     row = Row(f"verify of {events:,} events, {name}", took, plain, "count and sum of its events")
     yield from _marked(row, _REPLAY, domains)
     took = _warm(lambda of: of.timeline(NAME), fleet)
@@ -131,34 +131,34 @@ async def _heard(fleet: Fleet, listeners: int) -> float:
     async def watch(find: Callable[[Engine], Any], /) -> Any:
         return await asyncio.to_thread(find, engine)
 
-    news = News(watch, asyncio.to_thread, fleet.watched, logging.getLogger(__name__))
+    news = EventBroadcaster(watch, asyncio.to_thread, fleet.watched, logging.getLogger(__name__))
 
     def newest() -> int:
-        with reading(engine) as connection:
-            return last(connection)
+        with read_transaction(engine) as connection:
+            return last_event_number(connection)
 
     def ask(number: int) -> None:
         while newest() <= number:
-            time.sleep(SECONDS)
+            time.sleep(POLL_SECONDS)
 
     async def told(number: int) -> None:
-        while not await news.after(number, 60):
+        while not await news.wait_for_events(number, 60):
             pass
 
     number = newest()
     for _ in range(max(listeners, 1)):
-        news.begin(number)
+        news.subscribe(number)
     for turn in range(_TURNS):
         number = newest()
         hear: list[Coroutine[Any, Any, None]] = [told(number) for _ in range(listeners)]
         waiting = [asyncio.create_task(each) for each in hear or [asyncio.to_thread(ask, number)]]
-        await asyncio.sleep(SECONDS * (1 + turn / _TURNS))  # anywhere between two looks
+        await asyncio.sleep(POLL_SECONDS * (1 + turn / _TURNS))  # anywhere between two looks
         began = time.perf_counter()
         await asyncio.to_thread(_change, engine, turn)
         await asyncio.gather(*waiting)
         spent.append(time.perf_counter() - began)
     for _ in range(max(listeners, 1)):
-        news.leave()
+        news.unsubscribe()
     return sum(spent) / len(spent)
 
 
@@ -206,12 +206,12 @@ def _paths(fleet: Fleet) -> None:
 
 def _chips(fleet: Fleet) -> None:
     with fleet.reading() as connection:
-        overview(connection, NAME).packed()
+        read_overview(connection, NAME).to_bytes()
 
 
 def _not_up(fleet: Fleet) -> None:
-    sql = report("not-up").sql(fleet.engine.dialect.name, {"cluster": NAME})
-    find(fleet.engine, sql, seconds=60)
+    sql = find_report("not-up").sql(fleet.engine.dialect.name, {"cluster": NAME})
+    run_query(fleet.engine, sql, seconds=60)
 
 
 def _states(fleet: Fleet) -> None:

@@ -10,9 +10,9 @@ from sqlalchemy import Connection, Engine, select, text
 import postgres
 import trninv
 from bench.measure import RAINIER, Row, seconds, seeded
-from trninv.inventory.database import writing
-from trninv.inventory.past import among_lost
-from trninv.inventory.schema import TABLES, is_not_up
+from trninv.inventory.database import write_transaction
+from trninv.inventory.past import maybe_unhealthy
+from trninv.inventory.schema import TABLES, is_unhealthy
 from trninv.inventory.state import Condition, set_state
 from trninv.jobs.fleet import Fleet
 
@@ -52,14 +52,14 @@ def _plain(fleet: Fleet) -> None:
     with fleet.reading() as connection:
         for name in ("server", "node", "link"):
             table = TABLES[name]
-            connection.execute(select(table).where(is_not_up(table), among_lost(connection, table))).all()
+            connection.execute(select(table).where(is_unhealthy(table), maybe_unhealthy(connection, table))).all()
 
 
 def _fail(engine: Engine, domains: int) -> None:
     """Some 4,000 parts all over the fleet, of a domain at least."""
     step = max(domains // _SERVERS, 1)
     for domain in range(0, domains, step):
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             set_state(connection, [f"bench/d{domain}/s0"], Condition("down"), why="a bench", who="bench")
     with engine.begin() as connection:
         for table in ("node", "link"):

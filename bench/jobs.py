@@ -17,15 +17,15 @@ import postgres
 import trninv
 from bench.measure import NAME, RAINIER, Row, seconds, seeded
 from bench.planning import failures, plans
-from trninv.inventory.bulk import load
-from trninv.inventory.chain import change
-from trninv.inventory.database import connect, writing
+from trninv.inventory.bulk import bulk_insert
+from trninv.inventory.chain import record_change
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.schema import TABLES
 from trninv.jobs.fleet import Fleet
-from trninv.jobs.model import legal_of, model_of
-from trninv.jobs.room import largest as largest_of
-from trninv.jobs.stock import Stock, stock
-from trninv.solvers.blocks import whole
+from trninv.jobs.model import placement_model, read_legal_sets
+from trninv.jobs.room import largest_blocks as largest_of
+from trninv.jobs.stock import FreeCapacity, read_capacity
+from trninv.solvers.blocks import unpack_masks
 
 _DOMAIN, _SERVER, _ROW = 64, 16, 4
 _MARK_FITS, _MARK_KNOWN, _MARK_LARGEST, _MARK_ROOM, _MARK_HOLD = 0.05, 0.015, 0.05, 0.01, 0.005
@@ -43,7 +43,7 @@ def job_rows(directory: Path, domains: int) -> Iterator[Row]:
     ):
         for name, url in (("SQLite", f"sqlite:///{directory}/ours.db"), ("PostgreSQL", pg.format("postgres"))):
             seeded(url, domains)
-            with connect(url) as engine, writing(engine) as connection:
+            with temporary_engine(url) as engine, write_transaction(engine) as connection:
                 held = _fill(connection, domains)
             with trninv.open(url) as fleet:
                 yield from _placed(fleet, name, f"{held:,} of {_DOMAIN * domains:,} chips held", domains)
@@ -57,7 +57,7 @@ def _fill(connection: Connection, domains: int) -> int:
     """Half of the servers are one job, of the others a third of the rows."""
     draw = random.Random(7)
     first = connection.scalar(text("SELECT first_node_id FROM cluster"))
-    nodes = model_of("u-trn2x64").nodes
+    nodes = placement_model("u-trn2x64").node_count
     jobs: list[tuple[object, ...]] = []
     chips: list[tuple[object, ...]] = []
     for domain in range(domains):
@@ -74,22 +74,22 @@ def _fill(connection: Connection, domains: int) -> int:
                 jobs.append(tuple(map(told.get, TABLES["job"].c.keys())))
                 at = first + domain * nodes + server * _SERVER + start
                 chips += [(len(chips) + 1 + n, key, at + n, "work", "x", None) for n in range(size)]
-    with change(connection, who="bench", why="", source="import"):
-        load(connection, TABLES["job"], jobs)
-        load(connection, TABLES["allocation"], chips)
+    with record_change(connection, who="bench", why="", source="import"):
+        bulk_insert(connection, TABLES["job"], jobs)
+        bulk_insert(connection, TABLES["allocation"], chips)
     return len(chips)
 
 
 def _placed(fleet: Fleet, name: str, note: str, domains: int) -> Iterator[Row]:
-    def read() -> Stock:
-        with fleet._wirings.reading() as reader:  # noqa: SLF001 # what questions are asked of
-            return stock(reader, NAME)
+    def read() -> FreeCapacity:
+        with fleet._wiring_cache.open_reader() as reader:  # noqa: SLF001 # what questions are asked of
+            return read_capacity(reader, NAME)
 
     there = read()
-    free, torus = whole(there.free), there.model.torus
+    free, torus = unpack_masks(there.free), there.model.torus
     assert torus
-    boxes = [block.mask for shape in torus.turned((2, 2, 4)) for block in torus.blocks(shape)]
-    every = sorted(torus.shape_of, key=int.bit_count, reverse=True)
+    boxes = [block.mask for shape in torus.orientations((2, 2, 4)) for block in torus.blocks(shape)]
+    every = sorted(torus.shape_by_mask, key=int.bit_count, reverse=True)
     found = fleet.fits(NAME, "2x2x4")
     assert found.domains == sum(any(each & box == box for box in boxes) for each in free)
     by_hand = seconds(lambda: [[box for box in boxes if each & box == box] for each in free], 3)
@@ -99,14 +99,14 @@ def _placed(fleet: Fleet, name: str, note: str, domains: int) -> Iterator[Row]:
         return fleet.fits(NAME, "2x2x4")
 
     def anew() -> object:
-        fleet._wirings._known.clear()  # noqa: SLF001 # as after a change
-        fleet._wirings._known.append(type(known)())  # noqa: SLF001
+        fleet._wiring_cache._entries.clear()  # noqa: SLF001 # as after a change
+        fleet._wiring_cache._entries.append(type(known)())  # noqa: SLF001
         return fits()
 
-    known = fleet._wirings._known[0]  # noqa: SLF001
+    known = fleet._wiring_cache._entries[0]  # noqa: SLF001
     whole_answer, in_hand, room = seconds(anew), seconds(fits), seconds(lambda: fleet.free(NAME))
     with fleet.reading() as connection:
-        legal = legal_of(connection, there.model)
+        legal = read_legal_sets(connection, there.model)
     blocks = seconds(lambda: largest_of(there, legal))
     loop = "a Python loop over ready masks, without SQL"
     rows = (

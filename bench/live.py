@@ -11,10 +11,10 @@ from pathlib import Path
 import postgres
 from bench.measure import RAINIER, Row
 from fleet_outputs import machines, stand, streams
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import migrate, stamp
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 
 _MARK_SECONDS, _MARK_MEGABYTES = 60.0, 300.0
 """Of Project Rainier."""
@@ -33,7 +33,7 @@ def live_rows(directory: Path, domains: int) -> Iterator[Row]:
         postgres.server(Path(place)) as pg,
     ):
         for name, url in (("SQLite", f"sqlite:///{directory}/ours.db"), ("PostgreSQL", pg.format("postgres"))):
-            with connect(url) as engine:
+            with temporary_engine(url) as engine:
                 migrate.migrate(engine)
             took, peaks = _imported(url, files)
             what = f"import of {4 * domains:,} servers and {64 * domains:,} chips, {name}"
@@ -50,8 +50,8 @@ def live_rows(directory: Path, domains: int) -> Iterator[Row]:
 
 def _stood(url: str, domains: int) -> None:
     """The design that these machines are of, with each in its slot."""
-    with connect(url) as engine, writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("u-trn2x64").resized(domains))
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64").resized(domains))
         stand(connection, machines(domains, 0, 0))
 
 

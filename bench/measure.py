@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import migrate, stamp
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 
 NAME = "bench"
 RAINIER = 6_250
@@ -66,13 +66,13 @@ def seconds(run: Callable[[], object], times: int = 5) -> float:
 
 def seeded(url: str, domains: int) -> float:
     """Seconds it takes to seed a cluster into an empty, migrated database."""
-    system = systems().get("u-trn2x64").resized(domains)
-    with connect(url) as engine:
+    system = default_systems().get("u-trn2x64").resized(domains)
+    with temporary_engine(url) as engine:
         migrate.migrate(engine)
 
         def seed() -> None:
-            with writing(engine) as connection:
-                stamp.seed(connection, catalog(), system, NAME)
+            with write_transaction(engine) as connection:
+                stamp.seed(connection, default_catalog(), system, NAME)
 
         return seconds(seed, 1)
 

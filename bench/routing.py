@@ -11,16 +11,16 @@ import networkx as nx
 
 import trninv
 from bench.measure import DAMAGED, NAME, Row, seconds, seeded
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import migrate, stamp
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.routing.fleet import Fleet
-from trninv.routing.scope import Inside, Scope
-from trninv.routing.wiring import Wirings
+from trninv.routing.scope import Scope, ScopeGraph
+from trninv.routing.wiring import WiringCache
 from trninv.solvers.bisection import bisect
-from trninv.solvers.collectives import concurrent, gather
-from trninv.solvers.cut_tree import cut_tree
+from trninv.solvers.collectives import all_gather_rate, max_concurrent_flow
+from trninv.solvers.cut_tree import gomory_hu_tree
 from trninv.solvers.graph import Graph
 
 
@@ -28,15 +28,15 @@ def bisections(directory: Path) -> Iterator[Row]:
     """Bisections of intact and damaged domains; the marks are seconds."""
     url = f"sqlite:///{directory}/domains.db"
     scopes = ["trn1.32xlarge", "trn2-16.48xlarge", "u-trn2x64", "trn3-gen1", "trn3-gen2"]
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         migrate.migrate(engine)
         for scope in scopes:
-            with writing(engine) as connection:
-                stamp.seed(connection, catalog(), systems().get(scope))
+            with write_transaction(engine) as connection:
+                stamp.seed(connection, default_catalog(), default_systems().get(scope))
     with trninv.open(url) as fleet:
         for scope in scopes:
             inside = _inside(fleet, scope)
-            took = seconds(partial(bisect, inside.graph, inside.ends))
+            took = seconds(partial(bisect, inside.graph, inside.endpoints))
             yield Row(f"bisection, {scope} undamaged", took, 0.05, "the mark", 1.0)
         for scope, mark in (("u-trn2x64", 5.0), ("trn3-gen1", 1.0), ("trn3-gen2", 1.0)):
             graph, times, exact = _inside(fleet, scope).graph, [], 0
@@ -51,9 +51,9 @@ def bisections(directory: Path) -> Iterator[Row]:
             yield Row(name, most, mark, "the mark", 1.0, note=note)
 
 
-def _inside(fleet: Fleet, scope: str) -> Inside:
-    with Wirings(fleet.engine).reading() as reader:
-        return Scope.of(reader, scope).inside(reader, "this")
+def _inside(fleet: Fleet, scope: str) -> ScopeGraph:
+    with WiringCache(fleet.engine).open_reader() as reader:
+        return Scope.resolve(reader, scope).graph(reader, "this")
 
 
 def _damaged(graph: Graph, chance: random.Random) -> tuple[Graph, list[int]]:
@@ -105,14 +105,14 @@ def flows(directory: Path) -> Iterator[Row]:
     with trninv.open(f"sqlite:///{directory}/domains.db") as fleet:
         for scope in ("u-trn2x64", "trn3-gen2"):
             inside = _inside(fleet, scope)
-            weights = dict.fromkeys(inside.ends, 1)
-            first, *others = inside.ends
+            weights = dict.fromkeys(inside.endpoints, 1)
+            first, *others = inside.endpoints
             baseline = seconds(partial(_all_flows, inside.graph, first, others), 1)
-            ours = seconds(partial(cut_tree, inside.graph), 3)
+            ours = seconds(partial(gomory_hu_tree, inside.graph), 3)
             yield Row(f"all maximum flows, {scope}", ours, baseline, "networkx, flows of one chip to all", 3.0)
-            ours = seconds(partial(gather, inside.graph, weights), 3)
+            ours = seconds(partial(all_gather_rate, inside.graph, weights), 3)
             yield Row(f"all-gather's limit, {scope}", ours, baseline, "networkx, flows of one chip to all", 3.0)
-            ours = seconds(partial(concurrent, inside.graph, weights), 3)
+            ours = seconds(partial(max_concurrent_flow, inside.graph, weights), 3)
             yield Row(f"all-to-all's limit, {scope}", ours, baseline, "networkx, flows of one chip to all", 3.0)
 
 

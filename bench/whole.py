@@ -8,7 +8,7 @@ from bench.api import FLAT, NESTED, memory
 from bench.measure import NAME, Row, asked_about, pairs
 from bench.served import Request, Served, ours
 from bench.web import ROUTED, routed
-from trninv.reports.library import reports
+from trninv.reports.library import read_reports
 
 _TIMES = 3
 _MEGABYTES = 150.0
@@ -34,7 +34,7 @@ _SHAPES = ("by: TIME", "by: BANDWIDTH, k: 4", "shape: LINK_DISJOINT", "shape: NO
 
 
 def whole_rows(name: str, url: str) -> Iterator[Row]:
-    asked = _DOCUMENTS | {f"report {each}": (_report(each), 1.0) for each in reports()}
+    asked = _DOCUMENTS | {f"report {each}": (_report(each), 1.0) for each in read_reports()}
     taken = [_first_answers(url, [document for document, _ in asked.values()]) for _ in range(_TIMES)]
     for (what, (_, mark)), took in zip(asked.items(), zip(*taken, strict=True), strict=True):
         yield Row(f"HTTP, {what}, {name}", median(took), mark, "the mark", 1.0)
@@ -79,5 +79,5 @@ def _everything(domains: int) -> Iterator[Request]:
         yield Request("/graphql", {"query": f"{{ {field}({domain}) {{ definition }} }}"})
     yield Request("/graphql", {"query": f'{{ placement(of: "{NAME}", bytes: "{2**40}") {{ definition }} }}'})
     lists = [document for document, _ in _DOCUMENTS.values()] + [NESTED, FLAT]
-    for document in [*lists, *map(_report, reports())]:
+    for document in [*lists, *map(_report, read_reports())]:
         yield Request("/graphql", {"query": document})

@@ -12,11 +12,11 @@ from typing import Any, cast
 from alembic import context
 from sqlalchemy import Connection, make_url, select, text
 
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import chain, triggers
-from trninv.inventory.database import connect, make_directory
-from trninv.inventory.record import record_facts, record_legal_sets
+from trninv.inventory.database import create_directory, temporary_engine
+from trninv.inventory.record import store_facts, store_legal_sets
 from trninv.inventory.schema import METADATA
 from trninv.reports import views
 from trninv.settings import Settings
@@ -54,15 +54,15 @@ def run(connection: Connection | None) -> None:
             context.run_migrations()
             return
         dialect = context.get_context().dialect.name
-        execute([*triggers.dropping(dialect), *views.dropping(dialect, connection)])
+        execute([*triggers.dropping(dialect), *views.drop_statements(dialect, connection)])
         context.run_migrations()
         if reached == set(context.script.get_heads()):
-            execute([*views.creating(dialect), *triggers.creating(dialect)])
+            execute([*views.create_statements(dialect), *triggers.creating(dialect)])
             if connection is not None:
-                chain.seal(connection)
+                chain.seal_events(connection)
             if connection is not None and connection.scalar(select(METADATA.tables["source"].c.id).limit(1)):
-                record_facts(connection, catalog())
-                record_legal_sets(connection, (system.domain for system in systems().systems))
+                store_facts(connection, default_catalog())
+                store_legal_sets(connection, (system.domain for system in default_systems().systems))
 
 
 def is_nothing_to_do(connection: Connection | None, at: set[str]) -> bool:
@@ -73,7 +73,7 @@ def is_nothing_to_do(connection: Connection | None, at: set[str]) -> bool:
         return True
     if connection is None or not at == {to} == set(context.script.get_heads()):
         return False
-    return not (views.outdated(connection) or triggers.outdated(connection))
+    return not (views.outdated_views(connection) or triggers.outdated(connection))
 
 
 def execute(statements: Iterable[str]) -> None:
@@ -86,8 +86,8 @@ if context.is_offline_mode():
 elif given := context.config.attributes.get("connection"):
     run(given)
 else:
-    with connect(Settings.load().database_url) as engine:
-        make_directory(engine)
+    with temporary_engine(Settings.load().database_url) as engine:
+        create_directory(engine)
         with engine.connect().execution_options(writes=True) as own:
             run(own)
             own.commit()

@@ -27,7 +27,7 @@ def run(systems: Sequence[System]) -> None:
     words = sys.argv[1:]
     program = trninv.make_context("trninv", ["seed"], resilient_parsing=True)
     given = seed.make_context("seed", words.copy(), program, resilient_parsing=True).params
-    slugs = [system.slug for system in systems if not system.by_name] or [system.slug for system in systems]
+    slugs = [system.slug for system in systems if not system.is_by_name] or [system.slug for system in systems]
     if {"-h", "--help"}.intersection(words):
         click.echo(f"With no SYSTEM named, this script seeds {', '.join(slugs)}.\n")
     main(["seed", *words, *([] if given["system"] or given["everything"] else slugs)])

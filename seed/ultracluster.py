@@ -1,8 +1,8 @@
 """UltraClusters: Trainium, Project Rainier, and what UltraClusters 3.0 may hold. ``python -m seed.ultracluster``."""
 
-from trninv.catalog.models import systems
+from trninv.catalog.models import default_systems
 
-SYSTEMS = systems().declared["ultracluster"]
+SYSTEMS = default_systems().declared["ultracluster"]
 
 if __name__ == "__main__":
     from seed import run

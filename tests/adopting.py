@@ -6,24 +6,24 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.importers.observation import File, observe
-from trninv.inventory.database import writing
-from trninv.live.adopt import Adopted, adopt
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.importers.observation import ImportFile, import_files
+from trninv.inventory.database import write_transaction
+from trninv.live.adopt import AdoptionResult, adopt
 
 
 def keep(connection: Connection, kind: str, *documents: object, **more: Any) -> None:
     """Import what a program printed."""
-    files = [File(f"{at}.json", BytesIO(json.dumps(each).encode())) for at, each in enumerate(documents)]
-    observe(connection, kind, files, **more)
+    files = [ImportFile(f"{at}.json", BytesIO(json.dumps(each).encode())) for at, each in enumerate(documents)]
+    import_files(connection, kind, files, **more)
 
 
-def adopted(engine: Engine, *instances: dict[str, Any], name: str = "lab") -> Adopted:
+def adopted(engine: Engine, *instances: dict[str, Any], name: str = "lab") -> AdoptionResult:
     """Adopted from a page of DescribeInstanceTopology."""
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         keep(connection, "ec2", {"Instances": list(instances)})
-        return adopt(connection, catalog(), systems(), name)
+        return adopt(connection, default_catalog(), default_systems(), name)
 
 
 def standing(engine: Engine) -> dict[str, str]:

@@ -11,13 +11,13 @@ from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.cli.main import main
-from trninv.history.archive.store import opened
-from trninv.history.archive.writing import archive
+from trninv.history.archive.store import open_for_writing
+from trninv.history.archive.writing import archive_history
 from trninv.inventory import layout, schema, stamp, transfer
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 
 _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload([__name__, "trninv.inventory.migrate", "trninv.cli.admin", "psycopg"])
@@ -37,10 +37,10 @@ def killed_half_way(work: Callable[..., None], *arguments: object) -> None:
 
 def seed_half(url: str, tables: int, told: Connection) -> None:
     """Seed a system, as far as so many tables."""
-    vars(layout)["ORDER"] = vars(stamp)["ORDER"] = (*schema.ORDER[:tables], "the end")
-    with connect(url) as engine, writing(engine) as connection:
+    vars(layout)["INSERT_ORDER"] = vars(stamp)["INSERT_ORDER"] = (*schema.INSERT_ORDER[:tables], "the end")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         try:
-            stamp.seed(connection, catalog(), systems().get("u-trn2x64"))
+            stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64"))
         except KeyError:
             told.send("half way")
             time.sleep(60)
@@ -54,8 +54,13 @@ def copy_half(source: str, target: str, at: str, told: Connection) -> None:
             told.send("half way")
             time.sleep(60)
 
-    with connect(source) as ours, connect(target) as theirs, reading(ours) as found, writing(theirs) as made:
-        transfer.transfer(found, made, pause)
+    with (
+        temporary_engine(source) as ours,
+        temporary_engine(target) as theirs,
+        read_transaction(ours) as found,
+        write_transaction(theirs) as made,
+    ):
+        transfer.copy_database(found, made, pause)
 
 
 def at_once(number: int, *words: str) -> list[tuple[int, str]]:
@@ -98,5 +103,5 @@ def _archive(step: int, url: str, directory: str) -> None:
         fsync(number)
 
     vars(os)["fsync"] = last
-    with connect(url) as engine, opened(Path(directory)) as store:
-        archive(engine, store)
+    with temporary_engine(url) as engine, open_for_writing(Path(directory)) as store:
+        archive_history(engine, store)

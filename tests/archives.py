@@ -5,10 +5,10 @@ from pathlib import Path
 
 from sqlalchemy import Engine, text
 
-from trninv.history.archive.store import opened
-from trninv.history.archive.writing import Archived, archive
+from trninv.history.archive.store import open_for_writing
+from trninv.history.archive.writing import ArchiveResult, archive_history
 from trninv.inventory import chain
-from trninv.inventory.database import writing
+from trninv.inventory.database import write_transaction
 from trninv.inventory.schema import TABLES
 
 KNOWN = "2026-01-01T06:00:00.000000+00:00"
@@ -16,13 +16,13 @@ KNOWN = "2026-01-01T06:00:00.000000+00:00"
 
 def happen(engine: Engine, at: str, statement: str, *, sealed: bool = True) -> None:
     """A change at a time."""
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         said = {"id": 1, "at": at, "who": "tester", "why": "a test", "source": "command"}
         connection.execute(TABLES["_change"].insert().values(**said))
         connection.execute(text(statement))
         connection.execute(TABLES["_change"].delete())
         if sealed:
-            chain.seal(connection)
+            chain.seal_events(connection)
 
 
 def state(state: str, key: int, table: str = "node") -> str:
@@ -35,7 +35,7 @@ def at(day: int, hour: int) -> str:
 
 def live(engine: Engine) -> None:
     """Six events on three days of January 2026, then one of today; an observation of the first day."""
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         connection.execute(text(f"UPDATE cluster SET known_since = '{KNOWN}'"))
         times = {"at": at(1, 7), "taken_at": at(1, 6), "seen_at": at(1, 6)}
         of = {
@@ -59,7 +59,7 @@ def live(engine: Engine) -> None:
     happen(engine, datetime.now(UTC).isoformat(timespec="microseconds"), state("up", 3))
 
 
-def run(engine: Engine, directory: Path, before: str = at(6, 0)) -> Archived:
+def run(engine: Engine, directory: Path, before: str = at(6, 0)) -> ArchiveResult:
     """Archive what there is before a time."""
-    with opened(directory) as store:
-        return archive(engine, store, before)
+    with open_for_writing(directory) as store:
+        return archive_history(engine, store, before)

@@ -10,10 +10,10 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, R
 from conftest import Databases
 from examples import ROOT
 from serving import serving
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import stamp
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
 
 FLAGS = [
@@ -31,10 +31,10 @@ expect.set_options(timeout=PATIENCE)
 def service_database(databases: Databases) -> str:
     """Every single-domain system, and a fleet of 200 servers of which some chips are down."""
     url = databases.seeded("sqlite")
-    with connect(url) as engine, writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("trn2").resized(200), name="lab")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get("trn2").resized(200), name="lab")
         down = ["lab/d0/s0/c3", "lab/d150/s0", "lab/d151/s0/c1"]
-        set_state(connection, down, Condition.of("down", None), why="test", who="tests")
+        set_state(connection, down, Condition.from_user("down", None), why="test", who="tests")
     return url
 
 

@@ -23,21 +23,21 @@ from sqlalchemy import Engine
 
 import postgres
 import trninv
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import migrate, stamp
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
 from trninv.routing.fleet import Fleet
 from trninv.settings import Settings
-from trninv.units import counted
+from trninv.units import pluralize
 
 pytest.register_assert_rewrite("browsing", "serving")
 pytest_plugins = ["reruns"]
 
 BACKENDS = ["sqlite", "postgresql"]
 
-SYSTEMS = [system for system in systems().systems if system.domains == 1 and not system.by_name]
+SYSTEMS = [system for system in default_systems().systems if system.domains == 1 and not system.is_by_name]
 """What a seeded database holds in these tests: one domain of each kind that a plain ``seed`` loads."""
 
 settings.register_profile("trninv", deadline=None)  # the machine is shared: only benchmarks measure time
@@ -67,15 +67,15 @@ def seeds(count: int, quick: int = 1) -> list[Any]:
 
 
 def seed_everything(url: str) -> None:
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         migrate.migrate(engine)
         for system in SYSTEMS:
-            with writing(engine) as connection:
-                stamp.seed(connection, catalog(), system)
+            with write_transaction(engine) as connection:
+                stamp.seed(connection, default_catalog(), system)
 
 
 def _migrate(url: str) -> None:
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         migrate.migrate(engine)
 
 
@@ -193,7 +193,7 @@ def seeded(request: pytest.FixtureRequest, databases: Databases) -> Iterator[str
 
 @pytest.fixture
 def engine(seeded: str) -> Iterator[Engine]:
-    with connect(seeded) as made:
+    with temporary_engine(seeded) as made:
         yield made
 
 
@@ -205,11 +205,11 @@ def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Flee
 
 
 def _seed_by_name(url: str) -> None:
-    with connect(url) as engine:
-        for system in systems().systems:
-            if system.by_name:
-                with writing(engine) as connection:
-                    stamp.seed(connection, catalog(), system)
+    with temporary_engine(url) as engine:
+        for system in default_systems().systems:
+            if system.is_by_name:
+                with write_transaction(engine) as connection:
+                    stamp.seed(connection, default_catalog(), system)
 
 
 @pytest.fixture(scope="session", params=BACKENDS)
@@ -235,15 +235,15 @@ def lite_fleet(lite: str) -> Iterator[Fleet]:
 def wear(url: str) -> None:
     """Give some things of every kind a state other than up."""
     states = {
-        "u-trn2x64/d0/s0/c3": Condition.of("down", None),
-        "u-trn2x64/d0/s1/c5": Condition.of("degraded", 0.5),
-        "u-trn2x64/d0/s2": Condition.of("maintenance", None),
-        "trn3-gen1/d0/sw1": Condition.of("degraded", 0.25),
-        "trn1.32xlarge/d0/s0/efa1": Condition.of("down", None),
-        "trn1.32xlarge/d0/s0/c0--trn1.32xlarge/d0/s0/c1": Condition.of("degraded", 0.123456),
-        "trn2-16.48xlarge/d0/s0/c1--trn2-16.48xlarge/d0/s0/c2": Condition.of("down", None),
+        "u-trn2x64/d0/s0/c3": Condition.from_user("down", None),
+        "u-trn2x64/d0/s1/c5": Condition.from_user("degraded", 0.5),
+        "u-trn2x64/d0/s2": Condition.from_user("maintenance", None),
+        "trn3-gen1/d0/sw1": Condition.from_user("degraded", 0.25),
+        "trn1.32xlarge/d0/s0/efa1": Condition.from_user("down", None),
+        "trn1.32xlarge/d0/s0/c0--trn1.32xlarge/d0/s0/c1": Condition.from_user("degraded", 0.123456),
+        "trn2-16.48xlarge/d0/s0/c1--trn2-16.48xlarge/d0/s0/c2": Condition.from_user("down", None),
     }
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         for address, condition in states.items():
             set_state(connection, [address], condition, why="worn", who="tests")
 
@@ -448,4 +448,4 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
     if terminal is None:  # a worker of xdist
         return
     if missed := sum("chromium" in str(report.longrepr) for report in terminal.stats.get("skipped", [])):
-        terminal.write_line(f"skipped without chromium: {counted(missed, 'browser test')} (apt-get install chromium)")
+        terminal.write_line(f"skipped without chromium: {pluralize(missed, 'browser test')} (apt-get install chromium)")

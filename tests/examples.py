@@ -12,8 +12,8 @@ from tabulate import tabulate
 
 from conftest import both_ways
 from trninv.cli.main import main
-from trninv.reports.guard import checked
-from trninv.reports.reader import find
+from trninv.reports.guard import compile_query
+from trninv.reports.reader import run_query
 from trninv.routing.fleet import Fleet
 
 ROOT = Path(__file__).parents[1]
@@ -65,7 +65,7 @@ def _run_graphql(block: str, fleet: Fleet) -> str:
 
 
 def _run_sql(block: str, fleet: Fleet) -> str:
-    found = find(fleet.engine, checked(block, fleet.engine.dialect.name), seconds=60)
+    found = run_query(fleet.engine, compile_query(block, fleet.engine.dialect.name), seconds=60)
     rows = [[str(cell) for cell in row] for row in found.rows]
     shown = tabulate(rows, headers=found.columns, tablefmt="simple", disable_numparse=True)
     return "\n".join(line.rstrip() for line in shown.splitlines()) + "\n"

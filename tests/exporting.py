@@ -3,10 +3,10 @@
 from collections.abc import Collection
 
 from conftest import Databases, Run
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import migrate, stamp
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
 
 SCOPES = {"hwloc": "lab/d0/s0", "astra-sim": "lab/d0", "booksim": "lab/d0"}
@@ -25,29 +25,29 @@ def lab(databases: Databases, backend: str = "sqlite") -> str:
 
 def seed(url: str, only: Collection[str] = ()) -> None:
     """Clusters of several sizes and names, or only those of some names."""
-    known = systems().names
+    known = default_systems().by_name
     wanted = [("u-trn2x64", "lab", 3), ("u-trn2x64", "wide", 40), ("trn1.2xlarge", "small", 3)]
     wanted += [("u-trn2x64", "u-trn2x64", 1), ("trn3-gen2", "trn3-gen2", 1)]
     wanted += [("trn1.2xlarge", "my_lab", 2), ("trn1.2xlarge", "a" * 64, 40)]
-    with connect(url) as engine:
-        migrate.make(engine)
+    with temporary_engine(url) as engine:
+        migrate.create_tables_if_missing(engine)
         for system, name, domains in wanted:
             if only and name not in only:
                 continue
-            with writing(engine) as connection:
-                stamp.seed(connection, catalog(), known[system].resized(domains), name)
+            with write_transaction(engine) as connection:
+                stamp.seed(connection, default_catalog(), known[system].resized(domains), name)
 
 
 def wear(url: str) -> None:
     """Give a server, a chip and a link of each kind another state than up."""
     states = {
-        "lab/d1/s2": Condition.of("maintenance"),
-        "lab/d2/s0/c5": Condition.of("down"),
-        "lab/d1/s0/c3": Condition.of("degraded", 0.5),
-        "lab/d1/s0/c0--lab/d1/s1/c0": Condition.of("degraded", 0.123456),
-        "lab/d1/s0/c1--lab/d1/s1/c1": Condition.of("down"),
+        "lab/d1/s2": Condition.from_user("maintenance"),
+        "lab/d2/s0/c5": Condition.from_user("down"),
+        "lab/d1/s0/c3": Condition.from_user("degraded", 0.5),
+        "lab/d1/s0/c0--lab/d1/s1/c0": Condition.from_user("degraded", 0.123456),
+        "lab/d1/s0/c1--lab/d1/s1/c1": Condition.from_user("down"),
     }
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         for address, condition in states.items():
             set_state(connection, [address], condition, why="worn", who="tests")
 

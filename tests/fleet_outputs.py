@@ -25,8 +25,8 @@ from printed import (
 )
 from sqlalchemy import Connection, select
 
-from trninv.inventory.address import address_of
-from trninv.inventory.binding import Standing, put
+from trninv.inventory.address import address_expression
+from trninv.inventory.binding import ProposedBinding, bind
 from trninv.inventory.schema import TABLES
 
 SERVERS = 4
@@ -371,13 +371,13 @@ def stand(connection: Connection, fleet: Iterable[Machine]) -> None:
     """Bind machines to the slots where they stand, in clusters that are called as their systems."""
     server, domain, cluster = (TABLES[name] for name in ("server", "domain", "cluster"))
     joined = server.join(domain, domain.c.id == server.c.domain_id).join(cluster, cluster.c.id == domain.c.cluster_id)
-    found = connection.execute(select(address_of("server").label("address"), server.c.id).select_from(joined))
+    found = connection.execute(select(address_expression("server").label("address"), server.c.id).select_from(joined))
     ids = {row.address: row.id for row in found}
     at = [(machine, f"{machine.system}/d{machine.domain}/s{machine.position}") for machine in fleet]
     standings = [
-        Standing(ids[slot], slot, machine.instance, machine.host, "pin", "certain", None) for machine, slot in at
+        ProposedBinding(ids[slot], slot, machine.instance, machine.host, "pin", "certain", None) for machine, slot in at
     ]
-    put(connection, standings, who="tests")
+    bind(connection, standings, who="tests")
 
 
 def streams(directory: Path, ultraservers: int) -> dict[str, Path]:

@@ -1,7 +1,7 @@
 """What a system is said to add up to, before it is seeded, against what its rows add up to."""
 
 from conftest import Ask
-from trninv.catalog.models import systems
+from trninv.catalog.models import default_systems
 
 SYSTEMS = """{ systems { slug chips servers domains domainModel nics links networkNodes teraflops
     memory { bytes } memoryBandwidth { bytesPerSecond } hostMemory { bytes } efaBandwidth { bytesPerSecond }
@@ -22,7 +22,7 @@ def adds_up(ask: Ask, slug: str) -> None:
     sums = {kind: of["aggregates"][0] for kind, of in rows.items() if "aggregates" in of}
     assert system == {
         "slug": slug,
-        "domainModel": systems().get(slug).domain.name,
+        "domainModel": default_systems().get(slug).domain.name,
         **{kind: rows[kind]["totalCount"] for kind in ("chips", "servers", "domains", "nics", "links")},
         "networkNodes": 0,
         "teraflops": sums["chips"]["teraflops"],

@@ -6,16 +6,16 @@ from math import prod
 import networkx as nx
 from hypothesis import strategies as st
 
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import migrate, stamp
-from trninv.inventory.address import chips_of, resolve
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.address import chip_ids_of, resolve_place
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.routing.fleet import Fleet
-from trninv.routing.wiring import domains_in, domains_of, load
+from trninv.routing.wiring import domains_in_cluster, domains_of_nodes, load_wiring
 from trninv.solvers.graph import Graph
-from trninv.solvers.paths import Links, Rule, equally_good
-from trninv.topology.torus import coordinates, torus
+from trninv.solvers.paths import Links, PathCriterion, all_best_paths
+from trninv.topology.torus import coordinates, torus_links
 
 
 @st.composite
@@ -42,7 +42,7 @@ def torus_domain(
     graph = Graph()
     for chip in range(prod(sides)):
         graph.add_node(chip, kind="chip", position=coordinates(chip, sides), sides=sides)
-    for a, b, axis in torus(sides):
+    for a, b, axis in torus_links(sides):
         graph.add_edge(a, b, capacity=carries[axis])
     for chip in range(prod(sides) if exits else 0):
         nic = 1_000 + chip // chips_per_nic
@@ -59,9 +59,9 @@ def chips_in(graph: Graph) -> list[int]:
 
 def domain(fleet: Fleet, scope: str) -> Graph:
     """The wiring of a seeded scope's domain, by node ids."""
-    with reading(fleet.engine) as connection:
-        chips = connection.scalars(chips_of(resolve(connection, scope))).all()
-        return load(connection, domains_of(connection, chips)).graph
+    with read_transaction(fleet.engine) as connection:
+        chips = connection.scalars(chip_ids_of(resolve_place(connection, scope))).all()
+        return load_wiring(connection, domains_of_nodes(connection, chips)).graph
 
 
 def without(graph: Graph, nodes: Collection[int], links: Collection[int]) -> Graph:
@@ -74,22 +74,24 @@ def without(graph: Graph, nodes: Collection[int], links: Collection[int]) -> Gra
 
 def seed_clusters(url: str, clusters: dict[str, int]) -> str:
     """Clusters of so many domains each, named c-SYSTEM, in an empty database; its URL."""
-    with connect(url) as engine:
-        migrate.make(engine)
+    with temporary_engine(url) as engine:
+        migrate.create_tables_if_missing(engine)
         for system, domains in clusters.items():
-            with writing(engine) as connection:
-                stamp.seed(connection, catalog(), systems().get(system).resized(domains), f"c-{system}")
+            with write_transaction(engine) as connection:
+                stamp.seed(connection, default_catalog(), default_systems().get(system).resized(domains), f"c-{system}")
     return url
 
 
 def whole(fleet: Fleet, cluster: str) -> Graph:
-    with reading(fleet.engine) as connection:
-        return load(connection, domains_in(connection, resolve(connection, cluster)), fabric=True).graph
+    with read_transaction(fleet.engine) as connection:
+        return load_wiring(
+            connection, domains_in_cluster(connection, resolve_place(connection, cluster)), fabric=True
+        ).graph
 
 
-def count_best(links: Links, sources: Collection[int], targets: Collection[int], rule: Rule) -> int:
+def count_best(links: Links, sources: Collection[int], targets: Collection[int], rule: PathCriterion) -> int:
     """How many paths are as good as the best one, without listing them."""
-    found = equally_good(links, sources, targets, rule)
+    found = all_best_paths(links, sources, targets, rule)
     return found.count if found else 0
 
 

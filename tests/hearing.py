@@ -11,20 +11,20 @@ from urllib.parse import urlsplit
 import uvicorn
 from sqlalchemy import Engine
 
-from trninv.cli.serve import listening
-from trninv.inventory.database import writing
+from trninv.cli.serve import open_socket
+from trninv.inventory.database import write_transaction
 from trninv.inventory.state import Condition, set_state
-from trninv.service.app import app
-from trninv.service.connections import Connection
+from trninv.service.app import create_app
+from trninv.service.connections import TimeoutProtocol
 from trninv.settings import Settings
 
 
 @contextmanager
-def served(url: str, http: type[Connection] = Connection, **settings: Any) -> Iterator[str]:
+def served(url: str, http: type[TimeoutProtocol] = TimeoutProtocol, **settings: Any) -> Iterator[str]:
     """The URL of a service in a thread of its own; it is stopped as by a signal, and must end by itself."""
-    made = app(url, Settings(database_url=url, log="off", **settings))
+    made = create_app(url, Settings(database_url=url, log="off", **settings))
     server = uvicorn.Server(uvicorn.Config(made, log_config=None, log_level="critical", ws="none", http=http))
-    listener = listening("127.0.0.1", 0)
+    listener = open_socket("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
@@ -90,5 +90,5 @@ def _json(body: bytes) -> dict[str, str]:
 
 
 def change(engine: Engine, address: str, state: str = "down") -> None:
-    with writing(engine) as connection:
-        set_state(connection, [address], Condition.of(state), why="so it goes", who="tester")
+    with write_transaction(engine) as connection:
+        set_state(connection, [address], Condition.from_user(state), why="so it goes", who="tester")

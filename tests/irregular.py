@@ -3,30 +3,30 @@
 import random
 from collections.abc import Mapping, Sequence
 
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import migrate, stamp
-from trninv.inventory.database import connect, writing
-from trninv.inventory.plan import ADOPTED, Part, Plan
-from trninv.topology.tree import Tree
+from trninv.inventory.database import temporary_engine, write_transaction
+from trninv.inventory.plan import ADOPTED, ClusterPlan, DomainGroup
+from trninv.topology.tree import FabricTree
 
 MIXED = {"trn1.2xlarge": 1, "trn1.32xlarge": 3, "trn2-16.48xlarge": 2, "u-trn2x64": 3, "trn3-gen1": 1}
 
 
-def plan(domains: Mapping[str, int], ways: Sequence[Sequence[Sequence[str]]]) -> Plan:
+def plan(domains: Mapping[str, int], ways: Sequence[Sequence[Sequence[str]]]) -> ClusterPlan:
     """So many domains of each model; of each domain, the network nodes above each server (or above all)."""
-    known = {system.domain.slug: system.domain for system in systems().systems}
-    parts = tuple(Part(known[model], count) for model, count in domains.items())
+    known = {system.domain.slug: system.domain for system in default_systems().systems}
+    parts = tuple(DomainGroup(known[model], count) for model, count in domains.items())
     sizes = [part.model.blueprint.servers for part in parts for _ in range(part.domains)]
     above = {
         (domain, server): tuple(ways[domain][server % len(ways[domain])])
         for domain, servers in enumerate(sizes)
         for server in range(servers)
     }
-    return Plan(ADOPTED, parts, Tree.of(above))
+    return ClusterPlan(ADOPTED, parts, FabricTree.from_network_paths(above))
 
 
-def irregular(domains: Mapping[str, int], seed: int, *, tops: int = 1, split: bool = True) -> Plan:
+def irregular(domains: Mapping[str, int], seed: int, *, tops: int = 1, split: bool = True) -> ClusterPlan:
     """Domains below random trees of 2 to 4 tiers; some hang below several nodes, if they may be split."""
     chance = random.Random(seed)
     tiers = chance.randint(2, 4)
@@ -44,11 +44,11 @@ def irregular(domains: Mapping[str, int], seed: int, *, tops: int = 1, split: bo
     return plan(domains, [ways() for _ in range(sum(domains.values()))])
 
 
-def make(url: str, plans: Mapping[str, Plan]) -> str:
+def make(url: str, plans: Mapping[str, ClusterPlan]) -> str:
     """These clusters in an empty database; its URL."""
-    with connect(url) as engine:
-        migrate.make(engine)
+    with temporary_engine(url) as engine:
+        migrate.create_tables_if_missing(engine)
         for slug, each in plans.items():
-            with writing(engine) as connection:
-                stamp.make(connection, catalog(), each, slug)
+            with write_transaction(engine) as connection:
+                stamp.create_cluster(connection, default_catalog(), each, slug)
     return url

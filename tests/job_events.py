@@ -5,10 +5,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 
-from trninv.history.events import Event, events
+from trninv.history.events import Event, list_events
 from trninv.inventory import chain
-from trninv.inventory.database import reading
-from trninv.inventory.verify import kept
+from trninv.inventory.database import read_transaction
+from trninv.inventory.verify import verify_history
 from trninv.jobs.fleet import Fleet
 
 D = "u-trn2x64/d0"
@@ -18,8 +18,8 @@ CLUSTER = "u-trn2x64"
 def happened(of: Connection | Fleet | Engine, scope: str | None = None, **tests: Any) -> list[Event]:
     """The oldest first."""
     if isinstance(of, Connection):
-        return list(events(of, scope, most=1_000, **tests))[::-1]
-    with reading(of.engine if isinstance(of, Fleet) else of) as connection:
+        return list(list_events(of, scope, limit=1_000, **tests))[::-1]
+    with read_transaction(of.engine if isinstance(of, Fleet) else of) as connection:
         return happened(connection, scope, **tests)
 
 
@@ -29,7 +29,7 @@ def done(found: Sequence[Event]) -> list[tuple[str | None, str | None, str]]:
 
 def is_sound(engine: Engine) -> None:
     """All of it is sealed, and nothing is wrong with it."""
-    with reading(engine) as connection:
-        found = chain.check(connection)
+    with read_transaction(engine) as connection:
+        found = chain.verify_chain(connection)
         assert (found.broken, found.unsealed) == (None, 0)
-        assert list(kept(connection, found)) == []
+        assert list(verify_history(connection, found)) == []

@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from trninv.importers.observation import File
-from trninv.jobs.imported import JobsImported, import_jobs, read_jobs
+from trninv.importers.observation import ImportFile
+from trninv.jobs.imported import JobImportResult, import_jobs, read_jobs
 
 HOSTS = [f"u-trn2x64-d0-s{server}" for server in range(4)]
 """As the template calls the slots."""
@@ -34,8 +34,8 @@ def claim(name: str, *devices: tuple[str, str], **others: Any) -> dict[str, Any]
     }
 
 
-def told(connection: Connection, listing: object, kind: str = "slurm", **options: Any) -> JobsImported:
+def told(connection: Connection, listing: object, kind: str = "slurm", **options: Any) -> JobImportResult:
     """What became of a listing."""
     system = options.pop("system", kind)
-    file = File("jobs.json", io.BytesIO(json.dumps(listing).encode()))
+    file = ImportFile("jobs.json", io.BytesIO(json.dumps(listing).encode()))
     return import_jobs(connection, system, read_jobs(kind, [file]), **options)

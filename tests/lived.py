@@ -6,10 +6,10 @@ from time import sleep
 
 from sqlalchemy import Engine, text
 
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import stamp
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.migrate import migrate
 from trninv.inventory.schema import STATES
 from trninv.inventory.state import Condition, set_state
@@ -20,18 +20,18 @@ T = "trn2-16.48xlarge/d0"
 
 def seed_two(url: str) -> None:
     """Two small clusters, one of them of several domains with a fabric."""
-    known = systems()
-    with connect(url) as engine:
+    known = default_systems()
+    with temporary_engine(url) as engine:
         migrate(engine)
         for system in (known.get("u-trn2x64"), replace(known.get("trn2-16.48xlarge"), domains=3)):
-            with writing(engine) as connection:
-                stamp.seed(connection, catalog(), system)
+            with write_transaction(engine) as connection:
+                stamp.seed(connection, default_catalog(), system)
 
 
 def change(engine: Engine, dice: random.Random) -> None:
     """One change of something, by trninv or in plain SQL."""
     state = dice.choice(STATES)
-    condition = Condition.of(state, dice.choice([0.5, 0.25]) if state == "degraded" else None)
+    condition = Condition.from_user(state, dice.choice([0.5, 0.25]) if state == "degraded" else None)
     server = dice.choice([f"{U}/s0", f"{U}/s1", f"{U}/s2", f"{T}/s0", "trn2-16.48xlarge/d2/s0"])
     if dice.random() < 0.3:
         sleep(0.002)  # SQLite dates plain SQL by the millisecond: not that of what came before
@@ -42,5 +42,5 @@ def change(engine: Engine, dice: random.Random) -> None:
             connection.execute(text(f"UPDATE {table} SET state = '{state}', factor_ppm = {factor} WHERE {few}"))
         return
     parts = [server, f"{server}/c{dice.randrange(16)}", f"{server}/efa3", f"{server}/c0--{server}/c1"]
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         set_state(connection, dice.sample(parts, dice.choice([1, 1, 2])), condition, why="chance", who="dice")

@@ -15,25 +15,25 @@ from sqlalchemy import select, text
 from sqlalchemy.exc import DBAPIError
 
 from conftest import Databases
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.errors import TrninvError
 from trninv.history.archive import writing as archiving
-from trninv.history.archive.removing import remove
-from trninv.history.archive.store import opened
+from trninv.history.archive.removing import prune_events
+from trninv.history.archive.store import open_for_writing
 from trninv.inventory import stamp
-from trninv.inventory.binding import put, take_out
-from trninv.inventory.database import connect, engine_of, writing
+from trninv.inventory.binding import bind, unbind
+from trninv.inventory.database import open_engine, temporary_engine, write_transaction
 from trninv.inventory.migrate import migrate
 from trninv.inventory.schema import TABLES
-from trninv.inventory.transfer import transfer
+from trninv.inventory.transfer import copy_database
 from trninv.jobs import closings, holding
 from trninv.jobs.questions.make_room import JobMove
-from trninv.jobs.relocation import relocate
-from trninv.jobs.revision import revision
-from trninv.jobs.taking import chips_at
-from trninv.live.drift import drift
-from trninv.live.pins import pin
+from trninv.jobs.relocation import move_jobs
+from trninv.jobs.revision import plan_revision
+from trninv.jobs.taking import resolve_chips
+from trninv.live.drift import detect_drift
+from trninv.live.pins import pinned_binding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,9 +62,9 @@ class Life:
         self, databases: Databases, url: str, seed: int, directory: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self._databases, self._directory = databases, directory
-        self.engine, self.dice, self.done = engine_of(url), random.Random(seed), list[str]()
+        self.engine, self.dice, self.done = open_engine(url), random.Random(seed), list[str]()
         tomorrow = datetime.now(UTC) + timedelta(days=1)
-        monkeypatch.setattr(archiving, "instant", lambda _: tomorrow)  # today's events go into the archive as well
+        monkeypatch.setattr(archiving, "parse_time", lambda _: tomorrow)  # today's events go into the archive as well
 
     def step(self) -> None:
         """Do one of all, as often as each is given."""
@@ -84,7 +84,7 @@ class Life:
     def _job(self) -> None:
         name, server = self.dice.choice("abcd"), f"{D}/s{self.dice.randrange(4)}"
         chips = self.dice.choice([f"{server}/c0-3", f"{server}/c8-15", server, f"{server}/c4"])
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             match self.dice.randrange(4):
                 case 0:
                     holding.release(connection, name, who="ann")
@@ -92,34 +92,36 @@ class Life:
                     key = connection.scalar(
                         select(TABLES["cluster"].c.id).where(TABLES["cluster"].c.slug == "u-trn2x64")
                     )
-                    size = len(chips_at(connection, [chips], []))
+                    size = len(resolve_chips(connection, [chips], []))
                     move = JobMove(name, size, (), (chips,), stops=False)
-                    relocate(connection, "u-trn2x64", [move], revision(connection, key or 0), who="mover")
+                    move_jobs(connection, "u-trn2x64", [move], plan_revision(connection, key or 0), who="mover")
                 case _:
                     spares = [f"{D}/s3/c{self.dice.randrange(16)}"] if self.dice.random() < 0.3 else []
-                    holding.hold(connection, name, [chips], who="ann", spares=spares, pinned=self.dice.random() < 0.2)
+                    holding.allocate(
+                        connection, name, [chips], who="ann", spares=spares, pinned=self.dice.random() < 0.2
+                    )
 
     def _import(self) -> None:
         jobs = [slurm(7 + at, HOSTS[at], f"gpu:16(IDX:{self.dice.choice(['0-3', '4-7', '0-15'])})") for at in range(3)]
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             chosen = self.dice.sample(jobs, self.dice.randrange(1, 4))
             told(connection, {"jobs": chosen}, partial=self.dice.random() < 0.5, keep_going=True)
 
     def _close(self) -> None:
         places = [f"{D}/s{self.dice.randrange(4)}"] if self.dice.random() < 0.7 else [D]
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             if self.dice.random() < 0.6:
-                closings.close(connection, places, who="ann", why="firmware")
+                closings.cordon(connection, places, who="ann", why="firmware")
             else:
-                closings.open_(connection, places, who="ann")
+                closings.uncordon(connection, places, who="ann")
 
     def _bind(self) -> None:
         slot, name = f"{D}/s{self.dice.randrange(4)}", self.dice.choice(["i-0aa", "i-0bb", "host-c", "host-d"])
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             if self.dice.random() < 0.7:
-                put(connection, [pin(connection, slot, name)], who="ann")
+                bind(connection, [pinned_binding(connection, slot, name)], who="ann")
             else:
-                take_out(connection, slot, who="ann")
+                unbind(connection, slot, who="ann")
 
     def _adopt(self) -> None:
         """Adopt some, and later more: the cluster grows."""
@@ -128,33 +130,33 @@ class Life:
     def _apply(self) -> None:
         """An instance stopped, which drift finds and sets down."""
         stopped = instance(self.dice.randrange(1, 9), "trn2u.48xlarge") | {"State": {"Name": "stopped"}}
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             keep(connection, "ec2", {"Reservations": [{"Instances": [stopped]}]})
-            drift(connection, apply=True)
+            detect_drift(connection, apply=True)
 
     def _seed(self) -> None:
         """Unseed a cluster, or seed it again."""
         slug = self.dice.choice(["u-trn2x64", "trn1.32xlarge", "lab"])
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             key = connection.scalar(select(TABLES["cluster"].c.id).where(TABLES["cluster"].c.slug == slug))
             if key is not None:
                 stamp.unseed(connection, key)
             if slug != "lab" and (key is None or self.dice.random() < 0.8):
-                stamp.seed(connection, catalog(), systems().get(slug))
+                stamp.seed(connection, default_catalog(), default_systems().get(slug))
 
     def _copy(self) -> None:
         """Go on as a copy, on the other kind of database."""
         other = {"sqlite": "postgresql", "postgresql": "sqlite"}[self.engine.dialect.name]
         url = self._databases.migrated(other)
-        with connect(url) as target, self.engine.connect() as source, writing(target) as connection:
-            transfer(source, connection, replace=True)
+        with temporary_engine(url) as target, self.engine.connect() as source, write_transaction(target) as connection:
+            copy_database(source, connection, replace=True)
         self.engine.dispose()
-        self.engine = engine_of(url)
+        self.engine = open_engine(url)
 
     def _archive(self) -> None:
-        with opened(self._directory / str(len(self.done))) as store:
-            archiving.archive(self.engine, store)
-            remove(self.engine, store, "ann")
+        with open_for_writing(self._directory / str(len(self.done))) as store:
+            archiving.archive_history(self.engine, store)
+            prune_events(self.engine, store, "ann")
 
     def _migrate(self) -> None:
         """Go back to a revision, and on again."""

@@ -6,52 +6,52 @@ from itertools import combinations, product
 
 import numpy as np
 
-from trninv.jobs.damage import Damage
-from trninv.jobs.model import Legal, Model, legal_of
-from trninv.jobs.stock import Stock
+from trninv.jobs.damage import UnhealthyParts
+from trninv.jobs.model import LegalSets, PlacementModel, read_legal_sets
+from trninv.jobs.stock import FreeCapacity
 from trninv.routing.fleet import Fleet
-from trninv.solvers.blocks import words
+from trninv.solvers.blocks import pack_masks
 
 
-def legal(fleet: Fleet, model: Model) -> Legal:
+def legal(fleet: Fleet, model: PlacementModel) -> LegalSets:
     with fleet.reading() as connection:
-        return legal_of(connection, model)
+        return read_legal_sets(connection, model)
 
 
-def stock_of(model: Model, free: list[int], damage: Damage | None = None) -> Stock:
+def stock_of(model: PlacementModel, free: list[int], damage: UnhealthyParts | None = None) -> FreeCapacity:
     """Domains of which only these chips are not held."""
-    inside = words([model.full] * len(free), model.chips)
-    held = inside & ~words(free, model.chips)
+    inside = pack_masks([model.full] * len(free), model.chips)
+    held = inside & ~pack_masks(free, model.chips)
     ordinals = np.arange(len(free))
-    return Stock("fleet", model, ordinals, inside, inside, held, np.zeros_like(inside), damage or {})
+    return FreeCapacity("fleet", model, ordinals, inside, inside, held, np.zeros_like(inside), damage or {})
 
 
-def sets_of(found: Legal, model: Model, size: int) -> list[int]:
+def sets_of(found: LegalSets, model: PlacementModel, size: int) -> list[int]:
     """All sets of a size, those of any servers written out."""
     if size not in found.any_of:
         return list(found.sets[size])
     chosen = (each for rack in model.racks for each in combinations(rack, found.any_of[size].servers))
-    return [sum(model.whole_server[server] for server in servers) for servers in chosen]
+    return [sum(model.server_masks[server] for server in servers) for servers in chosen]
 
 
-def is_whole(model: Model, mask: int, broken: set[tuple[int, int]]) -> bool:
-    wires = ((wire.a, wire.b) for wire in model.of.blueprint.wires)
+def is_whole(model: PlacementModel, mask: int, broken: set[tuple[int, int]]) -> bool:
+    wires = ((wire.a, wire.b) for wire in model.domain_model.blueprint.scale_up_links)
     inside = ((a, b) for a, b in wires if all(end >= model.chips or mask >> end & 1 for end in (a, b)))
     return not broken & set(inside)
 
 
-def harm_of(found: Legal, free: int, mask: int, is_intact: Callable[[int], bool] = lambda _: True) -> float:
+def harm_of(found: LegalSets, free: int, mask: int, is_intact: Callable[[int], bool] = lambda _: True) -> float:
     sets = ((size, each) for size, sets in found.sets.items() if size > 1 for each in sets)
     lost = (size for size, each in sets if free & each == each and each & mask and is_intact(each))
     return sum(lost) / max(len(found.sets) - 1, 1)
 
 
-def by_hand(stock: Stock, found: Legal, sets: list[int], free: list[int]) -> list[tuple[int, int]]:
+def by_hand(stock: FreeCapacity, found: LegalSets, sets: list[int], free: list[int]) -> list[tuple[int, int]]:
     """Row and set of every place, the best first."""
     model = stock.model
     broken = {
         row: {key for key, left in parts.items() if not left and isinstance(key, tuple)}
-        for row, parts in stock.damage.items()
+        for row, parts in stock.unhealthy_parts.items()
     }
 
     def is_intact(row: int, mask: int) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from trninv.hostlist import expanded
+from trninv.hostlist import expand
 
 CONF = """
 ClusterName=lab
@@ -88,7 +88,7 @@ def slurm(work: Path, topology: str, nodes: str, gres: str = "Count=16") -> Iter
             "slurm-wlm-basic-plugins"
         )
     lines = [line for line in nodes.splitlines() if line.startswith("NodeName=")]
-    names = [name for line in lines for name in expanded(line.split()[0].removeprefix("NodeName="))]
+    names = [name for line in lines for name in expand(line.split()[0].removeprefix("NodeName="))]
     port, *ports = _ports(len(names) + 1)
     written = "\n".join(_at_home(lines, ports))
     (work / "state").mkdir()
@@ -121,5 +121,5 @@ def slurm(work: Path, topology: str, nodes: str, gres: str = "Count=16") -> Iter
 def _at_home(lines: Sequence[str], ports: list[int]) -> Iterator[str]:
     """Lines of NodeName, their nodes being here."""
     for line in lines:
-        here = [ports.pop() for _ in expanded(line.split()[0].removeprefix("NodeName="))]
+        here = [ports.pop() for _ in expand(line.split()[0].removeprefix("NodeName="))]
         yield f"{line} NodeHostname=localhost NodeAddr=127.0.0.1 Port=[{','.join(map(str, sorted(here)))}]"

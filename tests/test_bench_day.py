@@ -6,14 +6,14 @@ import numpy as np
 from placements import legal
 
 from bench.day import Day, day
-from trninv.jobs.model import model_of
+from trninv.jobs.model import placement_model
 from trninv.jobs.search import Policy
-from trninv.jobs.stock import Stock, count
+from trninv.jobs.stock import FreeCapacity, count_chips
 from trninv.routing.fleet import Fleet
 
 
 def test_a_day_is_the_same_each_time(lite_fleet: Fleet) -> None:
-    found = legal(lite_fleet, model_of("u-trn2x64"))
+    found = legal(lite_fleet, placement_model("u-trn2x64"))
     first, again, other = (day(Policy.PACK.value, found, 2, seed) for seed in (0, 0, 1))
     assert first == again != other
     assert len(first.used) == len(other.used) == 180
@@ -21,12 +21,12 @@ def test_a_day_is_the_same_each_time(lite_fleet: Fleet) -> None:
 
 
 def test_jobs_get_free_chips_only_and_give_them_back(lite_fleet: Fleet) -> None:
-    model, held = model_of("u-trn2x64"), list[int]()
+    model, held = placement_model("u-trn2x64"), list[int]()
 
-    def first_chips(there: Stock, size: int) -> tuple[int, int] | None:
+    def first_chips(there: FreeCapacity, size: int) -> tuple[int, int] | None:
         """Any chips: the day doesn't mind which."""
         free = [bit for bit in range(64) if int(there.free[0, 0]) >> bit & 1]
-        held.append(64 - count(there.free))
+        held.append(64 - count_chips(there.free))
         return (0, sum(1 << bit for bit in free[:size])) if len(free) >= size else None
 
     Day(model, legal(lite_fleet, model), first_chips, 1, 0).run()

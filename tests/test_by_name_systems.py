@@ -5,15 +5,15 @@ from graphql_sums import adds_up
 from sqlalchemy import text
 
 from conftest import Run, both_ways
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.errors import LimitError
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.errors import InvalidArgumentError
 from trninv.exporters import register
-from trninv.inventory.database import reading
-from trninv.inventory.totals import totals
+from trninv.inventory.database import read_transaction
+from trninv.inventory.totals import cluster_totals
 from trninv.inventory.verify import verify
-from trninv.reports.library import report
-from trninv.reports.reader import find
+from trninv.reports.library import find_report
+from trninv.reports.reader import run_query
 from trninv.routing.fleet import Fleet
 
 GIB, GB = 2**30, 10**9
@@ -32,15 +32,15 @@ FARTHEST = {"inf2.24xlarge": 5, "inf2.48xlarge": 6, "trn1n.32xlarge": 4}
 
 
 def test_these_are_all_that_a_plain_seed_leaves_out_by_name() -> None:
-    assert {system.slug for system in systems().systems if system.by_name} == set(SLUGS)
+    assert {system.slug for system in default_systems().systems if system.is_by_name} == set(SLUGS)
 
 
 def test_what_is_seeded_is_as_documents_say(named: Fleet) -> None:
     names = ("chips", "vcpus", "host_memory", "device_memory", "device_memory_bandwidth", "efa_bandwidth")
-    with reading(named.engine) as connection:
-        assert list(verify(connection, catalog(), systems())) == []
+    with read_transaction(named.engine) as connection:
+        assert list(verify(connection, default_catalog(), default_systems())) == []
         found = connection.execute(text("SELECT slug, id FROM cluster")).all()
-        assert {row.slug: tuple(map(totals(connection, row.id).get, names)) for row in found} == TOTALS
+        assert {row.slug: tuple(map(cluster_totals(connection, row.id).get, names)) for row in found} == TOTALS
 
 
 @pytest.mark.parametrize("slug", LINKS)
@@ -49,7 +49,7 @@ def test_links_bisection_and_collectives_follow_from_the_documents_by_hand(named
         SELECT count(*), min(link.bandwidth_bytes_per_s), max(link.bandwidth_bytes_per_s) FROM link
         JOIN domain ON domain.id = link.domain_id JOIN cluster ON cluster.id = domain.cluster_id
         WHERE cluster.slug = :slug AND link.scope <> 'host'"""
-    with reading(named.engine) as connection:
+    with read_transaction(named.engine) as connection:
         links, rate = LINKS[slug]
         assert tuple(connection.execute(text(query), {"slug": slug}).one()) == (links, rate * GB, rate * GB)
     half = named.bisection(slug)
@@ -93,7 +93,7 @@ def test_the_explorer_has_a_place_for_every_chip(named: Fleet, slug: str) -> Non
         assert len({(part["x"], part["y"]) for part in parts}) == len(parts) == TOTALS[slug][0]
 
 
-@pytest.mark.parametrize("name", register.names())
+@pytest.mark.parametrize("name", register.format_names())
 @pytest.mark.parametrize("slug", SLUGS)
 def test_exports_are_read_back_or_refused_in_a_sentence(named: Fleet, run: Run, slug: str, name: str) -> None:
     url = named.engine.url.render_as_string(hide_password=False)
@@ -105,7 +105,7 @@ def test_exports_are_read_back_or_refused_in_a_sentence(named: Fleet, run: Run, 
 
 def test_what_links_sum_to_stands_beside_what_documents_say(named: Fleet, fleet: Fleet) -> None:
     def columns(of: Fleet) -> dict[str, tuple[object, object]]:
-        rows = find(of.engine, report("ratios").sql(of.engine.dialect.name, {}), seconds=60).records()
+        rows = run_query(of.engine, find_report("ratios").sql(of.engine.dialect.name, {}), seconds=60).records()
         return {str(row["wired_in"]): (row["neuronlink_gb_per_s"], row["wired_gb_per_s"]) for row in rows}
 
     assert columns(fleet)["trn3-gen1"] == columns(fleet)["trn3-gen2"] == (1024.0, 704.0)
@@ -116,6 +116,6 @@ def test_what_links_sum_to_stands_beside_what_documents_say(named: Fleet, fleet:
 
 
 def test_nothing_joins_two_domains_without_efa() -> None:
-    assert systems().get("trn1n").resized(2).chips == 32
-    with pytest.raises(LimitError, match=r"inf2.48xlarge has no EFA device, so nothing joins 2 domains"):
-        systems().get("inf2.48xlarge").resized(2)
+    assert default_systems().get("trn1n").resized(2).chips == 32
+    with pytest.raises(InvalidArgumentError, match=r"inf2.48xlarge has no EFA device, so nothing joins 2 domains"):
+        default_systems().get("inf2.48xlarge").resized(2)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import trninv.errors as module
-from trninv.errors import TrninvError, nearest
+from trninv.errors import TrninvError, suggestion
 
 
 def _tree(root: type[TrninvError]) -> list[type[TrninvError]]:
@@ -15,7 +15,7 @@ def _tree(root: type[TrninvError]) -> list[type[TrninvError]]:
 
 def test_every_error_is_exported_and_drawn() -> None:
     names = [kind.__name__ for kind in _tree(TrninvError)]
-    assert [*sorted(names), "nearest"] == module.__all__
+    assert [*sorted(names), "suggestion"] == module.__all__
     drawn = re.findall(r"\w+Error\b", module.__doc__ or "")
     assert sorted(drawn) == sorted(names)
 
@@ -34,8 +34,8 @@ def test_every_code_is_documented_with_its_exit_status() -> None:
 
 
 def test_offers_the_nearest_word_or_lists_the_known() -> None:
-    assert nearest("trn2.48xlarge", ["trn2-16.48xlarge", "rack"]) == "did you mean trn2-16.48xlarge?"
-    assert nearest("zzz", ["b", "a"]) == "known: a, b"
+    assert suggestion("trn2.48xlarge", ["trn2-16.48xlarge", "rack"]) == "did you mean trn2-16.48xlarge?"
+    assert suggestion("zzz", ["b", "a"]) == "known: a, b"
     jobs = [f"slurm:{number}" for number in range(1_020, 3_000)]
-    assert nearest("zzz", jobs) == f"known: {', '.join(jobs[:20])}, and more"
-    assert nearest("zzz", []) == "none is known"
+    assert suggestion("zzz", jobs) == f"known: {', '.join(jobs[:20])}, and more"
+    assert suggestion("zzz", []) == "none is known"

@@ -16,7 +16,7 @@ import pytest
 
 from examples import ROOT
 from trninv.cli.main import main
-from trninv.inventory.database import connect
+from trninv.inventory.database import temporary_engine
 from trninv.inventory.migrate import migrate
 
 PAGE = ROOT / "docs/incident.md"
@@ -27,7 +27,7 @@ _CLOCKS = ("timestamps", "inventory.chain")
 def follow(page: str, database: str) -> str:
     """The page as it reads when it is followed."""
     assert "\n    trninv migrate\n" in page
-    with connect(database) as engine:
+    with temporary_engine(database) as engine:
         migrate(engine)
     return _FENCE.sub(lambda block: f"```console {block[1]}\n{_shown(block[2], database, block[1])}```", page)
 

@@ -24,9 +24,9 @@ from starlette.testclient import TestClient
 from conftest import Databases, wear
 from examples import ROOT
 from trninv.errors import TrninvError
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.schema import TABLES
-from trninv.service.app import app
+from trninv.service.app import create_app
 
 MONITORING = ROOT / "monitoring"
 ALERTS, TESTS = (yaml.safe_load((MONITORING / name).read_text()) for name in ("alerts.yml", "alerts-test.yml"))
@@ -57,7 +57,7 @@ def damaged(databases: Databases) -> str:
     }
     times = {"taken_at": seen["at"], "seen_at": seen["at"]}
     found = {"id": 1, "rule": "instance-gone", "severity": "high", "first_seen": seen["at"], "last_seen": seen["at"]}
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         connection.execute(insert(TABLES["observation"]).values(**seen, **times, servers=1, chips=0))
         connection.execute(insert(TABLES["finding"]).values(**found))
     return url
@@ -66,7 +66,7 @@ def damaged(databases: Databases) -> str:
 @pytest.fixture(scope="module")
 def told(damaged: str) -> dict[str, set[str]]:
     """Labels by the names of what /metrics tells."""
-    made = app(damaged)
+    made = create_app(damaged)
     made.state.shared.metrics.reads.labels("primary")  # without TRNINV_READ_URL nothing is counted
     with TestClient(made, base_url="http://localhost") as client:
         client.post("/graphql", json={"query": "{ nope }"})
@@ -143,7 +143,7 @@ def test_the_dashboard_shows_something_everywhere(damaged: str, tmp_path: Path) 
                 pass
         with urllib.request.urlopen(f"{service}/metrics", timeout=20) as answer:
             _promtool("check", "metrics", given=answer.read().decode())
-        with _prometheus(service, tmp_path) as ask, connect(damaged) as engine:
+        with _prometheus(service, tmp_path) as ask, temporary_engine(damaged) as engine:
             _until(lambda: ask("trninv_ready"))
             change(engine, "u-trn2x64/d0/s0/c9")
             _until(lambda: ask('trninv_changes_total{kind="chip"} > 0'))

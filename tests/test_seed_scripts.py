@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Run
-from trninv.catalog.models import systems
+from trninv.catalog.models import default_systems
 
 ROOT = Path(__file__).parents[1]
 
@@ -74,7 +74,7 @@ def test_a_seed_script_takes_the_options_of_trninv_seed(
 
 
 def test_a_seed_script_seeds_every_system_when_told_so(script: Script) -> None:
-    assert script("trn2", "--all", "--dry-run")[1].count("would seed") == len(systems().systems)
+    assert script("trn2", "--all", "--dry-run")[1].count("would seed") == len(default_systems().systems)
 
 
 @pytest.mark.parametrize("word", ["--help", "-h"])

@@ -3,7 +3,7 @@
 import pytest
 
 from trninv.errors import UsageError
-from trninv.settings import Settings, bundle, default_database
+from trninv.settings import Settings, default_database, resource_directory
 
 
 def test_the_default_database_is_a_file_of_the_user() -> None:
@@ -24,6 +24,6 @@ def test_a_wrong_number_says_which(seconds: str) -> None:
 
 
 def test_the_bundle_has_what_migrates_and_seeds() -> None:
-    assert (bundle() / "alembic.ini").is_file()
-    assert (bundle() / "migrations" / "env.py").is_file()
-    assert (bundle() / "seed" / "catalog" / "sources.toml").is_file()
+    assert (resource_directory() / "alembic.ini").is_file()
+    assert (resource_directory() / "migrations" / "env.py").is_file()
+    assert (resource_directory() / "seed" / "catalog" / "sources.toml").is_file()

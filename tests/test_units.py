@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trninv.errors import UnitError
-from trninv.units import Bandwidth, Capacity, Compute, Quantity, counted
+from trninv.units import Bandwidth, Capacity, Compute, Quantity, pluralize
 
 WHOLE = st.integers(min_value=0, max_value=2**63 - 1)
 
@@ -104,7 +104,7 @@ def test_units_of_answers() -> None:
 
 
 def test_counts_are_in_english() -> None:
-    assert [counted(1, "switch"), counted(1_024, "chip"), counted(2, "switch")] == [
+    assert [pluralize(1, "switch"), pluralize(1_024, "chip"), pluralize(2, "switch")] == [
         "1 switch",
         "1,024 chips",
         "2 switches",

@@ -25,8 +25,8 @@ def open(url: str | None = None, *, seconds: float | None = None) -> "Fleet":  #
         How long PostgreSQL may take for one statement; SQLite's stop with the deadline of whoever waits for them.
 
     """
-    from trninv.inventory.database import engine_of  # noqa: PLC0415 # `import trninv` stays light
+    from trninv.inventory.database import open_engine  # noqa: PLC0415 # `import trninv` stays light
     from trninv.jobs.fleet import Fleet  # noqa: PLC0415
     from trninv.settings import Settings  # noqa: PLC0415
 
-    return Fleet(engine_of(Settings.load().database_url if url is None else url, seconds))
+    return Fleet(open_engine(Settings.load().database_url if url is None else url, seconds))

@@ -6,38 +6,38 @@ And those that a terminal would obey instead of showing them.
 import re
 from collections.abc import Iterator
 
-_REFUSED = re.compile("[\0\ud800-\udfff]")
+_FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 
-_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Controls, escape sequences among them, ends of lines, and what turns the direction of writing."""
 
-SAYS = "has character 0 or half of a surrogate pair, which no text here has: leave it out"
+FORBIDDEN_MESSAGE = "has character 0 or half of a surrogate pair, which no text here has: leave it out"
 """What is wrong with a value that has one, and what to do."""
 
 
-def refused(value: object) -> bool:
+def has_forbidden_characters(value: object) -> bool:
     """Whether a text, or one in lists and maps, has such a character."""
     if isinstance(value, str):
-        return _REFUSED.search(value) is not None
-    return any(isinstance(part, str) and _REFUSED.search(part) for part in _parts(value))
+        return _FORBIDDEN.search(value) is not None
+    return any(isinstance(part, str) and _FORBIDDEN.search(part) for part in _values(value))
 
 
-def plain(text: str, *, but: str = "") -> str:
+def escape_controls(text: str, *, keep: str = "") -> str:
     """A text for a terminal: what it would obey is written as JSON writes it, but for these characters."""
-    return _OBEYED.sub(lambda found: found[0] if found[0] in but else f"\\u{ord(found[0]):04x}", text)
+    return _CONTROLS.sub(lambda match: match[0] if match[0] in keep else f"\\u{ord(match[0]):04x}", text)
 
 
-def parts(value: object) -> int:
+def count_values(value: object) -> int:
     """How many values there are in lists and maps."""
-    return sum(1 for _ in _parts(value))
+    return sum(1 for _ in _values(value))
 
 
-def _parts(value: object) -> Iterator[object]:
-    left = [value]
-    while left:
-        yield (part := left.pop())
+def _values(value: object) -> Iterator[object]:
+    remaining = [value]
+    while remaining:
+        yield (part := remaining.pop())
         if isinstance(part, dict):
-            left += part
-            left += part.values()
+            remaining += part
+            remaining += part.values()
         elif isinstance(part, list):
-            left += part
+            remaining += part

@@ -4,13 +4,13 @@ from enum import StrEnum
 from typing import Self
 
 
-class Choice(StrEnum):
+class DescribedEnum(StrEnum):
     """An enumeration whose members are written ``NAME = "NAME", "What it means."``"""
 
-    says: str
+    description: str
 
-    def __new__(cls, value: str, says: str = "") -> Self:
+    def __new__(cls, value: str, description: str = "") -> Self:
         member = str.__new__(cls, value)
         member._value_ = value
-        member.says = says
+        member.description = description
         return member

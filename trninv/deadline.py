@@ -17,7 +17,7 @@ class Deadline:
     end: float
     seconds: float
 
-    def late(self) -> TimeLimitError:
+    def timeout_error(self) -> TimeLimitError:
         """The error that tells how long it might have taken."""
         return TimeLimitError(f"not answered within {self.seconds:g} s: ask for less, or of a smaller scope")
 
@@ -34,7 +34,7 @@ _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 
 @contextmanager
-def limit(seconds: float) -> Iterator[Deadline]:
+def time_limit(seconds: float) -> Iterator[Deadline]:
     """Limit the time that the code in the context may take, within the limit that it has already."""
     outer = _current.get()
     end = time.monotonic() + seconds
@@ -46,13 +46,13 @@ def limit(seconds: float) -> Iterator[Deadline]:
         _current.reset(token)
 
 
-def is_over() -> bool:
+def expired() -> bool:
     """Whether the time of the current context is up."""
     deadline = _current.get()
     return deadline is not None and time.monotonic() > deadline.end
 
 
-def check() -> None:
+def raise_if_expired() -> None:
     """Raise if the time is up.
 
     Raises
@@ -63,10 +63,10 @@ def check() -> None:
     """
     deadline = _current.get()
     if deadline is not None and time.monotonic() > deadline.end:
-        raise deadline.late()
+        raise deadline.timeout_error()
 
 
-def remaining(seconds: float) -> float:
+def cap_timeout(seconds: float) -> float:
     """That many seconds, or what is left if that is less."""
     deadline = _current.get()
     return seconds if deadline is None else max(min(seconds, deadline.end - time.monotonic()), 0.0)

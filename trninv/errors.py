@@ -6,14 +6,14 @@ TrninvError
 │   ├── AddressError          BAD_ADDRESS
 │   ├── WrongLevelError       WRONG_LEVEL
 │   ├── SamePlaceError        SAME_PLACE
-│   ├── LimitError            BAD_LIMIT
-│   ├── MomentError           BAD_TIME
+│   ├── InvalidArgumentError  BAD_LIMIT
+│   ├── InvalidTimeError      BAD_TIME
 │   ├── FilterError           BAD_FILTER
 │   ├── DocumentError         BAD_DOCUMENT
 │   ├── VariablesError        BAD_VARIABLES
 │   ├── NotExpressibleError   NOT_EXPRESSIBLE
 │   ├── SqlError              BAD_SQL
-│   ├── FileError             BAD_FILE
+│   ├── InvalidFileError      BAD_FILE
 │   └── RequestError          BAD_REQUEST
 │       └── MethodError       METHOD_NOT_ALLOWED
 ├── NotFoundError             exit 1: well asked, nothing there
@@ -39,12 +39,12 @@ TrninvError
 ├── QuotaError                QUOTA_EXCEEDED
 ├── InternalError             INTERNAL
 ├── CatalogError              BAD_CATALOG
-│   └── UnknownWiringError    UNKNOWN_WIRING
+│   └── UnknownPatternError   UNKNOWN_WIRING
 ├── WorkerError               WORKER_DIED
 └── DatabaseError             exit 1: the database is not as it must be
-    ├── NotReachableError     DATABASE_NOT_REACHABLE
+    ├── DatabaseUnreachableError DATABASE_NOT_REACHABLE
     ├── ReadOnlyError         READ_ONLY
-    ├── NotMigratedError      NOT_MIGRATED
+    ├── SchemaOutdatedError   NOT_MIGRATED
     └── ClusterExistsError    CLUSTER_EXISTS
 """
 
@@ -62,23 +62,23 @@ __all__ = [
     "ConflictError",
     "CostLimitError",
     "DatabaseError",
+    "DatabaseUnreachableError",
     "DocumentError",
-    "FileError",
     "FilterError",
     "ForbiddenError",
     "IllegalSizeError",
     "InternalError",
-    "LimitError",
+    "InvalidArgumentError",
+    "InvalidFileError",
+    "InvalidTimeError",
     "MethodError",
-    "MomentError",
     "NotExpressibleError",
     "NotFoundError",
-    "NotMigratedError",
-    "NotReachableError",
     "QuotaError",
     "ReadOnlyError",
     "RequestError",
     "SamePlaceError",
+    "SchemaOutdatedError",
     "ScopeTooLargeError",
     "SqlError",
     "StalePlanError",
@@ -90,16 +90,16 @@ __all__ = [
     "UnknownDocumentError",
     "UnknownFactError",
     "UnknownJobError",
+    "UnknownPatternError",
     "UnknownReportError",
     "UnknownSystemError",
     "UnknownTokenError",
     "UnknownValueError",
-    "UnknownWiringError",
     "UsageError",
     "VariablesError",
     "WorkerError",
     "WrongLevelError",
-    "nearest",
+    "suggestion",
 ]
 
 
@@ -146,13 +146,13 @@ class SamePlaceError(UsageError):
     code = "SAME_PLACE"
 
 
-class LimitError(UsageError):
+class InvalidArgumentError(UsageError):
     """A value beyond the limits of its parameter."""
 
     code = "BAD_LIMIT"
 
 
-class MomentError(UsageError):
+class InvalidTimeError(UsageError):
     """A time without a zone, yet to come, or before history is known."""
 
     code = "BAD_TIME"
@@ -188,7 +188,7 @@ class SqlError(UsageError):
     code = "BAD_SQL"
 
 
-class FileError(UsageError):
+class InvalidFileError(UsageError):
     """Files of which nothing was imported.
 
     Attributes
@@ -202,12 +202,12 @@ class FileError(UsageError):
 
     def __init__(self, message: str, faults: Sequence[str] = ()) -> None:
         super().__init__(message)
-        self.faults = faults
+        self.errors = faults
 
     @property
     def extensions(self) -> dict[str, Any]:
         """The first hundred faults as well, if it has any."""
-        faults = {"faults": list(self.faults[:100])} if self.faults else {}
+        faults = {"faults": list(self.errors[:100])} if self.errors else {}
         return super().extensions | faults
 
 
@@ -374,7 +374,7 @@ class CatalogError(TrninvError):
     code = "BAD_CATALOG"
 
 
-class UnknownWiringError(CatalogError):
+class UnknownPatternError(CatalogError):
     """A wiring that no pattern of the register describes."""
 
     code = "UNKNOWN_WIRING"
@@ -392,7 +392,7 @@ class DatabaseError(TrninvError):
     code = "DATABASE"
 
 
-class NotReachableError(DatabaseError):
+class DatabaseUnreachableError(DatabaseError):
     """No database answers."""
 
     code = "DATABASE_NOT_REACHABLE"
@@ -404,7 +404,7 @@ class ReadOnlyError(DatabaseError):
     code = "READ_ONLY"
 
 
-class NotMigratedError(DatabaseError):
+class SchemaOutdatedError(DatabaseError):
     """The database is of another revision, or has no tables of trninv."""
 
     code = "NOT_MIGRATED"
@@ -416,16 +416,16 @@ class ClusterExistsError(DatabaseError):
     code = "CLUSTER_EXISTS"
 
 
-_NAMED = 20
+_MAX_NAMES = 20
 """Names that one message lists."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def suggestion(word: str, choices: Iterable[str]) -> str:
     """What to suggest instead of an unknown word, as the end of a sentence."""
-    names = sorted(known)
-    if begins := [name for name in names if word and name.startswith(word)]:
-        return f"did you mean {' or '.join(begins[:3])}?"
+    names = sorted(choices)
+    if starting := [name for name in names if word and name.startswith(word)]:
+        return f"did you mean {' or '.join(starting[:3])}?"
     if close := difflib.get_close_matches(word, names, n=1, cutoff=0.4):
         return f"did you mean {close[0]}?"
-    more = ", and more" if len(names) > _NAMED else ""
-    return f"known: {', '.join(names[:_NAMED])}{more}" if names else "none is known"
+    more = ", and more" if len(names) > _MAX_NAMES else ""
+    return f"known: {', '.join(names[:_MAX_NAMES])}{more}" if names else "none is known"

@@ -102,12 +102,12 @@ class Settings:
             A variable has a value that it cannot have.
 
         """
-        given = {name: environ.get(f"TRNINV_{name.upper()}", "").strip() for name in cls.__annotations__}
-        read = {name: _READ[name](name, text) for name, text in given.items() if text and name in _READ}
-        return cls(database_url=given["database_url"] or default_database(), **read)
+        texts = {name: environ.get(f"TRNINV_{name.upper()}", "").strip() for name in cls.__annotations__}
+        values = {name: _PARSERS[name](name, text) for name, text in texts.items() if text and name in _PARSERS}
+        return cls(database_url=texts["database_url"] or default_database(), **values)
 
 
-def _seconds(name: str, text: str) -> float:
+def _parse_seconds(name: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -117,73 +117,73 @@ def _seconds(name: str, text: str) -> float:
     return value
 
 
-def _number(name: str, text: str) -> int:
+def _parse_number(name: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal() and 0 < int(text[:19]) == int(text)):
         raise UsageError(f"TRNINV_{name.upper()}={text!r} is not a whole number above 0")
     return int(text)
 
 
 def _observations(name: str, text: str) -> int:
-    if (value := _number(name, text)) < LEAST_OBSERVATIONS:
+    if (value := _parse_number(name, text)) < LEAST_OBSERVATIONS:
         raise UsageError(f"TRNINV_{name.upper()}={text!r} is less than {LEAST_OBSERVATIONS}, which are always kept")
     return value
 
 
-def _words(_name: str, text: str) -> tuple[str, ...]:
+def _parse_words(_name: str, text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(","))
 
 
-def _switch(name: str, text: str) -> bool:
+def _parse_switch(name: str, text: str) -> bool:
     if text not in ("0", "1"):
         raise UsageError(f"TRNINV_{name.upper()}={text!r} is neither 0 nor 1")
     return text == "1"
 
 
-def _directory(name: str, text: str) -> Path:
+def _parse_directory(name: str, text: str) -> Path:
     if not Path(text).is_dir():
         raise UsageError(f"TRNINV_{name.upper()}={text!r} is not a directory")
     return Path(text)
 
 
-def _postgresql(name: str, text: str) -> str:
+def _parse_postgresql_url(name: str, text: str) -> str:
     if not text.startswith("postgresql"):  # not repeated, for it may hold a password
         raise UsageError(f"TRNINV_{name.upper()} is not a URL of PostgreSQL")
     return text
 
 
-def _one_of(*known: str) -> Callable[[str, str], str]:
-    def read(name: str, text: str) -> str:
-        if text not in known:
-            raise UsageError(f"TRNINV_{name.upper()}={text!r} is not {' or '.join(known)}")
+def _parse_choice(*choices: str) -> Callable[[str, str], str]:
+    def parse(name: str, text: str) -> str:
+        if text not in choices:
+            raise UsageError(f"TRNINV_{name.upper()}={text!r} is not {' or '.join(choices)}")
         return text
 
-    return read
+    return parse
 
 
-_READ: Mapping[str, Callable[[str, str], Any]] = {
-    "bisection_nodes": _number,
-    "request_seconds": _seconds,
-    "max_cost": _number,
-    "auth": _one_of("tokens", "none"),
-    "documents": _directory,
-    "persisted_only": _switch,
-    "introspection": _switch,
-    "graphiql": _switch,
-    "allowed_hosts": _words,
-    "cors_origins": _words,
-    "reports": _directory,
-    "log": _one_of("json", "text", "off"),
+_PARSERS: Mapping[str, Callable[[str, str], Any]] = {
+    "bisection_nodes": _parse_number,
+    "request_seconds": _parse_seconds,
+    "max_cost": _parse_number,
+    "auth": _parse_choice("tokens", "none"),
+    "documents": _parse_directory,
+    "persisted_only": _parse_switch,
+    "introspection": _parse_switch,
+    "graphiql": _parse_switch,
+    "allowed_hosts": _parse_words,
+    "cors_origins": _parse_words,
+    "reports": _parse_directory,
+    "log": _parse_choice("json", "text", "off"),
     "sql_url": lambda _name, text: text,
-    "read_url": _postgresql,
-    "answer_bytes": _number,
-    "exports": _number,
-    "listeners": _number,
-    "heartbeat": _seconds,
-    "jobs": _directory,
-    "observe_rows": _number,
-    "observe_bytes": _number,
+    "read_url": _parse_postgresql_url,
+    "answer_bytes": _parse_number,
+    "exports": _parse_number,
+    "listeners": _parse_number,
+    "heartbeat": _parse_seconds,
+    "jobs": _parse_directory,
+    "observe_rows": _parse_number,
+    "observe_bytes": _parse_number,
     "observations": _observations,
-    "compiled": _switch,
+    "compiled": _parse_switch,
 }
 
 
@@ -194,7 +194,7 @@ def default_database() -> str:
     return f"sqlite:///{platformdirs.user_data_path('trninv') / 'trninv.db'}"
 
 
-def bundle() -> Path:
+def resource_directory() -> Path:
     """The directory that holds migrations/, seed/ and alembic.ini: inside the wheel, or the top of a checkout."""
     package = Path(__file__).parent
     bundled = package / "_bundle"

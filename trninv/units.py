@@ -14,7 +14,7 @@ from trninv.errors import UnitError
 _NUMBER = re.compile(r"\s*(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?\s*(.*?)\s*", re.ASCII)
 _PER_DEVICE = re.compile(r"/(device|chip|node)$")
 _MAX = 2**63 - 1
-_LONGEST = 200
+_MAX_LENGTH = 200
 """Characters that a quantity is written in at most."""
 
 
@@ -46,13 +46,13 @@ class Quantity(int):
             No number, no unit, a unit of another kind, a fraction of the base unit, or more than 2⁶³ - 1.
 
         """
-        match = _NUMBER.fullmatch(text) if len(text) <= _LONGEST else None
+        match = _NUMBER.fullmatch(text) if len(text) <= _MAX_LENGTH else None
         unit = _PER_DEVICE.sub("", match[3]) if match else ""
         size = cls.UNITS.get(cls.SPELLINGS.get(unit, unit))
         if match is None or size is None:
-            meant = [f" (did you mean {known}?)" for known in cls.UNITS if known.lower() == unit.lower()]
+            meant = [f" (did you mean {unit_name}?)" for unit_name in cls.UNITS if unit_name.lower() == unit.lower()]
             accepted = f"a number and one of {', '.join(cls.UNITS)}{''.join(meant[:1])}"
-            raise UnitError(f"{text[:_LONGEST]!r} is not a {cls.__name__.lower()}: {accepted}")
+            raise UnitError(f"{text[:_MAX_LENGTH]!r} is not a {cls.__name__.lower()}: {accepted}")
         value = Fraction(match[1].replace(",", "") + (match[2] or "")) * size
         if value.denominator != 1 or value > _MAX:
             raise UnitError(f"{text!r} is not a whole number of {cls.PRINTED[-1]} below 2^63")
@@ -150,7 +150,7 @@ class Duration(Quantity):
         return self / 1000
 
 
-def counted(number: int, thing: str) -> str:
+def pluralize(number: int, thing: str) -> str:
     """'1 chip', '1,024 chips', '2 switches'."""
     many = "es" if thing.endswith("ch") else "s"
     return f"{number:,} {thing}{many * (number != 1)}"

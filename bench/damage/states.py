@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import networkx as nx
 from sqlalchemy import select
 
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import migrate, stamp
 from trninv.inventory.address import node_addresses
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
 from trninv.routing.fleet import Fleet
@@ -63,14 +63,14 @@ class State:
     @contextmanager
     def held(self, fleet: Fleet) -> Iterator[Fleet]:
         """A fleet whose database has the damage."""
-        self._set(fleet, Condition.of("down", None), Condition.of("degraded", 0.5))
+        self._set(fleet, Condition.from_user("down", None), Condition.from_user("degraded", 0.5))
         try:
             yield fleet
         finally:
-            self._set(fleet, Condition.of("up", None), Condition.of("up", None))
+            self._set(fleet, Condition.from_user("up", None), Condition.from_user("up", None))
 
     def _set(self, fleet: Fleet, down: Condition, halved: Condition) -> None:
-        with writing(fleet.engine) as connection:
+        with write_transaction(fleet.engine) as connection:
             for addresses, condition in ((self.down, down), (self.halved, halved)):
                 if addresses:
                     set_state(connection, addresses, condition, why="random damage", who="bench")
@@ -78,19 +78,21 @@ class State:
 
 def seed(url: str, sizes: range = SIZES) -> None:
     """Clusters of each size of each system, such as c5: five trn2-16."""
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         migrate.migrate(engine)
         for system, name in SYSTEMS.items():
             for size in sizes:
-                with writing(engine) as connection:
-                    stamp.seed(connection, catalog(), systems().get(system).resized(size), f"{name}{size}")
+                with write_transaction(engine) as connection:
+                    stamp.seed(
+                        connection, default_catalog(), default_systems().get(system).resized(size), f"{name}{size}"
+                    )
 
 
 def intact(fleet: Fleet) -> dict[str, "nx.Graph[str]"]:
     """The clusters of an undamaged database, read from its tables."""
     found: dict[str, nx.Graph[str]] = {}
     link, node, chip, model = (TABLES[name] for name in ("link", "node", "chip", "chip_model"))
-    with reading(fleet.engine) as connection:
+    with read_transaction(fleet.engine) as connection:
         memory = dict(
             connection.execute(
                 select(chip.c.id, model.c.device_memory_bytes).join(model, model.c.id == chip.c.chip_model_id)

@@ -5,9 +5,9 @@ from typing import Any
 
 from sqlalchemy import Connection, inspect, text
 
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.inventory.database import connect, exists, file_of, reading
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.inventory.database import database_file, file_exists, read_transaction, temporary_engine
 from trninv.inventory.verify import verify
 
 _CHANCE = {
@@ -31,9 +31,9 @@ Held = dict[str, Any]
 
 def held(url: str) -> Held:
     """Every row, and the schema; empty without tables."""
-    with connect(url) as engine:
-        file = file_of(engine)
-        if file and not exists(file):
+    with temporary_engine(url) as engine:
+        file = database_file(engine)
+        if file and not file_exists(file):
             return {}
         with engine.connect() as connection:
             found: Held = {name: _rows(connection, name) for name in inspect(connection).get_table_names()}
@@ -52,9 +52,9 @@ def _rows(connection: Connection, table: str) -> list[tuple[Any, ...]]:
 
 def check(url: str) -> None:
     """Fail unless a database with clusters is as the catalog says."""
-    with connect(url) as engine, reading(engine) as connection:
+    with temporary_engine(url) as engine, read_transaction(engine) as connection:
         if connection.scalar(text("SELECT count(*) FROM cluster")):
-            assert list(verify(connection, catalog(), systems())) == []
+            assert list(verify(connection, default_catalog(), default_systems())) == []
 
 
 def files(directory: Path) -> dict[str, list[str]]:

@@ -15,10 +15,10 @@ from playwright.sync_api import sync_playwright
 from browsing import FLAGS, settled
 from conftest import seed_everything
 from serving import serving
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import stamp
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
 
 HERE = Path(__file__).parent
@@ -57,9 +57,9 @@ def main() -> None:
         database = f"sqlite:///{directory}/pictures.db"
         seed_everything(database)
         draw(database)
-        with connect(database) as engine, writing(engine) as connection:
-            stamp.seed(connection, catalog(), systems().get("rainier"))
-            set_state(connection, DOWN, Condition.of("down", None), why="a picture", who="docs")
+        with temporary_engine(database) as engine, write_transaction(engine) as connection:
+            stamp.seed(connection, default_catalog(), default_systems().get("rainier"))
+            set_state(connection, DOWN, Condition.from_user("down", None), why="a picture", who="docs")
         photograph(database)
 
 

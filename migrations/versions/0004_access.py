@@ -7,7 +7,7 @@ Revises: 0003
 import sqlalchemy as sa
 from alembic import op
 
-from trninv.catalog.facts import render
+from trninv.catalog.facts import render_value
 
 revision = "0004"
 down_revision = "0003"
@@ -36,7 +36,7 @@ def upgrade() -> None:
 def _fill(connection: sa.Connection) -> None:
     fact = sa.table("fact", *map(sa.column, ("id", "value", "dimension", "written", "shown")))
     for row in connection.execute(sa.select(fact)).all():
-        shown = row.written if row.value is None else render(row.value, row.dimension)
+        shown = row.written if row.value is None else render_value(row.value, row.dimension)
         connection.execute(sa.update(fact).where(fact.c.id == row.id).values(shown=shown))
 
 

@@ -5,17 +5,17 @@ from fractions import Fraction
 
 import pytest
 
-from trninv.catalog.audit import Finding, audit
-from trninv.catalog.facts import catalog
+from trninv.catalog.audit import DerivationCheck, check_derivations
+from trninv.catalog.facts import default_catalog
 
-FINDINGS = list(audit(catalog()))
+FINDINGS = list(check_derivations(default_catalog()))
 
 
-def _found(printed: str, subject: str, attribute: str) -> list[Finding]:
+def _found(printed: str, subject: str, attribute: str) -> list[DerivationCheck]:
     return [
         finding
         for finding in FINDINGS
-        if finding.printed.key == (subject, attribute) and finding.printed.written == printed
+        if finding.printed.key == (subject, attribute) and finding.printed.as_written == printed
     ]
 
 
@@ -47,11 +47,11 @@ def test_a_cut_value_is_told_from_a_rounded_one() -> None:
 
 
 def test_a_changed_fact_fails_its_derivation() -> None:
-    known = catalog()
+    known = default_catalog()
     row = next(row for row in known.audits if row["printed"] == "trn3-gen2:chips@trn3-seed")
     only = dataclasses.replace(known, audits=({**row, "derived": row["derived"] + " + 1"},))
-    assert [finding.verdict for finding in audit(only)] == ["conflict"]
+    assert [finding.verdict for finding in check_derivations(only)] == ["conflict"]
 
 
 def test_formulas_are_sums_of_products() -> None:
-    assert catalog().evaluate("trainium1:cores@trn1-seed * 3 / 4 + 1") == Fraction(5, 2)
+    assert default_catalog().evaluate("trainium1:cores@trn1-seed * 3 / 4 + 1") == Fraction(5, 2)

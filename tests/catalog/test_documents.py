@@ -2,7 +2,7 @@
 
 import pytest
 
-from trninv.catalog.facts import catalog
+from trninv.catalog.facts import default_catalog
 
 # source, subject, attribute, value and unit as the document has them
 TRN1 = [
@@ -220,9 +220,9 @@ DOCUMENTS = {"trn1-seed": TRN1, "trn2-seed": TRN2, "trn3-seed": TRN3, "latitude-
 def test_is_a_fact(source: str, subject: str, attribute: str, written: str) -> None:
     found = [
         fact
-        for fact in catalog().of(subject, attribute)
-        if fact.source.slug == source and f"{fact.written} {fact.unit}".rstrip() == written
+        for fact in default_catalog().facts_about(subject, attribute)
+        if fact.source.slug == source and f"{fact.as_written} {fact.unit}".rstrip() == written
     ]
     assert found
-    number = next((word for word in written.split() if word[0].isdigit()), found[0].written)
+    number = next((word for word in written.split() if word[0].isdigit()), found[0].as_written)
     assert any(number.lower() in fact.quote.lower() for fact in found)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from trninv.catalog.facts import Catalog, catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import Catalog, default_catalog
+from trninv.catalog.models import default_systems
 from trninv.errors import CatalogError, UnknownFactError
-from trninv.settings import bundle
+from trninv.settings import resource_directory
 
 GB = 10**9
 
@@ -29,7 +29,7 @@ GB = 10**9
     ],
 )
 def test_the_default_pick(subject: str, attribute: str, source: str, value: int) -> None:
-    fact = catalog().pick(subject, attribute)
+    fact = default_catalog().picked_fact(subject, attribute)
     assert (fact.source.slug, fact.value) == (source, value)
 
 
@@ -53,9 +53,9 @@ def test_the_default_pick(subject: str, attribute: str, source: str, value: int)
     ],
 )
 def test_links_carry_this_in_one_direction(link: str, value: int) -> None:
-    fact = catalog().pick(link, "bandwidth")
+    fact = default_catalog().picked_fact(link, "bandwidth")
     assert fact.value == value
-    assert fact.grounds
+    assert fact.reading_reason
 
 
 CONFLICTS = {
@@ -124,14 +124,14 @@ DIFFER_IN = {
 
 @pytest.mark.parametrize("key", CONFLICTS)
 def test_a_known_disagreement_is_reported_with_all_its_sides(key: tuple[str, str]) -> None:
-    conflict = next(found for found in catalog().conflicts if (found.subject, found.attribute) == key)
-    assert {f"{fact.written} {fact.unit}".rstrip() for fact in conflict.facts} == CONFLICTS[key]
+    conflict = next(found for found in default_catalog().conflicts if (found.subject, found.attribute) == key)
+    assert {f"{fact.as_written} {fact.unit}".rstrip() for fact in conflict.facts} == CONFLICTS[key]
     assert conflict.picked is conflict.facts[0]
     assert conflict.note
 
 
 def test_what_differs_by_unit_or_rounding_alone_says_so() -> None:
-    for conflict in catalog().conflicts:
+    for conflict in default_catalog().conflicts:
         key = conflict.subject, conflict.attribute
         assert conflict.differ_in == next((name for name, keys in DIFFER_IN.items() if key in keys), "value"), key
         if conflict.differ_in == "value":
@@ -139,68 +139,72 @@ def test_what_differs_by_unit_or_rounding_alone_says_so() -> None:
 
 
 def test_a_source_that_is_named_counts_before_the_order_of_sources() -> None:
-    picked = catalog().pick("trainium2", "core_model")
-    assert (picked.source.slug, picked.written) == ("nki-v3", "NeuronCore-v3")
-    for chip in {system.domain.server.chip for system in systems().systems}:
-        stated = catalog().of(chip.slug, "core_model")
-        assert [chip.core_model] == [fact.written for fact in stated[:1]] or not stated
+    picked = default_catalog().picked_fact("trainium2", "core_model")
+    assert (picked.source.slug, picked.as_written) == ("nki-v3", "NeuronCore-v3")
+    for chip in {system.domain.server.chip for system in default_systems().systems}:
+        stated = default_catalog().facts_about(chip.slug, "core_model")
+        assert [chip.core_model] == [fact.as_written for fact in stated[:1]] or not stated
 
 
 def test_a_range_counts_as_its_least() -> None:
-    promised = next(fact for fact in catalog().of("trn1.32xlarge", "bus_bandwidth") if fact.written == "~400-500")
+    promised = next(
+        fact
+        for fact in default_catalog().facts_about("trn1.32xlarge", "bus_bandwidth")
+        if fact.as_written == "~400-500"
+    )
     assert promised.value == 400 * GB
-    assert promised.step == GB
+    assert promised.rounding_step == GB
 
 
 def test_the_newest_releases_that_were_read() -> None:
-    read = {fact.subject: fact for fact in catalog().facts if fact.attribute.name == "release_date"}
-    assert {subject: (fact.written, fact.source.date) for subject, fact in read.items()} == {
+    read = {fact.subject: fact for fact in default_catalog().facts if fact.attribute.name == "release_date"}
+    assert {subject: (fact.as_written, fact.source.date) for subject, fact in read.items()} == {
         "neuron-sdk-2.33.0": ("October 19, 2026", "2026-10-19"),
         "neuron-sdk-2.33.1": ("November 11, 2026", "2026-11-11"),
     }
-    assert max(source.date or "" for source in catalog().sources.values()) == "2026-11-11"
+    assert max(source.date or "" for source in default_catalog().sources.values()) == "2026-11-11"
 
 
 def test_later_numbers_of_a_cluster_are_facts_and_no_systems() -> None:
-    assert {fact.value for fact in catalog().of("rainier", "chips")} == {400_000, 500_000, 1_000_000}
-    assert systems().get("rainier").chips == 400_000
+    assert {fact.value for fact in default_catalog().facts_about("rainier", "chips")} == {400_000, 500_000, 1_000_000}
+    assert default_systems().get("rainier").chips == 400_000
 
 
 def test_what_is_not_applicable_has_no_value() -> None:
-    fact = catalog().pick("trn2-16.48xlarge", "neuronlink_inter_bandwidth")
+    fact = default_catalog().picked_fact("trn2-16.48xlarge", "neuronlink_inter_bandwidth")
     assert (str(fact), fact.value) == ("Not applicable", None)
     with pytest.raises(CatalogError, match="is 'Not applicable', not a number"):
-        catalog().value("trn2-16.48xlarge", "neuronlink_inter_bandwidth")
+        default_catalog().picked_value("trn2-16.48xlarge", "neuronlink_inter_bandwidth")
 
 
 def test_agreement_is_no_conflict() -> None:
-    keys = {(conflict.subject, conflict.attribute) for conflict in catalog().conflicts}
+    keys = {(conflict.subject, conflict.attribute) for conflict in default_catalog().conflicts}
     assert ("trainium3", "mxfp8_compute") not in keys  # 2,517 in both
     assert ("u-trn2x64", "chips") not in keys
 
 
 def test_a_fact_that_follows_from_a_disputed_one_is_disputed() -> None:
-    known = catalog()
-    assert known.disputed(known.pick("neuronlink-v3-plane", "bandwidth"))
-    assert "2,048" in (known.note(known.pick("neuronlink-v4-rack", "bandwidth")) or "")
-    assert not known.disputed(known.pick("trainium2", "cores"))
+    known = default_catalog()
+    assert known.is_disputed(known.picked_fact("neuronlink-v3-plane", "bandwidth"))
+    assert "2,048" in (known.note(known.picked_fact("neuronlink-v4-rack", "bandwidth")) or "")
+    assert not known.is_disputed(known.picked_fact("trainium2", "cores"))
 
 
 def test_every_fact_has_words_and_every_reading_its_grounds() -> None:
-    for fact in catalog().facts:
+    for fact in default_catalog().facts:
         assert fact.quote
         if fact.reading_unit or fact.formula or fact.direction == "both":
-            assert fact.grounds, fact
+            assert fact.reading_reason, fact
 
 
 def test_an_unknown_fact_offers_the_nearest() -> None:
     with pytest.raises(UnknownFactError, match="did you mean trainium2 device_memory"):
-        catalog().pick("trainium2", "devicememory")
+        default_catalog().picked_fact("trainium2", "devicememory")
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(bundle() / "seed" / "catalog", tmp_path / "catalog"))
+    return Path(shutil.copytree(resource_directory() / "seed" / "catalog", tmp_path / "catalog"))
 
 
 _THIRD_OF_A_CORE = 'formula = "trainium1:cores@trn1-seed / 3"\ngrounds = ""'

@@ -2,9 +2,16 @@
 
 import pytest
 
-from trninv.catalog.facts import catalog
-from trninv.catalog.instance_types import UNCLAIMED, UnclaimedType, chips_at, models_of, type_names, unclaimed
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.instance_types import (
+    UNCLAIMED_REASON,
+    UnclaimedType,
+    chips_by_address,
+    count_unclaimed_types,
+    models_of,
+    type_names,
+)
+from trninv.catalog.models import default_systems
 
 GEN1, GEN2 = "trn3-gen1", "trn3-gen2"
 
@@ -47,18 +54,18 @@ def test_chips_do_not_count_where_one_model_claims_the_type() -> None:
 
 
 def test_types_that_no_model_claims_are_counted() -> None:
-    found = unclaimed(["m5.large", "trn1.32xlarge", "c5.xlarge", "m5.large"])
-    assert found == (UnclaimedType("c5.xlarge", 1, UNCLAIMED), UnclaimedType("m5.large", 2, UNCLAIMED))
+    found = count_unclaimed_types(["m5.large", "trn1.32xlarge", "c5.xlarge", "m5.large"])
+    assert found == (UnclaimedType("c5.xlarge", 1, UNCLAIMED_REASON), UnclaimedType("m5.large", 2, UNCLAIMED_REASON))
 
 
 def test_every_model_has_types_and_a_pattern_is_marked_as_assumed() -> None:
-    for model in systems().domains.values():
+    for model in default_systems().domains.values():
         assert model.ec2_types
         if not type_names(model):
-            assert catalog().pick(model.server.slug, "ec2_types").source.kind == "assumed"
+            assert default_catalog().picked_fact(model.server.slug, "ec2_types").source.kind == "assumed"
 
 
 def test_chips_are_known_by_their_addresses_where_a_document_says() -> None:
-    assert chips_at("trn2u.48xlarge")["0000:e1:00.0"] == 13
-    assert chips_at("trn2u.48xlarge") == chips_at("trn2.48xlarge")
-    assert chips_at("trn1.32xlarge") == chips_at("m5.large") == {}
+    assert chips_by_address("trn2u.48xlarge")["0000:e1:00.0"] == 13
+    assert chips_by_address("trn2u.48xlarge") == chips_by_address("trn2.48xlarge")
+    assert chips_by_address("trn1.32xlarge") == chips_by_address("m5.large") == {}

@@ -5,16 +5,16 @@ import re
 import pytest
 import quotes
 
-from trninv.catalog.facts import Fact, catalog
+from trninv.catalog.facts import Fact, default_catalog
 
 DIGESTS = quotes.digests()
-STATED = [fact for fact in catalog().facts if fact.formula is None and fact.source.slug in DIGESTS]
-DERIVED = [fact for fact in catalog().facts if fact.formula is not None]
+STATED = [fact for fact in default_catalog().facts if fact.formula is None and fact.source.slug in DIGESTS]
+DERIVED = [fact for fact in default_catalog().facts if fact.formula is not None]
 _QUOTED = re.compile(r"“([^”]*)”([^“]*)")
 
 
 def _name(fact: Fact) -> str:
-    return f"{fact.subject}-{fact.attribute.name}-{fact.written}"
+    return f"{fact.subject}-{fact.attribute.name}-{fact.as_written}"
 
 
 def _missing(quote: str, source: str) -> list[str]:
@@ -23,7 +23,7 @@ def _missing(quote: str, source: str) -> list[str]:
 
 
 def test_every_seed_document_has_a_digest() -> None:
-    assert set(DIGESTS) == {slug for slug, source in catalog().sources.items() if source.kind == "seed"}
+    assert set(DIGESTS) == {slug for slug, source in default_catalog().sources.items() if source.kind == "seed"}
 
 
 @pytest.mark.parametrize("fact", STATED, ids=_name)
@@ -33,16 +33,16 @@ def test_a_quote_stands_in_the_source_that_it_names(fact: Fact) -> None:
 
 @pytest.mark.parametrize("fact", [fact for fact in STATED if fact.attribute.dimension == "text"], ids=_name)
 def test_a_text_is_in_the_words_of_its_source(fact: Fact) -> None:
-    assert _missing(fact.written, fact.source.slug) == []
+    assert _missing(fact.as_written, fact.source.slug) == []
 
 
 @pytest.mark.parametrize("fact", DERIVED, ids=_name)
 def test_a_derived_fact_says_of_which_source_each_of_its_quotes_is(fact: Fact) -> None:
     """Without a title behind it, a quote is of the fact's own source."""
     for quote, behind in _QUOTED.findall(fact.quote):
-        titled = [source for source in catalog().sources.values() if behind.startswith(f" ({source.title})")]
+        titled = [source for source in default_catalog().sources.values() if behind.startswith(f" ({source.title})")]
         source = next(iter(titled), fact.source)
-        assert quote in {other.quote for other in catalog().facts if other.source == source}
+        assert quote in {other.quote for other in default_catalog().facts if other.source == source}
         assert source.slug not in DIGESTS or _missing(quote, source.slug) == []
 
 

@@ -14,8 +14,8 @@ from sqlalchemy import update
 from conftest import Databases, Run
 from trninv import __version__
 from trninv.cli.main import trninv
-from trninv.inventory.address import resolve
-from trninv.inventory.database import connect
+from trninv.inventory.address import resolve_place
+from trninv.inventory.database import temporary_engine
 from trninv.inventory.schema import TABLES
 
 CONTEXT = click.Context(trninv)
@@ -225,8 +225,8 @@ def test_a_database_that_refuses_is_one_line(run: Run, databases: Databases) -> 
 @pytest.mark.slow
 def test_up_serves_a_damaged_fleet(run: Run, databases: Databases) -> None:
     url = databases.seeded("sqlite")
-    with connect(url) as engine, engine.begin() as connection:
-        lost = resolve(connection, f"{U}/s0/c0").id
+    with temporary_engine(url) as engine, engine.begin() as connection:
+        lost = resolve_place(connection, f"{U}/s0/c0").id
         connection.execute(update(TABLES["node"]).where(TABLES["node"].c.id == lost).values(state="down"))
     status, out, _ = run("up", "--check", database=url)
     assert status == 0
@@ -251,8 +251,8 @@ def test_a_file_that_is_no_database(run: Run, tmp_path: Path, command: str) -> N
 
 def test_what_is_not_up_is_listed_and_its_links_say_so(run: Run, databases: Databases) -> None:
     url = databases.seeded("sqlite")
-    with connect(url) as engine, engine.begin() as connection:
-        lost, near, cut = (resolve(connection, f"{U}/s0/c{chip}").id for chip in (1, 2, 3))
+    with temporary_engine(url) as engine, engine.begin() as connection:
+        lost, near, cut = (resolve_place(connection, f"{U}/s0/c{chip}").id for chip in (1, 2, 3))
         connection.execute(update(TABLES["node"]).where(TABLES["node"].c.id == lost).values(state="down"))
         link = TABLES["link"]
         slow = (link.c.a_id == near) & (link.c.b_id == cut)
@@ -370,7 +370,7 @@ def test_an_empty_url_is_not_the_default(run: Run) -> None:
 
 def test_who_may_not_read_is_told_so(run: Run, databases: Databases) -> None:
     url = databases.seeded("postgresql")
-    with connect(url) as engine, engine.begin() as connection:
+    with temporary_engine(url) as engine, engine.begin() as connection:
         connection.exec_driver_sql("DROP ROLE IF EXISTS stranger")
         connection.exec_driver_sql("CREATE ROLE stranger LOGIN")
     status, _, error = run("status", database=url.replace("trninv@", "stranger@"))

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from conftest import Run
 from trninv.cli.main import trninv
-from trninv.cli.refusal import examples
+from trninv.cli.refusal import read_examples
 
 
 @pytest.mark.parametrize("words", [(), *EVERY], ids=" ".join)
@@ -22,7 +22,7 @@ def test_help_fits_a_terminal_of_eighty_columns_and_cuts_nothing_short(run: Run,
 
 @pytest.mark.parametrize(("words", "command"), EVERY.items(), ids=map(" ".join, EVERY))
 def test_every_example_of_help_is_one_that_the_command_takes(words: tuple[str, ...], command: click.Command) -> None:
-    shown = [each for each in examples(command) if "trninv" in each]
+    shown = [each for each in read_examples(command) if "trninv" in each]
     assert any(" ".join(words) in each for each in shown)
     for line in shown:
         for each in taken(line):

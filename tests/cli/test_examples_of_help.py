@@ -12,16 +12,16 @@ from every_command import EVERY, WIDE, taken
 from rich.cells import cell_len
 
 from conftest import Databases, Run, seed_everything, wear
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.cli.progress import Progress
-from trninv.cli.refusal import examples
+from trninv.cli.refusal import read_examples
 from trninv.inventory import stamp
-from trninv.inventory.binding import put
-from trninv.inventory.database import connect, writing
+from trninv.inventory.binding import bind
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
-from trninv.jobs.holding import hold
-from trninv.live.pins import pin
+from trninv.jobs.holding import allocate
+from trninv.live.pins import pinned_binding
 
 CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 STAY = {"serve", "up", "watch", "collect", "--follow", "-", "copy", "--database"}
@@ -50,19 +50,19 @@ def peopled(url: str) -> None:
     """Systems that examples name, hosts and reasons that are long or of wide characters, jobs."""
     seed_everything(url)
     wear(url)
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         for name, system, domains in (("lab", "u-trn2x64", 1), ("rainier", "rainier", 18)):
-            stamp.seed(connection, catalog(), systems().get(system).resized(domains), name)
+            stamp.seed(connection, default_catalog(), default_systems().get(system).resized(domains), name)
         for server, host in BOUND.items():
-            put(connection, [pin(connection, server, host)], who="技術者")
+            bind(connection, [pinned_binding(connection, server, host)], who="技術者")
         set_state(
             connection,
             ["rainier/d17/s3"],
-            Condition.of("down", None),
+            Condition.from_user("down", None),
             why="電源の故障、予備品を待っている" * 3,
             who="技術者",
         )
-        hold(connection, "train-7b", ["rainier/d0/s0", "rainier/d1/s0"], who="someone-with-a-long-name")
+        allocate(connection, "train-7b", ["rainier/d0/s0", "rainier/d1/s0"], who="someone-with-a-long-name")
 
 
 def ways() -> Iterator[Any]:
@@ -70,7 +70,7 @@ def ways() -> Iterator[Any]:
     found = [
         (" ".join(words), each)
         for words, command in EVERY.items()
-        for line in examples(command)
+        for line in read_examples(command)
         for each in taken(line)
         if each[: len(words)] == [*words] and not STAY & {*each}
     ]

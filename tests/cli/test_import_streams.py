@@ -17,10 +17,10 @@ from sqlalchemy import make_url
 
 from conftest import Databases, Run
 from trninv.cli import imports
-from trninv.importers.kinds import READERS, Reader
-from trninv.importers.observed import Seen
-from trninv.importers.reading import Source
-from trninv.inventory.database import connect, writing
+from trninv.importers.kinds import READERS, SourceReader
+from trninv.importers.observed import ObservedRecord
+from trninv.importers.reading import InputFile
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
 
@@ -34,7 +34,7 @@ def test_while_a_pipe_goes_on_others_write(databases: Databases, backend: str, t
         with pipe.open("wb") as stream:  # which waits for its reader
             stream.write(document[:9])
             stream.flush()
-            with connect(url) as engine, writing(engine) as connection:
+            with temporary_engine(url) as engine, write_transaction(engine) as connection:
                 next_id(connection, TABLES["observation"])
             stream.write(document[9:])
         out, _ = importing.communicate()
@@ -46,12 +46,12 @@ def test_while_files_are_read_others_write(
 ) -> None:
     url, read = databases.migrated("sqlite"), READERS["neuron-ls"]
 
-    def locked(source: Source) -> Iterator[Seen]:
+    def locked(source: InputFile) -> Iterator[ObservedRecord]:
         with closing(sqlite3.connect(str(make_url(url).database), timeout=0)) as other:
             other.execute("BEGIN IMMEDIATE")
         return read(source)
 
-    monkeypatch.setitem(cast("dict[str, Reader]", READERS), "neuron-ls", locked)
+    monkeypatch.setitem(cast("dict[str, SourceReader]", READERS), "neuron-ls", locked)
     (tmp_path / "n0.json").write_bytes(text(neuron_ls()))
     status, out, err = run("import", "neuron-ls", str(tmp_path / "n0.json"), database=url)
     assert (status, err) == (0, "")
@@ -61,7 +61,7 @@ def test_while_files_are_read_others_write(
 def test_a_stream_without_an_end_is_left_at_the_limit(
     run: Run, databases: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(imports, "MAX_SET", 1 << 20)
+    monkeypatch.setattr(imports, "MAX_TOTAL_BYTES", 1 << 20)
     status, _, err = run("import", "neuron-ls", "/dev/zero", database=databases.migrated("sqlite"))
     assert status == 2
     assert "nothing was imported" in err

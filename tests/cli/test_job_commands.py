@@ -66,4 +66,4 @@ def test_wrong_use_has_status_2(run: Run, words: list[str]) -> None:
 
 def test_a_template_without_a_server_is_refused() -> None:
     with pytest.raises(UsageError, match="calls"):
-        submission.slurm([f"{ULTRA}/s0", f"{ULTRA}/s1"], "node{domain}")
+        submission.sbatch_arguments([f"{ULTRA}/s0", f"{ULTRA}/s1"], "node{domain}")

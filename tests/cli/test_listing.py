@@ -7,8 +7,8 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from trninv.cli.main import _listed, brief, trninv
-from trninv.routing.questions import every
+from trninv.cli.main import _build_command_list, summary, trninv
+from trninv.routing.questions import all_questions
 
 CONTEXT = click.Context(trninv)
 SLOW = ("sqlalchemy", "networkx", "numpy", "graphql", "uvicorn")
@@ -17,14 +17,14 @@ SLOW = ("sqlalchemy", "networkx", "numpy", "graphql", "uvicorn")
 def own() -> dict[str, str]:
     """Names and helps as the commands themselves have them."""
     commands = ((name, trninv.get_command(CONTEXT, name)) for name in trninv.list_commands(CONTEXT))
-    return {name: brief((command.help or "").partition("\b")[0]) for name, command in commands if command}
+    return {name: summary((command.help or "").partition("\b")[0]) for name, command in commands if command}
 
 
 def test_the_list_is_what_the_commands_say() -> None:
-    listed = _listed().commands
+    listed = _build_command_list().commands
     assert {name: command.get_short_help_str() for name, command in listed.items()} == own()
     assert list(listed) == trninv.list_commands(CONTEXT)
-    assert {asked.command for asked in every()} <= listed.keys()
+    assert {asked.command for asked in all_questions()} <= listed.keys()
 
 
 def test_a_file_of_a_question_is_no_command() -> None:

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 from terminals import on_a_terminal
 
-from trninv.cli.progress import Progress, lasting
+from trninv.cli.progress import Progress, format_duration
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_a_line_has_the_rate_of_what_is_being_done_and_the_time_left(clock: list
     progress("events", 10, 100_000)
     clock[0] += 1
     assert progress.line().endswith("10 of 100,000, 10/s, about 167 min left")
-    assert lasting(119) == "119 s"
+    assert format_duration(119) == "119 s"
 
 
 def test_what_a_file_is_called_does_nothing_to_the_terminal() -> None:
@@ -51,7 +51,7 @@ from trninv.cli.progress import Progress
 with Progress("verify") as progress:
     progress("links", 7, 70)
     time.sleep(1.6)
-    progress.say("a line")
+    progress.print_above("a line")
 """
 
 

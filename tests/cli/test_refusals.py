@@ -3,8 +3,8 @@
 import pytest
 
 from conftest import Run
-from trninv.cli.listing import brief
-from trninv.cli.prose import folded
+from trninv.cli.listing import shorten
+from trninv.cli.prose import wrap
 
 
 @pytest.mark.parametrize(
@@ -40,13 +40,13 @@ def test_a_hostile_word_does_nothing_to_the_terminal(run: Run) -> None:
 
 
 def test_a_line_is_broken_between_words_and_further_in() -> None:
-    assert [*folded("meaning: of one direction", 16)] == ["meaning: of one", "  direction"]
-    assert [*folded("  電源の故障 ab", 12)] == ["  電源の故障", "    ab"]
-    assert [*folded("see u-trn2x64/d0/s0/c0 now", 8)] == ["see", "  u-trn2x64/d0/s0/c0", "  now"]
-    assert [*folded("          ^   ^", 20)] == ["          ^   ^"]
+    assert [*wrap("meaning: of one direction", 16)] == ["meaning: of one", "  direction"]
+    assert [*wrap("  電源の故障 ab", 12)] == ["  電源の故障", "    ab"]
+    assert [*wrap("see u-trn2x64/d0/s0/c0 now", 8)] == ["see", "  u-trn2x64/d0/s0/c0", "  now"]
+    assert [*wrap("          ^   ^", 20)] == ["          ^   ^"]
 
 
 def test_a_short_help_ends_with_a_clause() -> None:
-    assert brief("What is not up, and why: the worst first. More.", 30) == "What is not up, and why"
-    assert brief("What is not up, and why: the worst first.", 20) == "What is not up"
-    assert brief("Which single failure does it", 10) == "Which single failure does it"
+    assert shorten("What is not up, and why: the worst first. More.", 30) == "What is not up, and why"
+    assert shorten("What is not up, and why: the worst first.", 20) == "What is not up"
+    assert shorten("Which single failure does it", 10) == "Which single failure does it"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import uvicorn
 
-from trninv.cli.serve import listening
-from trninv.service.connections import Connection
+from trninv.cli.serve import open_socket
+from trninv.service.connections import TimeoutProtocol
 
 
 async def answer(_scope: Any, _receive: Any, send: Any) -> None:
@@ -21,14 +21,14 @@ def test_an_accepted_connection_sends_at_once(host: str) -> None:
     """Otherwise a second small packet waits for the client's delayed acknowledgement of the first: 40 ms an answer."""
     options: list[int] = []
 
-    class Watched(Connection):
+    class Watched(TimeoutProtocol):
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's
             super().connection_made(transport)
             accepted = transport.get_extra_info("socket")
             options.append(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
 
     async def run() -> None:
-        with listening(host, 0) as listener:
+        with open_socket(host, 0) as listener:
             server = uvicorn.Server(uvicorn.Config(answer, lifespan="off", log_config=None, http=Watched))
             serving = asyncio.create_task(server.serve([listener]))
             reader, writer = await asyncio.open_connection(*listener.getsockname()[:2])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 from terminals import ENVIRONMENT, on_a_terminal, terminal
 
-from trninv.cli.terminal import widths
+from trninv.cli.terminal import fit_columns
 
 CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-9]")
@@ -90,7 +90,7 @@ TEXT = st.text("ab ●", max_size=12)
 
 @given(st.lists(st.lists(TEXT, min_size=1, max_size=3), min_size=1, max_size=4), st.integers(10, 60))
 def test_columns_are_as_wide_as_the_terminal_allows(columns: list[list[str]], most: int) -> None:
-    found = widths(columns, most)
+    found = fit_columns(columns, most)
     words = [max(len(word) for cell in cells for word in re.split(r"(?<!●)\s+", cell)) for cells in columns]
     wanted = [max(map(len, cells)) for cells in columns]
     left = most - 2 * (len(columns) - 1)
@@ -102,9 +102,9 @@ def test_columns_are_as_wide_as_the_terminal_allows(columns: list[list[str]], mo
 
 
 def test_characters_of_two_cells_and_words_without_end() -> None:
-    assert widths([["電源の故障"], ["ab"]], 80) == [10, 2]
-    assert widths([["a" * 200, "b"], ["down"]], 80) == [74, 4]
-    assert widths([["a" * 200], ["b" * 20]], 80) == []
+    assert fit_columns([["電源の故障"], ["ab"]], 80) == [10, 2]
+    assert fit_columns([["a" * 200, "b"], ["down"]], 80) == [74, 4]
+    assert fit_columns([["a" * 200], ["b" * 20]], 80) == []
 
 
 def test_watch_tells_what_is_not_up_after_each_change(worn: str, engine: Engine) -> None:

@@ -9,12 +9,12 @@ from tampering import tamper
 
 import trninv
 from conftest import SYSTEMS, Run
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.drawing import palette
 from trninv.drawing.svg import INK, PAPER
 from trninv.inventory import stamp
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 
 SVG = "{http://www.w3.org/2000/svg}"
 U = "u-trn2x64/d0"
@@ -49,20 +49,20 @@ def drawn(run: Run, *arguments: str, database: str) -> str:
 
 
 def test_letters_are_readable_and_hatches_seen_on_every_colour() -> None:
-    assert len(set(palette.COLOURS)) == 12
-    for colour in palette.COLOURS:
+    assert len(set(palette.JOB_COLORS)) == 12
+    for colour in palette.JOB_COLORS:
         assert contrast(colour, PAPER) >= 4.5  # of letters on it, and so of a chip beside a free one
         assert contrast(colour, INK) >= 3  # of a hatch over it
-    assert all(contrast(colour, PAPER) >= 3 for colour in palette.ROOM)
-    shades = [luminance(colour) for colour in palette.ROOM]
+    assert all(contrast(colour, PAPER) >= 3 for colour in palette.CAPACITY_COLORS)
+    shades = [luminance(colour) for colour in palette.CAPACITY_COLORS]
     assert shades == sorted(shades, reverse=True)
 
 
 def test_no_two_jobs_of_a_domain_look_alike() -> None:
-    looks = [(palette.colour(at), palette.hatch(at)) for at in range(60)]
+    looks = [(palette.job_color(at), palette.job_hatch(at)) for at in range(60)]
     assert all(a != b for a, b in combinations(looks, 2))
-    assert len({palette.letters(at) for at in range(1_000)}) == 1_000
-    assert [palette.letters(at) for at in (0, 25, 26, 27, 52)] == ["A", "Z", "AA", "AB", "BA"]
+    assert len({palette.job_letters(at) for at in range(1_000)}) == 1_000
+    assert [palette.job_letters(at) for at in (0, 25, 26, 27, 52)] == ["A", "Z", "AA", "AB", "BA"]
 
 
 def test_every_chip_says_who_holds_it(run: Run, seeded: str) -> None:
@@ -115,8 +115,8 @@ def test_every_wiring_is_drawn(run: Run, lite: str) -> None:
 
 
 def test_a_fleet_shows_the_largest_free_block_of_each_domain(run: Run, seeded: str) -> None:
-    with connect(seeded) as engine, writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("u-trn2x64").resized(4), name="lab")
+    with temporary_engine(seeded) as engine, write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64").resized(4), name="lab")
     with trninv.open(seeded) as fleet:
         fleet.hold("a", ["lab/d0"], who="me")
         fleet.hold("b", ["lab/d1/s0"], who="me")

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from conftest import Ask, Databases, Run
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 
 LAYOUT = (
     "{ layout(of: %s) { wiring turns wrapping places { address x y solid { x y z } } routes { address strokes } } }"
@@ -144,7 +144,7 @@ def test_an_unknown_wiring_is_refused_by_name_everywhere(
 ) -> None:
     """As a newer trninv, with a pattern more, may have seeded it."""
     url = databases.seeded(backend)
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         connection.execute(text("UPDATE domain_model SET wiring = 'moebius' WHERE slug = 'u-trn2x64'"))
     status, out, error = run(*command, database=url)
     assert status == 1

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from conftest import BACKENDS, Databases, Run, wear
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.drawing.svg import BAD, BAD_SOFT, WORN, WORN_SOFT
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.drawing.svg import DEGRADED, DEGRADED_FILL, DOWN, DOWN_FILL
 from trninv.inventory import stamp
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "pictures"
@@ -67,12 +67,12 @@ def test_other_marks(run: Run, lite: str, option: str, colour: str) -> None:
 def test_a_state_has_a_colour_and_a_glyph(run: Run, databases: Databases) -> None:
     url = databases.seeded("sqlite")
     states = {"down": f"{U}/s1/c5", "degraded": f"{U}/s2/c0", "maintenance": f"{U}/s3/c1"}
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         for state, address in states.items():
             factor = 0.5 if state == "degraded" else None
-            set_state(connection, [address], Condition.of(state, factor), why="test", who="tests")
+            set_state(connection, [address], Condition.from_user(state, factor), why="test", who="tests")
     out = drawn(run, U, database=url)
-    for state, (ink, soft) in {"down": (BAD, BAD_SOFT), "degraded": (WORN, WORN_SOFT)}.items():
+    for state, (ink, soft) in {"down": (DOWN, DOWN_FILL), "degraded": (DEGRADED, DEGRADED_FILL)}.items():
         assert re.search(f'fill="{soft}" stroke="{ink}"[^>]*><title>{states[state]}, {state}<', out)
         assert re.search(f'<path [^>]*(stroke|fill)="{ink}"', out)
     for legend in ("✕ down", "◐ degraded", "◆ in maintenance", "dotted: carries nothing"):
@@ -100,8 +100,8 @@ def test_what_a_picture_does_not_show_is_refused(
     run: Run, databases: Databases, arguments: list[str], says: str
 ) -> None:
     url = databases.seeded("sqlite")
-    with connect(url) as engine, writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("trn2").resized(3), name="lab")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get("trn2").resized(3), name="lab")
     status, _, error = run("draw", *arguments, "-o", "-", database=url)
     assert status == 2
     assert re.search(says, error)
@@ -109,11 +109,11 @@ def test_what_a_picture_does_not_show_is_refused(
 
 def test_what_a_fabric_carries_heeds_states(run: Run, databases: Databases) -> None:
     url = databases.seeded("sqlite")
-    with connect(url) as engine, writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("trn2").resized(40), name="lab")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get("trn2").resized(40), name="lab")
     assert "tier 3: 2 network nodes, 16,000 GB/s one direction upwards" in drawn(run, "LAB/fabric", database=url)
-    with connect(url) as engine, writing(engine) as connection:
-        set_state(connection, ["lab/fabric/t3/n1"], Condition.of("down", None), why="test", who="tests")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        set_state(connection, ["lab/fabric/t3/n1"], Condition.from_user("down", None), why="test", who="tests")
     assert "tier 3: 2 network nodes, 12,800 GB/s one direction upwards" in drawn(run, "lab/fabric", database=url)
 
 
@@ -125,10 +125,10 @@ def test_a_path_of_no_length(run: Run, lite: str) -> None:
 def test_pictures_are_the_same_to_the_byte(run: Run, databases: Databases, backend: str) -> None:
     url = databases.seeded(backend)
     wear(url)
-    lab = systems().get("trn2-16.48xlarge").resized(7)
-    with connect(url) as engine, writing(engine) as connection:
-        stamp.seed(connection, catalog(), lab, name="lab")
-        set_state(connection, ["lab/d2/s0/c3", "lab/d5/s0"], Condition.of("down", None), why="test", who="tests")
+    lab = default_systems().get("trn2-16.48xlarge").resized(7)
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), lab, name="lab")
+        set_state(connection, ["lab/d2/s0/c3", "lab/d5/s0"], Condition.from_user("down", None), why="test", who="tests")
     pictures = {
         "wiring": ["u-trn2x64", "--path", f"{U}/s0/c0", f"{U}/s3/c10"],
         "switched": ["trn3-gen1", "--bisection"],

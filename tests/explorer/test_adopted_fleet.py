@@ -9,9 +9,9 @@ from seen import nodes
 
 from browsing import Open, browser, opened, service, watched  # noqa: F401 # fixtures
 from conftest import Databases
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.inventory.database import connect, writing
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.live.adopt import adopt
 
 pytestmark = pytest.mark.slow
@@ -21,9 +21,9 @@ pytestmark = pytest.mark.slow
 def service_database(databases: Databases) -> str:
     """A mixed fleet that was imported; d8 is an UltraServer of which three instances were seen, d9 and d10 are Trn3."""
     url = databases.migrated("sqlite")
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         keep(connection, "kubernetes", nodes())
-        adopt(connection, catalog(), systems(), "prod")
+        adopt(connection, default_catalog(), default_systems(), "prod")
     return url
 
 

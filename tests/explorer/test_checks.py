@@ -7,7 +7,7 @@ from playwright.sync_api import Route, expect
 
 from browsing import Open, browser, opened, service, settled, watched  # noqa: F401 # fixtures
 from conftest import Databases
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
 
 pytestmark = pytest.mark.slow
@@ -30,10 +30,12 @@ def why(kind: str) -> str:
 def service_database(databases: Databases) -> str:
     """Small systems, of each of which one part is down."""
     url = databases.seeded("sqlite")
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         for kind, address in PARTS.items():
-            with writing(engine) as connection:
-                set_state(connection, [address], Condition.of("down", None), why=why(kind), who=f"keeper-of-{kind}")
+            with write_transaction(engine) as connection:
+                set_state(
+                    connection, [address], Condition.from_user("down", None), why=why(kind), who=f"keeper-of-{kind}"
+                )
     return url
 
 
@@ -80,11 +82,11 @@ def test_answers_of_two_states_never_stand_side_by_side(opened: Open, service_da
     page.evaluate("location.hash = '#/'")
     row = page.locator("tr", has=page.get_by_role("link", name="u-trn2x64", exact=True))
     expect(row).to_contain_text("1 chip down")
-    with connect(service_database) as engine, writing(engine) as connection:
-        set_state(connection, ["u-trn2x64/d0/s3/c9"], Condition.of("down", None), why="later", who="tests")
+    with temporary_engine(service_database) as engine, write_transaction(engine) as connection:
+        set_state(connection, ["u-trn2x64/d0/s3/c9"], Condition.from_user("down", None), why="later", who="tests")
     assert held
     held[0].fallback()
     expect(row).to_contain_text("2 chips down")
     expect(page.locator("main aside").first).to_contain_text("later")
-    with connect(service_database) as engine, writing(engine) as connection:
-        set_state(connection, ["u-trn2x64/d0/s3/c9"], Condition.of("up", None), why="later", who="tests")
+    with temporary_engine(service_database) as engine, write_transaction(engine) as connection:
+        set_state(connection, ["u-trn2x64/d0/s3/c9"], Condition.from_user("up", None), why="later", who="tests")

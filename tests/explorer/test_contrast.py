@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from trninv.service.explorer import WEB
+from trninv.service.explorer import WEB_DIRECTORY
 
 THEMES = ("light", "dark")
 STATES = ("up", "degraded", "down", "maintenance", "held")
@@ -41,7 +41,7 @@ Colours = dict[str, NDArray[np.float64]]
 @pytest.fixture(scope="module", params=THEMES)
 def colours(request: pytest.FixtureRequest) -> Colours:
     """Linear light of each token of a theme."""
-    sheet = (WEB / "assets" / "index.css").read_text()
+    sheet = (WEB_DIRECTORY / "assets" / "index.css").read_text()
     of = "light" if request.param == "light" else "dark"
     found = re.findall(rf"--([a-z0-9-]+):(?:[^;}}]*?var\(--lightningcss-{of},)?(#[0-9a-f]{{3,6}})[);}}]", sheet)
     return {name: linear(colour) for name, colour in found}

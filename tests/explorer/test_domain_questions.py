@@ -10,12 +10,12 @@ from playwright.sync_api import Page, Route, expect
 
 from browsing import Open, browser, opened, service, settled, watched  # noqa: F401 # fixtures
 from conftest import Databases
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import stamp
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
-from trninv.jobs.holding import hold
+from trninv.jobs.holding import allocate
 
 U = "#/domain/u-trn2x64/d0"
 MODES = {"path": "Path", "widest": "Widest", "cut": "Cut", "bisection": "Bisection", "pool": "Memory", "jobs": "Jobs"}
@@ -26,12 +26,16 @@ ENDS = "from=s0/c0&to=s2/c10"
 def service_database(databases: Databases) -> str:
     """An UltraServer that is known for two hours, with a job on a server, and a chip that is down since."""
     url = databases.migrated("sqlite")
-    with connect(url) as engine, writing(engine) as connection, patch("trninv.timestamps.datetime") as clock:
+    with (
+        temporary_engine(url) as engine,
+        write_transaction(engine) as connection,
+        patch("trninv.timestamps.datetime") as clock,
+    ):
         clock.now.return_value = datetime.now(UTC) - timedelta(hours=2)
-        stamp.seed(connection, catalog(), systems().get("u-trn2x64"))
-    with connect(url) as engine, writing(engine) as connection:
-        hold(connection, "train-7b", ["u-trn2x64/d0/s2"], who="tests")
-        set_state(connection, ["u-trn2x64/d0/s1/c5"], Condition.of("down", None), why="test", who="tests")
+        stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64"))
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        allocate(connection, "train-7b", ["u-trn2x64/d0/s2"], who="tests")
+        set_state(connection, ["u-trn2x64/d0/s1/c5"], Condition.from_user("down", None), why="test", who="tests")
     return url
 
 

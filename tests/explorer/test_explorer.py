@@ -22,10 +22,10 @@ from playwright.sync_api import Locator, Page, Route, expect
 from browsing import Open, Watched, browser, opened, service, service_database, settled, watched  # noqa: F401 # fixtures
 from conftest import Databases, Run
 from serving import serving
-from trninv.inventory.access import create, revoke
-from trninv.inventory.database import connect, writing
+from trninv.inventory.access import create_token, revoke_token
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
-from trninv.service.explorer import WEB
+from trninv.service.explorer import WEB_DIRECTORY
 
 SCREENS = Path(__file__).parent.parent / "golden" / "screens"
 U = "#/domain/u-trn2x64/d0"
@@ -205,9 +205,9 @@ def overlapping(a: Boxed, b: Boxed) -> bool:
 
 
 def test_what_the_arrow_keys_reach_is_told(opened: Open, service_database: str) -> None:  # noqa: F811
-    with connect(service_database) as engine, writing(engine) as connection:
+    with temporary_engine(service_database) as engine, write_transaction(engine) as connection:
         why = "HBM uncorrectable errors"
-        set_state(connection, ["u-trn2x64/d0/s1/c5"], Condition.of("down", None), why=why, who="tests")
+        set_state(connection, ["u-trn2x64/d0/s1/c5"], Condition.from_user("down", None), why=why, who="tests")
     page = opened(U)
     told = page.locator(".wide [role=status]")
     part(page, "s0/c5").focus()
@@ -223,8 +223,8 @@ def test_what_the_arrow_keys_reach_is_told(opened: Open, service_database: str) 
     assert after
     assert after["width"] > 1.3 * before["width"]
     page.keyboard.press("0")
-    with connect(service_database) as engine, writing(engine) as connection:
-        set_state(connection, ["u-trn2x64/d0/s1/c5"], Condition.of("up", None), why="test", who="tests")
+    with temporary_engine(service_database) as engine, write_transaction(engine) as connection:
+        set_state(connection, ["u-trn2x64/d0/s1/c5"], Condition.from_user("up", None), why="test", who="tests")
 
 
 @pytest.mark.slow
@@ -474,8 +474,8 @@ def test_a_hostile_address_breaks_nothing(opened: Open, at: str) -> None:  # noq
 @pytest.mark.slow
 def test_a_token_is_asked_for_and_kept(watched: Watched, databases: Databases) -> None:  # noqa: F811
     url = databases.seeded("sqlite")
-    with connect(url) as engine, writing(engine) as connection:
-        token = create(connection, "explorer", "read", None)
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        token = create_token(connection, "explorer", "read", None)
     with serving(url, TRNINV_AUTH="tokens") as guarded:
         page = watched.open("#/cluster/u-trn2x64", url=guarded)
         page.get_by_label(re.compile("asks for a token")).first.fill(token)
@@ -489,16 +489,16 @@ def test_a_token_is_asked_for_and_kept(watched: Watched, databases: Databases) -
 @pytest.mark.slow
 def test_a_page_whose_token_is_revoked_says_so(watched: Watched, databases: Databases) -> None:  # noqa: F811
     url = databases.seeded("sqlite")
-    with connect(url) as engine, writing(engine) as connection:
-        tokens = [create(connection, name, "read", None) for name in ("first", "second")]
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        tokens = [create_token(connection, name, "read", None) for name in ("first", "second")]
     with serving(url, TRNINV_AUTH="tokens") as guarded:
         page = watched.open("#/cluster/u-trn2x64", url=guarded)
         for number, token in enumerate(tokens):
             page.get_by_label(re.compile("revoked or expired" if number else "asks for a token")).first.fill(token)
             page.get_by_role("button", name="Use it").first.click()
             expect(page.get_by_text("1 × Trn2 UltraServer")).to_be_visible()
-            with connect(url) as engine, writing(engine) as connection:
-                revoke(connection, "second" if number else "first")
+            with temporary_engine(url) as engine, write_transaction(engine) as connection:
+                revoke_token(connection, "second" if number else "first")
         expect(page.get_by_label(re.compile("revoked or expired")).first).to_be_visible()
         expect(page.get_by_text("1 × Trn2 UltraServer")).to_be_hidden()
         expect(page.locator(".clock summary")).to_have_text("Refused asks for a token")
@@ -518,14 +518,14 @@ def test_a_service_that_has_gone_is_told(watched: Watched, databases: Databases)
 
 
 def test_the_first_page_is_small_and_graphiql_is_no_part_of_it() -> None:
-    html = (WEB / "index.html").read_text()
+    html = (WEB_DIRECTORY / "index.html").read_text()
     files = re.findall(r'(?:src|href)="\./(assets/[^"]+)"', html)
-    chunks, seen = [WEB / name for name in files], set()
+    chunks, seen = [WEB_DIRECTORY / name for name in files], set()
     while chunks:
         chunk = chunks.pop()
         if chunk not in seen:
             seen.add(chunk)
             chunks += [chunk.parent / name for name in re.findall(r'from"\./([^"]+)"', chunk.read_text())]
     assert not {file.name for file in seen} & {"graphiql.js", "palette.js", "compare.js"}
-    size = sum(len(gzip.compress(file.read_bytes())) for file in [WEB / "index.html", *seen])
+    size = sum(len(gzip.compress(file.read_bytes())) for file in [WEB_DIRECTORY / "index.html", *seen])
     assert size < FIRST_PAGE

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from browsing import Open, Watched, browser, copies, opened, service, settled, watched  # noqa: F401 # fixtures
 from conftest import Databases
 from serving import serving
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
 
 SWITCH = "trn3-gen2/d0/sw37"
@@ -17,8 +17,8 @@ WHY = "no carrier <img src=x onerror=alert(1)>"
 
 
 def change(url: str, addresses: Sequence[str], state: str, why: str = WHY) -> None:
-    with connect(url) as engine, writing(engine) as connection:
-        set_state(connection, list(addresses), Condition.of(state, None), why=why, who="m.chen")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        set_state(connection, list(addresses), Condition.from_user(state, None), why=why, who="m.chen")
 
 
 @pytest.fixture(scope="module")

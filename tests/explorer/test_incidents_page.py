@@ -8,9 +8,9 @@ from playwright.sync_api import Locator, Page, expect
 from browsing import Open, Watched, browser, opened, service, settled, watched  # noqa: F401 # fixtures
 from conftest import Databases
 from serving import serving
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
-from trninv.jobs.holding import hold
+from trninv.jobs.holding import allocate
 
 pytestmark = pytest.mark.slow
 
@@ -22,17 +22,17 @@ LINKS = 16 * 2 + 16 * 2 + 16
 
 
 def change(url: str, address: str, state: str, why: str) -> None:
-    with connect(url) as engine, writing(engine) as connection:
-        set_state(connection, [address], Condition.of(state, None), why=why, who="m.chen")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        set_state(connection, [address], Condition.from_user(state, None), why=why, who="m.chen")
 
 
 @pytest.fixture(scope="module")
 def service_database(databases: Databases) -> str:
     """A switch, a server and a chip down; one job beside the switch's links, one on the server."""
     url = databases.seeded("sqlite")
-    with connect(url) as engine, writing(engine) as connection:
-        hold(connection, "serve-eu", ["trn3-gen2/d0/s18", "trn3-gen2/d0/s19"], who="tests")
-        hold(connection, "llama-ft", [SERVER], who="tests")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        allocate(connection, "serve-eu", ["trn3-gen2/d0/s18", "trn3-gen2/d0/s19"], who="tests")
+        allocate(connection, "llama-ft", [SERVER], who="tests")
     for address in (SWITCH, SERVER, CHIP):
         change(url, address, "down", f"why {address}")
     return url

@@ -15,12 +15,12 @@ import trninv
 from browsing import Open, Watched, browser, opened, service, settled, watched  # noqa: F401 # fixtures
 from conftest import Databases
 from serving import serving
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import stamp
-from trninv.inventory.access import create
-from trninv.inventory.database import connect, writing
-from trninv.service.explorer import WEB
+from trninv.inventory.access import create_token
+from trninv.inventory.database import temporary_engine, write_transaction
+from trninv.service.explorer import WEB_DIRECTORY
 
 D = "u-trn2x64/d0"
 FULL = "trn2-16.48xlarge/d0"
@@ -32,9 +32,9 @@ CHUNK = 12_000
 def service_database(databases: Databases) -> str:
     """An UltraServer with three jobs that leave no server free as a whole but one."""
     url = databases.migrated("sqlite")
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         for name in ("u-trn2x64", "trn2-16.48xlarge"):
-            stamp.seed(connection, catalog(), systems().get(name))
+            stamp.seed(connection, default_catalog(), default_systems().get(name))
     fill(url)
     return url
 
@@ -211,8 +211,8 @@ def test_a_place_is_drained_step_by_step(opened: Open, service_database: str) ->
 @contextmanager
 def guarded(watched: Watched, url: str, at: str, scope: str) -> Iterator[Page]:  # noqa: F811
     """A page of a service that asks for tokens, with one of a scope."""
-    with connect(url) as engine, writing(engine) as connection:
-        token = create(connection, f"jobs-{scope}", scope, None)
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        token = create_token(connection, f"jobs-{scope}", scope, None)
     with serving(url, TRNINV_AUTH="tokens") as address:
         page = watched.open(at, url=address)
         page.get_by_label(re.compile("asks for a token")).first.fill(token)
@@ -254,5 +254,5 @@ def test_the_dialog_is_accessible_and_fits_a_phone(opened: Open, scheme: str) ->
 
 
 def test_what_carries_a_plan_out_is_small() -> None:
-    files = [WEB / "assets" / name for name in ("confirm.js", "jobs.js", "jobs.css", "table.js")]
+    files = [WEB_DIRECTORY / "assets" / name for name in ("confirm.js", "jobs.js", "jobs.css", "table.js")]
     assert sum(len(gzip.compress(file.read_bytes())) for file in files) < 1.5 * CHUNK

@@ -15,14 +15,14 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from browsing import Open, browser, opened, service, settled, watched  # noqa: F401 # fixtures
 from conftest import Databases
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import stamp
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.schema import STATES
 from trninv.inventory.state import Condition, set_state
-from trninv.jobs.holding import hold
-from trninv.service.explorer import WEB
+from trninv.jobs.holding import allocate
+from trninv.service.explorer import WEB_DIRECTORY
 
 FLEET = "#/cluster/lab"
 RAINIER = 6_250, 64
@@ -47,14 +47,14 @@ def service_database(databases: Databases) -> str:
         "lab/d20/s0/c1--lab/d20/s0/c2": ("down", "no carrier"),
         "lab/fabric/t1/n0": ("down", "optics"),
     }
-    with connect(url) as engine:
-        with writing(engine) as connection:
-            stamp.seed(connection, catalog(), systems().get("u-trn2x64").resized(48), name="lab")
-            hold(connection, "pretrain", ["lab/d0", "lab/d1"], who="tests")
-            hold(connection, "eval", ["lab/d2/s0"], who="tests")
+    with temporary_engine(url) as engine:
+        with write_transaction(engine) as connection:
+            stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64").resized(48), name="lab")
+            allocate(connection, "pretrain", ["lab/d0", "lab/d1"], who="tests")
+            allocate(connection, "eval", ["lab/d2/s0"], who="tests")
         for address, (state, why) in worn.items():
-            with writing(engine) as connection:
-                condition = Condition.of(state, 0.5 if state == "degraded" else None)
+            with write_transaction(engine) as connection:
+                condition = Condition.from_user(state, 0.5 if state == "degraded" else None)
                 set_state(connection, [address], condition, why=why, who="m.chen")
     return url
 
@@ -352,4 +352,4 @@ def test_without_colours_states_are_of_the_system_and_have_glyphs(opened: Open, 
 
 def test_the_map_is_in_small_parts_of_its_own() -> None:
     for names in (["page.js", "page.css"], ["view.js"]):
-        assert sum(len(gzip.compress((WEB / "assets" / name).read_bytes())) for name in names) < CHUNK
+        assert sum(len(gzip.compress((WEB_DIRECTORY / "assets" / name).read_bytes())) for name in names) < CHUNK

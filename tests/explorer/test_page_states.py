@@ -12,7 +12,7 @@ from playwright.sync_api import Page, Route, expect
 from browsing import Open, Watched, browser, opened, service, settled, watched  # noqa: F401 # fixtures
 from conftest import Databases
 from serving import serving
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
 
 pytestmark = pytest.mark.slow
@@ -35,8 +35,8 @@ def service_database(databases: Databases) -> str:
 
 
 def down(url: str, address: str) -> None:
-    with connect(url) as engine, writing(engine) as connection:
-        set_state(connection, [address], Condition.of("down", None), why="why not", who="tests")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        set_state(connection, [address], Condition.from_user("down", None), why="why not", who="tests")
 
 
 @contextmanager

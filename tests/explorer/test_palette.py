@@ -8,7 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from browsing import Open, browser, copies, opened, service, service_database, settled, watched  # noqa: F401 # fixtures
-from trninv.service.explorer import WEB
+from trninv.service.explorer import WEB_DIRECTORY
 
 U = "#/domain/u-trn2x64/d0"
 CHUNK = 12_000
@@ -81,4 +81,4 @@ def test_themes_and_queries_are_a_word_away(opened: Open) -> None:  # noqa: F811
 
 
 def test_it_is_a_chunk_of_its_own() -> None:
-    assert len(gzip.compress((WEB / "assets" / "palette.js").read_bytes())) < CHUNK
+    assert len(gzip.compress((WEB_DIRECTORY / "assets" / "palette.js").read_bytes())) < CHUNK

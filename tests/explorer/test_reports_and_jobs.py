@@ -13,13 +13,13 @@ from playwright.sync_api import Page, expect
 from browsing import Open, browser, opened, service, settled, watched  # noqa: F401 # fixtures
 from conftest import Databases
 from serving import serving
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import stamp
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
-from trninv.jobs.holding import hold
-from trninv.service.explorer import WEB
+from trninv.jobs.holding import allocate
+from trninv.service.explorer import WEB_DIRECTORY
 
 WHY = '=HYPERLINK("http://x"), <img src=x onerror=alert(1)>'
 CHUNK = 12_000
@@ -30,13 +30,13 @@ CHUNK = 12_000
 def service_database(databases: Databases) -> str:
     """All small systems and 300 servers of which each has a chip down; two jobs on u-trn2x64."""
     url = databases.seeded("sqlite")
-    with connect(url) as engine, writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("trn2").resized(300), name="lab")
-        down = Condition.of("down", None)
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get("trn2").resized(300), name="lab")
+        down = Condition.from_user("down", None)
         set_state(connection, [f"lab/d{domain}/s0/c3" for domain in range(300)], down, why=WHY, who="tests")
         set_state(connection, ["u-trn2x64/d0/s1/c5"], down, why="HBM errors", who="tests")
-        hold(connection, "llama-ft", ["u-trn2x64/d0/s2"], who="tests")
-        hold(connection, "dpo-sweep", ["u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s0/c1"], who="tests")
+        allocate(connection, "llama-ft", ["u-trn2x64/d0/s2"], who="tests")
+        allocate(connection, "dpo-sweep", ["u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s0/c1"], who="tests")
     return url
 
 
@@ -293,6 +293,6 @@ def test_a_drain_is_a_plan_step_by_step(opened: Open) -> None:  # noqa: F811
 
 def test_each_page_that_is_fetched_later_is_small() -> None:
     for name in ("compare", "jobs", "reports", "table", "timeline"):
-        files = [file for kind in ("js", "css") if (file := WEB / "assets" / f"{name}.{kind}").exists()]
+        files = [file for kind in ("js", "css") if (file := WEB_DIRECTORY / "assets" / f"{name}.{kind}").exists()]
         assert files, name
         assert sum(len(gzip.compress(file.read_bytes())) for file in files) < CHUNK, name

@@ -13,14 +13,14 @@ from sqlalchemy import text
 from browsing import Open, Watched, browser, documented, opened, service, settled, watched  # noqa: F401 # fixtures
 from conftest import Databases
 from serving import serving
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import stamp
-from trninv.inventory.access import create
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.access import create_token
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
-from trninv.jobs.holding import hold
-from trninv.service.explorer import WEB
+from trninv.jobs.holding import allocate
+from trninv.service.explorer import WEB_DIRECTORY
 
 D = "u-trn2x64/d0"
 WHY = "row remap failed twice, ticket 4719"
@@ -29,12 +29,12 @@ CHUNK = 12_000
 
 
 def setting(url: str, address: str, state: str, factor: float | None = None, why: str = "before") -> None:
-    with connect(url) as engine, writing(engine) as connection:
-        set_state(connection, [address], Condition.of(state, factor), why=why, who="m.chen")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        set_state(connection, [address], Condition.from_user(state, factor), why=why, who="m.chen")
 
 
 def asked(url: str, query: str) -> list[tuple[object, ...]]:
-    with connect(url) as engine, reading(engine) as connection:
+    with temporary_engine(url) as engine, read_transaction(engine) as connection:
         return [tuple(row) for row in connection.execute(text(query))]
 
 
@@ -49,9 +49,9 @@ def states(url: str) -> dict[str, object]:
 def service_database(databases: Databases) -> str:
     """An UltraServer with a job, a chip that is down and another one that is half as wide."""
     url = databases.migrated("sqlite")
-    with connect(url) as engine, writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("u-trn2x64"))
-        hold(connection, "dpo-sweep", [f"{D}/s0/c1", f"{D}/s0/c2"], who="tests")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64"))
+        allocate(connection, "dpo-sweep", [f"{D}/s0/c1", f"{D}/s0/c2"], who="tests")
     setting(url, f"{D}/s1/c5", "down", why="HBM errors, ticket 4711")
     setting(url, f"{D}/s2/c1", "degraded", 0.5)
     return url
@@ -60,8 +60,8 @@ def service_database(databases: Databases) -> str:
 @contextmanager
 def guarded(watched: Watched, url: str, at: str, scope: str, scheme: str = "light") -> Iterator[Page]:  # noqa: F811
     """A page of a service that asks for tokens, with one of a scope."""
-    with connect(url) as engine, writing(engine) as connection:
-        token = create(connection, f"{scope}-{scheme}", scope, None)
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        token = create_token(connection, f"{scope}-{scheme}", scope, None)
     with serving(url, TRNINV_AUTH="tokens") as address:
         page = watched.open(at, url=address, scheme=scheme)
         page.get_by_label(re.compile("asks for a token")).first.fill(token)
@@ -332,6 +332,6 @@ def test_an_incident_is_brought_back_with_a_reason(opened: Open, service_databas
 
 
 def test_the_dialog_is_a_chunk_of_its_own() -> None:
-    files = [WEB / "assets" / name for name in ("setstate.js", "who.js", "who.css")]
+    files = [WEB_DIRECTORY / "assets" / name for name in ("setstate.js", "who.js", "who.css")]
     assert sum(len(gzip.compress(file.read_bytes())) for file in files) < CHUNK
-    assert "who.css" not in (WEB / "index.html").read_text()
+    assert "who.css" not in (WEB_DIRECTORY / "index.html").read_text()

@@ -11,12 +11,12 @@ from playwright.sync_api import Locator, Page, expect
 
 from browsing import Watched, browser, service, settled, watched  # noqa: F401 # fixtures
 from conftest import Databases
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import stamp
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
-from trninv.jobs.holding import hold
+from trninv.jobs.holding import allocate
 
 pytestmark = pytest.mark.slow
 
@@ -28,13 +28,17 @@ DOMAIN = "u-trn2x64/d0"
 def service_database(databases: Databases) -> str:
     """Two systems that are known for two hours, one with a job, of which a server has been down for minutes."""
     url = databases.migrated("sqlite")
-    with connect(url) as engine, writing(engine) as connection, patch("trninv.timestamps.datetime") as clock:
+    with (
+        temporary_engine(url) as engine,
+        write_transaction(engine) as connection,
+        patch("trninv.timestamps.datetime") as clock,
+    ):
         clock.now.return_value = datetime.now(UTC) - timedelta(hours=2)
         for name in ("u-trn2x64", "trn3-gen2"):
-            stamp.seed(connection, catalog(), systems().get(name))
-    with connect(url) as engine, writing(engine) as connection:
-        hold(connection, "train-7b", [SERVER], who="tests")
-        set_state(connection, [SERVER], Condition.of("down", None), why=WHY, who="m.chen")
+            stamp.seed(connection, default_catalog(), default_systems().get(name))
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        allocate(connection, "train-7b", [SERVER], who="tests")
+        set_state(connection, [SERVER], Condition.from_user("down", None), why=WHY, who="m.chen")
     return url
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from browsing import browser, settled  # noqa: F401 # fixtures
 from conftest import Databases
 from serving import serving
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
 
 pytestmark = pytest.mark.slow
@@ -22,8 +22,8 @@ SECONDS = 5
 
 
 def down(url: str, address: str) -> None:
-    with connect(url) as engine, writing(engine) as connection:
-        set_state(connection, [address], Condition.of("down", None), why="test", who="tests")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        set_state(connection, [address], Condition.from_user("down", None), why="test", who="tests")
 
 
 def listeners(service: str) -> int:

@@ -12,10 +12,10 @@ import exporting
 from conftest import BACKENDS, Databases, Run
 from exporting import exported
 from slurms import slurm
-from trninv.exporters.register import format_of
-from trninv.exporters.slurm import settings
-from trninv.inventory.closed_servers import LEFT_OUT
-from trninv.inventory.database import connect, writing
+from trninv.exporters.register import find_format
+from trninv.exporters.slurm import parse_settings
+from trninv.inventory.closed_servers import OMITTED_JOB_PREFIX
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.schema import TABLES
 from trninv.jobs import closings
 
@@ -28,13 +28,13 @@ _PLACES_ONLY = ["aws", "kueue", "slurm-block", "slurm-tree", "slurm-yaml", "topo
 
 def _lab(databases: Databases, why: str = "firmware", backend: str = "sqlite") -> str:
     url = exporting.lab(databases, backend)
-    with connect(url) as engine, writing(engine) as connection:
-        closings.close(connection, ["lab/d0/s0"], who="me", why=why)
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        closings.cordon(connection, ["lab/d0/s0"], who="me", why=why)
     return url
 
 
 def _node(lines: str, name: str) -> dict[str, str]:
-    (found,) = (line for line in settings(lines.splitlines()) if line["NodeName"] == name)
+    (found,) = (line for line in parse_settings(lines.splitlines()) if line["NodeName"] == name)
     return found
 
 
@@ -54,9 +54,9 @@ def test_what_an_import_closed_is_not_drained_in_the_scheduler_that_runs_there(
     run: Run, databases: Databases, backend: str
 ) -> None:
     url = exporting.lab(databases, backend)
-    with connect(url) as engine, writing(engine) as connection:
-        closings.close(connection, ["lab/d0/s0"], who="slurm", why=f"{LEFT_OUT}train (7)")
-        closings.close(connection, ["lab/d0/s1"], who="me", why="an import of fans")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        closings.cordon(connection, ["lab/d0/s0"], who="slurm", why=f"{OMITTED_JOB_PREFIX}train (7)")
+        closings.cordon(connection, ["lab/d0/s1"], who="me", why="an import of fans")
     lines = exported(run, url, "lab", "slurm-nodes")
     assert _node(lines, "lab-d0-s1")["State"] == "DRAIN"
     assert lines.count("State=DRAIN") == 1
@@ -88,7 +88,7 @@ def test_two_that_are_closed_for_one_reason_stand_in_one_line(run: Run, database
 def test_a_reason_breaks_no_line(run: Run, databases: Databases, why: str, says: str) -> None:
     """Also one of plain SQL, which no length and no character is refused."""
     url = exporting.lab(databases)
-    with connect(url) as engine, engine.begin() as connection:
+    with temporary_engine(url) as engine, engine.begin() as connection:
         row = {"id": 1, "server_id": 1, "since": "2026-01-01T00:00:00", "who": "me", "why": why}
         connection.execute(insert(TABLES["closing"]).values(row))
     lines = exported(run, url, "lab", "slurm-nodes")
@@ -136,7 +136,7 @@ def test_a_reader_notices_what_is_not_drained(run: Run, databases: Databases) ->
     for name, lost in (("slurm-nodes", "State=DRAIN"), ("kubernetes", "unschedulable: true")):
         lines = exported(run, url, "lab", name).replace(lost, lost.replace("DRAIN", "UNKNOWN").replace("true", "false"))
         whole = exported(run, url, "lab", name).splitlines()
-        assert list(format_of(name).read(lines.splitlines())) != list(format_of(name).read(whole))
+        assert list(find_format(name).read(lines.splitlines())) != list(find_format(name).read(whole))
 
 
 @pytest.mark.slow

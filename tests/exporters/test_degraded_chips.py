@@ -8,8 +8,8 @@ import exporting
 from conftest import Databases, Run
 from exporting import exported
 from trninv.exporters.format import Record
-from trninv.exporters.register import format_of, names
-from trninv.inventory.database import connect, writing
+from trninv.exporters.register import find_format, format_names
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
 
 _PLACES = [
@@ -32,8 +32,8 @@ _CHIPS = ("lab/d0/s0/c3", "lab/d1/s0/c3")
 def labs(databases: Databases) -> tuple[str, str]:
     """URLs of a cluster that is up, and of one with a degraded chip in each of two domains."""
     whole, worn = exporting.lab(databases), exporting.lab(databases)
-    with connect(worn) as engine, writing(engine) as connection:
-        set_state(connection, _CHIPS, Condition.of("degraded", 0.5), why="ecc", who="tests")
+    with temporary_engine(worn) as engine, write_transaction(engine) as connection:
+        set_state(connection, _CHIPS, Condition.from_user("degraded", 0.5), why="ecc", who="tests")
     return whole, worn
 
 
@@ -43,11 +43,11 @@ def _both(run: Run, labs: tuple[str, str], name: str) -> list[list[str]]:
 
 
 def _records(run: Run, labs: tuple[str, str], name: str) -> list[list[Record]]:
-    return [[tuple(record) for record in format_of(name).read(lines)] for lines in _both(run, labs, name)]
+    return [[tuple(record) for record in find_format(name).read(lines)] for lines in _both(run, labs, name)]
 
 
 def test_each_format_is_looked_at() -> None:
-    assert {*_PLACES, *_GRAPHS, "hwloc", "openmetrics", "astra-sim"} == set(names())
+    assert {*_PLACES, *_GRAPHS, "hwloc", "openmetrics", "astra-sim"} == set(format_names())
 
 
 @pytest.mark.parametrize("name", _PLACES)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from conftest import examples
 from trninv.errors import NotExpressibleError, UsageError
-from trninv.hostlist import expanded, folded
+from trninv.hostlist import expand, fold
 from trninv.inventory.hostnames import ServerAddress, hostnames
 
 
@@ -30,14 +30,14 @@ from trninv.inventory.hostnames import ServerAddress, hostnames
     ],
 )
 def test_names_fold(names: list[str], hostlist: str) -> None:
-    assert folded(names) == hostlist
-    assert expanded(hostlist) == names
+    assert fold(names) == hostlist
+    assert expand(hostlist) == names
 
 
 @examples(25)
 @given(st.lists(st.from_regex(r"[a-z]{1,2}(-?[0-9]{1,3}[a-z]?){0,3}", fullmatch=True), unique=True))
 def test_what_is_folded_unfolds_in_its_order(names: list[str]) -> None:
-    assert expanded(folded(names)) == names
+    assert expand(fold(names)) == names
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_what_is_folded_unfolds_in_its_order(names: list[str]) -> None:
 )
 def test_what_is_no_hostlist_is_refused(bad: str) -> None:
     with pytest.raises(UsageError):
-        expanded(bad)
+        expand(bad)
 
 
 SLOTS = [ServerAddress("lab", 0, 0), ServerAddress("lab", 0, 1), ServerAddress("lab", 11, 0)]
@@ -100,7 +100,7 @@ def test_slurm_reads_what_is_folded(names: list[str], tmp_path: Path) -> None:
     (tmp_path / "slurm.conf").write_text(
         "ClusterName=x\nSlurmctldHost=localhost\nNodeName=a\nPartitionName=p Nodes=a\n"
     )
-    command = ["scontrol", "show", "hostnames", folded(names)]
+    command = ["scontrol", "show", "hostnames", fold(names)]
     environment = {"SLURM_CONF": str(tmp_path / "slurm.conf"), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == names

@@ -14,10 +14,10 @@ import exporting
 from conftest import Databases
 from trninv.errors import InternalError, TrninvError
 from trninv.exporters import formats
-from trninv.exporters.register import format_of, names
-from trninv.exporters.source import Source
-from trninv.inventory.address import resolve
-from trninv.inventory.database import connect, reading
+from trninv.exporters.register import find_format, format_names
+from trninv.exporters.source import ExportSource
+from trninv.inventory.address import resolve_place
+from trninv.inventory.database import read_transaction, temporary_engine
 
 CHANGES = {
     "astra-sim": ("119.", "118."),
@@ -44,60 +44,63 @@ CHANGES = {
 def connection(databases: Databases) -> Iterator[Connection]:
     url = databases.migrated("sqlite")
     exporting.seed(url)
-    with connect(url) as engine, reading(engine) as opened:
+    with temporary_engine(url) as engine, read_transaction(engine) as opened:
         yield opened
 
 
-def source_of(connection: Connection, name: str) -> Source:
-    return Source(connection, resolve(connection, exporting.SCOPES.get(name, "lab")))
+def source_of(connection: Connection, name: str) -> ExportSource:
+    return ExportSource(connection, resolve_place(connection, exporting.SCOPES.get(name, "lab")))
 
 
 def test_every_format_has_a_file_and_a_change() -> None:
     files = Path(formats.__path__[0]).glob("[!_]*.py")
-    assert tuple(sorted(file.stem.replace("_", "-") for file in files)) == names() == tuple(sorted(CHANGES))
+    assert tuple(sorted(file.stem.replace("_", "-") for file in files)) == format_names() == tuple(sorted(CHANGES))
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", format_names())
 def test_a_file_that_says_something_else_does_not_pass(connection: Connection, name: str) -> None:
-    form, source = format_of(name), source_of(connection, name)
+    form, source = find_format(name), source_of(connection, name)
     text = "".join(f"{line}\n" for line in form.lines(source))
-    form.check(source, text.splitlines())
+    form.verify(source, text.splitlines())
     was, becomes = CHANGES[name]
     assert was in text
     with pytest.raises(InternalError, match=f"{name} reads back as"):
-        form.check(source, text.replace(was, becomes, 1).splitlines())
+        form.verify(source, text.replace(was, becomes, 1).splitlines())
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", format_names())
 def test_a_file_that_ends_early_does_not_pass(connection: Connection, name: str) -> None:
-    form, source = format_of(name), source_of(connection, name)
+    form, source = find_format(name), source_of(connection, name)
     lines = list(form.lines(source))
     with pytest.raises((TrninvError, ValueError, LookupError, SyntaxError)):
-        form.check(source, lines[: len(lines) // 2])
+        form.verify(source, lines[: len(lines) // 2])
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", format_names())
 def test_a_comment_says_what_was_written_and_from_when(connection: Connection, name: str) -> None:
-    form, source = format_of(name), source_of(connection, name)
+    form, source = find_format(name), source_of(connection, name)
     said = f"{source.place.address} as {name}, written by trninv as of event 0"
-    assert (form.comment.format(said) in list(form.lines(source))[:2]) == bool(form.comment)
+    assert (form.comment_template.format(said) in list(form.lines(source))[:2]) == bool(form.comment_template)
 
 
 def test_what_is_refused_leaves_no_line_behind(connection: Connection) -> None:
-    refused = Source(connection, resolve(connection, "trn3-gen2"))
+    refused = ExportSource(connection, resolve_place(connection, "trn3-gen2"))
     with pytest.raises(TrninvError, match="EC2 has no instance type"):
-        next(format_of("aws").lines(refused))
+        next(find_format("aws").lines(refused))
 
 
 def test_a_file_with_another_name_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     module = import_module(f"{formats.__name__}.jgf")
-    monkeypatch.setattr(module, "FORMAT", replace(format_of("jgf"), name="other"))
-    format_of.cache_clear()
+    monkeypatch.setattr(module, "FORMAT", replace(find_format("jgf"), name="other"))
+    find_format.cache_clear()
     with pytest.raises(InternalError, match="not a Format called 'jgf'"):
-        format_of("jgf")
-    format_of.cache_clear()
+        find_format("jgf")
+    find_format.cache_clear()
 
 
 def test_names_of_formats_are_known_without_importing_one() -> None:
-    code = "import sys, trninv.exporters.register as r; r.names(); print(*(m for m in sys.modules if 'formats.' in m))"
+    code = (
+        "import sys, trninv.exporters.register as r; r.format_names(); print(*(m for m in sys.modules if "
+        "'formats.' in m))"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"

@@ -16,9 +16,9 @@ from conftest import BACKENDS, Databases, Run
 from examples import ROOT
 from exporting import exported
 from trninv.exporters import slurm, yaml_text
-from trninv.exporters.register import format_of, names
-from trninv.hostlist import expanded
-from trninv.inventory.database import connect, writing
+from trninv.exporters.register import find_format, format_names
+from trninv.hostlist import expand
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
 
 PAGE = ROOT / "docs/reference/formats.md"
@@ -42,9 +42,9 @@ def lab(databases: Databases) -> str:
 def partly(databases: Databases) -> str:
     """Of a cluster with a server and a chip that are not up, which no test changes."""
     made = exporting.lab(databases)
-    with connect(made) as engine, writing(engine) as connection:
-        set_state(connection, ["lab/d1/s2"], Condition.of("maintenance"), why="a fan", who="tests")
-        set_state(connection, ["lab/d2/s0/c5"], Condition.of("down"), why="it fell", who="tests")
+    with temporary_engine(made) as engine, write_transaction(engine) as connection:
+        set_state(connection, ["lab/d1/s2"], Condition.from_user("maintenance"), why="a fan", who="tests")
+        set_state(connection, ["lab/d2/s0/c5"], Condition.from_user("down"), why="it fell", who="tests")
     return made
 
 
@@ -79,7 +79,7 @@ def test_servers_that_are_domains_hang_below_the_fabric(run: Run, url: str) -> N
     ]
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", format_names())
 def test_what_is_not_up_is_left_out_and_named(run: Run, partly: str, name: str) -> None:
     scope = exporting.SCOPES.get(name, "lab").replace("lab/d0/s0", "lab/d0/s1")
     if name in ("slurm-block", "slurm-yaml"):
@@ -127,31 +127,31 @@ def test_topology_yaml_keeps_the_grammar_of_slurm(run: Run, url: str, scope: str
 def _tree(body: Any) -> list[str]:
     switches = {each.pop("switch"): each for each in body["switches"]}
     assert all(list(each) in (["nodes"], ["children"]) for each in switches.values())
-    children = [name for each in switches.values() for name in expanded(each.get("children", ""))]
+    children = [name for each in switches.values() for name in expand(each.get("children", ""))]
     assert len(children) == len(set(children)) == len(switches) - 1
     assert set(children) < set(switches)
-    return [name for each in switches.values() for name in expanded(each.get("nodes", ""))]
+    return [name for each in switches.values() for name in expand(each.get("nodes", ""))]
 
 
 def _block(body: Any) -> list[str]:
     base = body["block_sizes"][0]
     assert all(log2(size / base).is_integer() for size in body["block_sizes"])
-    blocks = [expanded(each["nodes"]) for each in body["blocks"]]
+    blocks = [expand(each["nodes"]) for each in body["blocks"]]
     assert all(len(each) == base for each in blocks)
     return list(chain(*blocks))
 
 
 def _ring(body: Any) -> list[str]:
-    rings = [expanded(each["nodes"]) for each in body["rings"]]
+    rings = [expand(each["nodes"]) for each in body["rings"]]
     assert all(1 < len(each) <= 16 for each in rings)
     return list(chain(*rings))
 
 
 def _torus(body: Any) -> list[str]:
     for each in body["toruses"]:
-        assert prod(each["dims"].values()) == len(expanded(each["nodes"]))
+        assert prod(each["dims"].values()) == len(expand(each["nodes"]))
         assert [place["dims"]["z"] for place in each["placements"]] == [1, 2, 4]
-    return [name for each in body["toruses"] for name in expanded(each["nodes"])]
+    return [name for each in body["toruses"] for name in expand(each["nodes"])]
 
 
 GRAMMAR: dict[str, Callable[[Any], list[str]]] = {"tree": _tree, "block": _block, "ring": _ring, "torus3d": _torus}
@@ -160,17 +160,17 @@ GRAMMAR: dict[str, Callable[[Any], list[str]]] = {"tree": _tree, "block": _block
 @pytest.mark.parametrize("name", ["slurm-yaml", "kubernetes", "kueue", "topograph"])
 def test_pyyaml_reads_what_trninv_reads(run: Run, url: str, name: str) -> None:
     text = exported(run, url, "lab", name)
-    assert list(yaml.safe_load_all(text)) == list(yaml_text.documents(text.splitlines()))
+    assert list(yaml.safe_load_all(text)) == list(yaml_text.read_yaml_documents(text.splitlines()))
 
 
 @pytest.mark.parametrize(
     "word", ["no", "on", "y", "1:30", "0x1f", "012", "1e3", "~", "a: b", "# a", "- a", "", " a", "é\u2028"]
 )
 def test_a_text_stays_a_text_in_yaml(word: str) -> None:
-    lines = list(yaml_text.document([{"a": word, "b": [word, {word or "x": 1}]}]))
+    lines = list(yaml_text.yaml_document([{"a": word, "b": [word, {word or "x": 1}]}]))
     assert (
         yaml.safe_load("\n".join(lines))
-        == next(yaml_text.documents(lines))
+        == next(yaml_text.read_yaml_documents(lines))
         == [{"a": word, "b": [word, {word or "x": 1}]}]
     )
 
@@ -237,11 +237,11 @@ def test_what_a_format_cant_say_is_refused(
 
 
 def test_sizes_beyond_slurms_are_refused(run: Run, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slurm, "MOST_LEAVES", 2)
+    monkeypatch.setattr(slurm, "MAX_SLURM_LEAVES", 2)
     assert "--coarse makes network nodes the leaves" in refused(run, url, "lab", "slurm-tree")
     assert "--coarse makes network nodes the leaves" in refused(run, url, "lab", "slurm-yaml")
-    monkeypatch.setattr(slurm, "MOST_NODES", 11)
-    for name in (name for name in names() if name.startswith("slurm-")):
+    monkeypatch.setattr(slurm, "MAX_SLURM_NODES", 11)
+    for name in (name for name in format_names() if name.startswith("slurm-")):
         assert "lab has 12 servers, and a Slurm cluster 11 nodes at most" in refused(run, url, "lab", name)
 
 
@@ -263,8 +263,10 @@ def test_a_file_gets_its_name_once_it_reads_back(run: Run, url: str, tmp_path: P
 
 def test_the_page_of_formats_lists_the_register() -> None:
     rows = re.findall(r"^\| `([\w-]+)` \| `([.\w]+)` \| (yes|no) \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
-    formats = [format_of(name) for name in names()]
-    assert rows == [(each.name, each.suffix, "yes" if each.comment else "no", each.says) for each in formats]
+    formats = [find_format(name) for name in format_names()]
+    assert rows == [
+        (each.name, each.suffix, "yes" if each.comment_template else "no", each.description) for each in formats
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -285,7 +287,7 @@ def worn_labs(databases: Databases) -> list[str]:
         "slurm-yaml",
         *(
             pytest.param(name, marks=pytest.mark.slow)
-            for name in names()
+            for name in format_names()
             if name not in ("astra-sim", "kubernetes", "slurm-yaml")
         ),
     ],

@@ -11,7 +11,7 @@ import trninv
 from conftest import Ask, both_ways
 from trninv.graphql import api as apis
 from trninv.graphql.schema import schema
-from trninv.routing.questions import every
+from trninv.routing.questions import all_questions
 
 DOMAIN, CHIP, OTHER = "u-trn2x64/d0", "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10"
 ENDS = f'from: "{CHIP}", to: "{OTHER}"'
@@ -75,7 +75,7 @@ def _held(of: GraphQLObjectType, above: tuple[str, ...] = ()) -> Iterator[str]:
 
 def test_every_question_is_here() -> None:
     ending_now = {"availability", "diff", "timeline"}
-    assert ASKED.keys() | ending_now == {question.field for question in every() if question.field}
+    assert ASKED.keys() | ending_now == {question.field for question in all_questions() if question.field}
 
 
 @pytest.mark.parametrize(("name", "given"), [(name, given) for name, each in ASKED.items() for given in each])

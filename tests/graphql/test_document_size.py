@@ -17,7 +17,7 @@ from conftest import examples
 from trninv.errors import DocumentError
 from trninv.graphql import documents
 from trninv.graphql.api import Api, Request
-from trninv.graphql.documents import CACHED_CHARACTERS, MAX_CHARACTERS, Documents, Faults
+from trninv.graphql.documents import MAX_CACHED_CHARACTERS, MAX_CHARACTERS, DocumentCache, DocumentErrors
 from trninv.graphql.schema import schema
 from trninv.graphql.size import MAX_REPEATS
 from trninv.routing.fleet import Fleet
@@ -81,11 +81,11 @@ BOMBS = {
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_a_bomb_is_refused_for_less_than_its_length_allows(bomb: str) -> None:
     text = BOMBS[bomb]
-    read = Documents(SCHEMA)._read
+    read = DocumentCache(SCHEMA)._parse
     assert work(lambda: read(text), CALLS + CALLS_PER_CHARACTER * len(text)) > 0
     found = read(text)
     if bomb not in ("many operations", "inline fragments"):
-        assert isinstance(found, Faults)
+        assert isinstance(found, DocumentErrors)
         assert found.kind is DocumentError
         assert "Validation aborted." not in [error.message for error in found.errors]
 
@@ -120,15 +120,15 @@ def document(draw: st.DrawFn) -> str:
 @example(chain(200, 3))
 @example("{" + "".join(f"...F{i} " for i in range(40)) + "}" + "".join(chain(40, 5)[7:]))
 def test_reading_costs_work_in_proportion_to_the_length(text: str) -> None:
-    read = Documents(SCHEMA)._read
+    read = DocumentCache(SCHEMA)._parse
     assert work(lambda: read(text), CALLS + CALLS_PER_CHARACTER * len(text)) > 0
 
 
 @examples(25)
 @given(document())
 def test_a_document_that_may_run_has_a_cost_in_proportion_to_what_it_selects(text: str) -> None:
-    found = Documents(SCHEMA)._read(text)
-    for operation in () if isinstance(found, Faults) else found.values():
+    found = DocumentCache(SCHEMA)._parse(text)
+    for operation in () if isinstance(found, DocumentErrors) else found.values():
         assert work(lambda each=operation: each.cost(each.variables({})), CALLS) > 0  # type: ignore[misc]
 
 
@@ -147,15 +147,15 @@ def test_a_document_that_may_run_has_a_cost_in_proportion_to_what_it_selects(tex
     ],
 )  # fmt: skip
 def test_what_is_refused_is_told_in_one_line(text: str, said: str) -> None:
-    found = Documents(SCHEMA)._read(text)
-    assert isinstance(found, Faults)
+    found = DocumentCache(SCHEMA)._parse(text)
+    assert isinstance(found, DocumentErrors)
     (error,) = found.errors
     assert said in error.message
     assert "\n" not in error.message
 
 
 def test_what_is_at_the_limits_is_read() -> None:
-    read = Documents(SCHEMA)._read
+    read = DocumentCache(SCHEMA)._parse
     for text in (
         get_introspection_query(),
         "{" + "__typename " * MAX_REPEATS + "}",
@@ -163,19 +163,24 @@ def test_what_is_at_the_limits_is_read() -> None:
         chain(10),
         "{clusters{nodes{domains{nodes{servers{nodes{chips{nodes{server{domain{cluster{domains{nodes{cluster{slug}}}}}}}}}}}}}}}",
     ):
-        assert not isinstance(read(text), Faults), text
+        assert not isinstance(read(text), DocumentErrors), text
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    known = Documents(SCHEMA)
+    known = DocumentCache(SCHEMA)
     for at in range(30):
         known.operation(f"query A{at} {{__typename}} #" + "x" * (MAX_CHARACTERS - 40), None)
-    assert sum(map(len, known._known)) == known._characters <= CACHED_CHARACTERS
+    assert sum(map(len, known._cache)) == known._characters <= MAX_CACHED_CHARACTERS
 
 
 def test_the_loop_reads_no_document(lite_fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: set[int] = set()
-    for module, name in ((documents, "parse"), (documents, "check"), (documents, "validate"), (documents, "cost")):
+    for module, name in (
+        (documents, "parse"),
+        (documents, "check_size"),
+        (documents, "validate"),
+        (documents, "compute_cost"),
+    ):
         real = getattr(module, name)
 
         def noted(*given: Any, _real: Any = real, **named: Any) -> Any:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import both_ways, examples
-from trninv.inventory.database import reading
+from trninv.inventory.database import read_transaction
 from trninv.routing.fleet import Fleet
 
 PLAIN = {
@@ -84,7 +84,7 @@ def rows_of(fleet: Fleet, kind: str) -> list[dict[str, Any]]:
     key = id(fleet), kind
     if key not in ROWS:
         names = {name.lower(): name for name in ("id", "factor", "value", *FORMS[kind])}
-        with reading(fleet.engine) as connection:
+        with read_transaction(fleet.engine) as connection:
             found = connection.exec_driver_sql(PLAIN[kind]).mappings().all()
         ROWS[key] = [{names[name.lower()]: _float(value) for name, value in row.items()} for row in found]
     return ROWS[key]

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from trninv.service.app import app
+from trninv.service.app import create_app
 from trninv.settings import Settings
 
 ADDRESSES = ["u-trn2x64/d0/s0/c3", "u-trn2x64", "trn1.32xlarge/d0/s0", "trn3-gen1/r1", "nowhere", "a--b", "??"]
@@ -21,7 +21,7 @@ def test_no_document_that_the_schema_allows_fails(lite: str) -> None:
 
     schemathesis.graphql.scalar("Address", st.sampled_from(ADDRESSES).map(nodes.String))
     schemathesis.graphql.scalar("BigInt", st.integers(-5, 2**70).map(str).map(nodes.String))
-    made = app(lite, Settings(database_url=lite, log="off", request_seconds=5, max_cost=20_000))
+    made = create_app(lite, Settings(database_url=lite, log="off", request_seconds=5, max_cost=20_000))
     with TestClient(made, base_url="http://127.0.0.1") as client:
         document = schemathesis.graphql.from_asgi("/graphql", made, headers={"Host": "127.0.0.1"})
 

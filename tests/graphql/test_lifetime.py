@@ -10,9 +10,9 @@ import warnings
 import pytest
 
 from trninv import deadline
-from trninv.errors import LimitError
+from trninv.errors import InvalidArgumentError
 from trninv.graphql.api import Api, Request
-from trninv.graphql.lifetime import document
+from trninv.graphql.lifetime import document_tasks
 from trninv.routing.fleet import Fleet
 from trninv.routing.question import Question
 from trninv.settings import Settings
@@ -62,11 +62,11 @@ def test_work_of_siblings_ends_with_the_answer(lite_fleet: Fleet, monkeypatch: p
     def ask(_fleet: Fleet, question: Question, **_: object) -> None:
         if question.name == "path":
             assert begun.wait(60)
-            raise LimitError("the sibling's question has begun")
+            raise InvalidArgumentError("the sibling's question has begun")
         begun.set()
         try:
             while True:
-                deadline.check()
+                deadline.raise_if_expired()
                 time.sleep(0.001)
         finally:
             ended.set()
@@ -90,7 +90,7 @@ def test_a_task_begins_before_it_is_cancelled() -> None:
         await within
 
     async def run() -> None:
-        async with document():
+        async with document_tasks():
             task = asyncio.ensure_future(outer(inner()))  # type: ignore[arg-type] # a coroutine will do
             task.cancel()
             with pytest.raises(asyncio.CancelledError):

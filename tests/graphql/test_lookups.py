@@ -10,7 +10,7 @@ from sqlalchemy import text
 import trninv
 from conftest import Ask, Databases, both_ways, services
 from trninv.graphql.api import Request
-from trninv.inventory.database import reading
+from trninv.inventory.database import read_transaction
 from trninv.routing.fleet import Fleet
 
 U = "u-trn2x64/d0"
@@ -94,7 +94,7 @@ def test_a_prefix_is_sought_in_the_place_that_it_names(lite_fleet: Fleet, kind: 
     variables = {"f": {"address": {"startsWith": prefix}}}
     operation = service.documents.operation(document, None)
     coerced = operation.variables(variables)
-    _, parameters = operation.outline(coerced).plan(service._dialect, coerced)
+    _, parameters = operation.plan_for(coerced).statement_for(service._dialect, coerced)
     assert [value.level for value in parameters.values() if hasattr(value, "level")] == [level]
 
 
@@ -160,7 +160,7 @@ def test_a_mutation_without_tokens_takes_who(databases: Databases) -> None:
         (change,) = json.loads(answer.body)["data"]["setState"]["changes"]
         assert change["thing"]["state"] == "MAINTENANCE"
         assert change["thing"]["chips"]["nodes"] == [{"state": "MAINTENANCE"}]
-        with reading(fleet.engine) as connection:
+        with read_transaction(fleet.engine) as connection:
             assert connection.execute(text("SELECT DISTINCT who FROM state_event")).scalar_one() == "anna"
 
 

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Ask
-from trninv.catalog.facts import catalog
-from trninv.errors import LimitError
-from trninv.graphql.pages import Listing
+from trninv.catalog.facts import default_catalog
+from trninv.errors import InvalidArgumentError
+from trninv.graphql.pages import InMemoryPage
 
 LETTERS = "abcdefgh"
 
 
 def page(**asked: Any) -> tuple[str, bool, bool]:
-    found = Listing[str].of(list(LETTERS), str, asked)
+    found = InMemoryPage[str].from_items(list(LETTERS), str, asked)
     info = found.page_info()
     assert (info.start_cursor, info.end_cursor) == (found.page[0], found.page[-1]) if found.page else (None, None)
     assert found.total_count() == len(LETTERS)
@@ -35,14 +35,14 @@ def test_a_page_is_a_slice(backwards: bool, size: int, after: str | None, before
 
 @pytest.mark.parametrize("asked", [{"after": "z"}, {"before": ""}, {"first": 1, "last": 1}, {"first": 1001}])
 def test_a_page_that_can_not_be_is_refused(asked: dict[str, Any]) -> None:
-    with pytest.raises(LimitError):
+    with pytest.raises(InvalidArgumentError):
         page(**asked)
 
 
 def test_conflicts_page_by_page(ask: Ask) -> None:
     document = """query ($after: String) { conflicts(first: 3, after: $after) { totalCount
         nodes { subject attribute } edges { cursor node { subject } } pageInfo { hasNextPage endCursor } } }"""
-    wanted = [(each.subject, each.attribute) for each in catalog().conflicts]
+    wanted = [(each.subject, each.attribute) for each in default_catalog().conflicts]
     seen: list[tuple[str, str]] = []
     after = None
     while True:
@@ -57,7 +57,7 @@ def test_conflicts_page_by_page(ask: Ask) -> None:
 
 
 def test_conflicts_about_a_subject(ask: Ask) -> None:
-    wanted = [each.attribute for each in catalog().conflicts if each.subject == "trainium3"]
+    wanted = [each.attribute for each in default_catalog().conflicts if each.subject == "trainium3"]
     found = ask('{ conflicts(subject: "trainium3") { nodes { attribute } } }')["data"]["conflicts"]["nodes"]
     assert wanted
     assert [each["attribute"] for each in found] == wanted

@@ -3,16 +3,16 @@
 import pytest
 
 from conftest import Ask
-from trninv.reports.library import reports
-from trninv.reports.reader import find
+from trninv.reports.library import read_reports
+from trninv.reports.reader import run_query
 from trninv.routing.fleet import Fleet
 
 
 def test_every_report_is_listed(ask: Ask) -> None:
     found = ask("{ reports { name title answers parameters { name default says } } }")["data"]["reports"]
-    assert [each["name"] for each in found] == list(reports())
+    assert [each["name"] for each in found] == list(read_reports())
     assert {each["name"]: [of["name"] for of in each["parameters"]] for each in found} == {
-        name: [of.name for of in report.parameters] for name, report in reports().items()
+        name: [of.name for of in report.parameters] for name, report in read_reports().items()
     }
 
 
@@ -24,12 +24,12 @@ def test_a_chart_names_columns_that_its_report_has(ask: Ask, name: str) -> None:
     assert set(chart.values()) - {None} <= set(columns)
 
 
-@pytest.mark.parametrize("name", reports())
+@pytest.mark.parametrize("name", read_reports())
 def test_rows_are_those_of_the_report(ask: Ask, fleet: Fleet, name: str) -> None:
     found = ask("query ($name: String!) { report(name: $name) { columns rows truncated } }", name=name)["data"][
         "report"
     ]
-    expected = find(fleet.engine, reports()[name].sql(fleet.engine.dialect.name, {}), seconds=30)
+    expected = run_query(fleet.engine, read_reports()[name].sql(fleet.engine.dialect.name, {}), seconds=30)
     assert found == {
         "columns": list(expected.columns),
         "rows": [list(row) for row in expected.rows],

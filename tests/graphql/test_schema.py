@@ -21,7 +21,7 @@ from graphql import (
 )
 
 from conftest import Ask
-from trninv.catalog.facts import KINDS
+from trninv.catalog.facts import SOURCE_KINDS
 from trninv.catalog.models import COMPUTE
 from trninv.cli.output import encode
 from trninv.graphql import documents
@@ -31,7 +31,7 @@ from trninv.graphql.schema import schema
 from trninv.inventory.schema import LINK_SCOPES, STATES, TOKEN_SCOPES, TRAY_KINDS
 from trninv.routing.fleet import Fleet
 from trninv.settings import Settings
-from trninv.topology.register import wirings
+from trninv.topology.register import pattern_names
 
 U = "u-trn2x64/d0"
 
@@ -47,10 +47,10 @@ def test_the_checked_in_schema_is_this_one() -> None:
         ("State", STATES),
         ("LinkScope", LINK_SCOPES),
         ("TrayKind", TRAY_KINDS),
-        ("SourceKind", KINDS),
+        ("SourceKind", SOURCE_KINDS),
         ("TokenScope", TOKEN_SCOPES),
         ("ComputeType", tuple(each.removesuffix("_compute") for each in COMPUTE)),
-        ("Wiring", wirings()),
+        ("Wiring", pattern_names()),
         ("Generation", ("inf2", "trn1", "trn2", "trn3")),
     ],
 )
@@ -396,11 +396,11 @@ def test_facts_conflicts_sources_and_systems(ask: Ask) -> None:
     data = result["data"]
     assert len(data["systems"]) == 15
     assert {source["kind"] for source in data["sources"]} == {"SEED", "VENDOR", "DRIVER", "THIRD_PARTY", "ASSUMED"}
-    from trninv.catalog.facts import catalog  # noqa: PLC0415
+    from trninv.catalog.facts import default_catalog  # noqa: PLC0415
 
     conflicts = data["conflicts"]["nodes"]
     assert [(c["subject"], c["attribute"]) for c in conflicts] == [
-        (conflict.subject, conflict.attribute) for conflict in catalog().conflicts
+        (conflict.subject, conflict.attribute) for conflict in default_catalog().conflicts
     ]
     assert data["conflicts"]["totalCount"] == len(conflicts)
     assert all(conflict["facts"][0]["picked"] and conflict["note"] for conflict in conflicts)
@@ -450,7 +450,7 @@ def test_what_is_inside_stays_inside(ask: Ask, fleet: Fleet, monkeypatch: pytest
 
 def test_a_document_is_parsed_and_compiled_once(lite_fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    for module, name in ((documents, "parse"), (documents, "validate"), (plan.Outline, "_compile")):
+    for module, name in ((documents, "parse"), (documents, "validate"), (plan.OperationPlan, "_compile")):
         real = getattr(module, name)
 
         def noted(*given: Any, _real: Any = real, _name: str = name, **named: Any) -> Any:

@@ -9,17 +9,17 @@ from sqlalchemy import Engine, text
 
 import trninv
 from conftest import BACKENDS, Ask, Databases, both_ways
-from trninv.inventory.binding import Standing, put, server_at, take_out
-from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.search import LONGEST, found
-from trninv.jobs.holding import hold, release
+from trninv.inventory.binding import ProposedBinding, bind, resolve_slot, unbind
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.search import MAX_LENGTH, search_inventory
+from trninv.jobs.holding import allocate, release
 
 DOCUMENT = """query ($t: String!, $h: Address, $n: Int! = 20) {
   search(text: $t, here: $h, first: $n) { kind name address thing { address __typename } } }"""
 HERE = "u-trn2x64/d0"
 HOSTILE = [
     *("", " ", "%", "_", "\\", "'", '"; DROP TABLE chip', "<img src=x>", "\u202e", "x/d0", "--", "@", "@@", "@%", "//"),
-    *("u-trn2x64/d٣", "s0--", "1e9", "d999999999999", "d" * LONGEST, "9" * (LONGEST + 1), "{}", "/d0"),
+    *("u-trn2x64/d٣", "s0--", "1e9", "d999999999999", "d" * MAX_LENGTH, "9" * (MAX_LENGTH + 1), "{}", "/d0"),
 ]
 
 Search = Callable[..., list[dict[str, Any]]]
@@ -29,12 +29,12 @@ Search = Callable[..., list[dict[str, Any]]]
 def named(request: pytest.FixtureRequest, databases: Databases) -> Iterator[str]:
     """Every small system, with two hosts, an instance and two jobs."""
     url = databases.seeded(request.param)
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         for slot, instance, host in [("u-trn2x64/d0/s0", "i-0a", "Node-a.lab"), ("u-trn2x64/d0/s1", None, "node-b")]:
-            server = server_at(connection, slot).id
-            put(connection, [Standing(server, slot, instance, host, "pin", "certain")], who="tester")
-        hold(connection, "llama <b>70b</b>", ["u-trn2x64/d0/s2"], who="tester")
-        hold(connection, "Big-llama", ["u-trn2x64/d0/s3"], who="tester")
+            server = resolve_slot(connection, slot).id
+            bind(connection, [ProposedBinding(server, slot, instance, host, "pin", "certain")], who="tester")
+        allocate(connection, "llama <b>70b</b>", ["u-trn2x64/d0/s2"], who="tester")
+        allocate(connection, "Big-llama", ["u-trn2x64/d0/s3"], who="tester")
     yield url
     databases.drop(url)
 
@@ -57,15 +57,15 @@ def search(named: str) -> Iterator[Search]:
 def every(engine: Engine) -> list[str]:
     """All addresses but those of links and of the fabric."""
     kinds = ("cluster", "domain", "server", "chip", "switch", "nic", "rack", "core")
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         return [at for kind in kinds for at in connection.scalars(text(f"SELECT address FROM v_{kind}"))]
 
 
 def test_addresses_are_those_that_begin_so(named: str) -> None:
     chance = random.Random(19)
-    with connect(named) as engine:
+    with temporary_engine(named) as engine:
         addresses = every(engine)
-        with reading(engine) as connection:
+        with read_transaction(engine) as connection:
             for _ in range(25):
                 here, whole = chance.sample(addresses, 2)
                 scopes = ["/".join(here.split("/")[:length]) for length in range(here.count("/") + 1, 0, -1)]
@@ -78,7 +78,7 @@ def test_addresses_are_those_that_begin_so(named: str) -> None:
                     for start in begun
                     if each.startswith(start) and each.count("/") == start.count("/")
                 }
-                same, near, far, *_ = found(connection, written.upper(), here, len(addresses))
+                same, near, far, *_ = search_inventory(connection, written.upper(), here, len(addresses))
                 assert {each.address for each in (*same, *near, *far)} == oracle, (written, here)
                 assert not {each.address for each in near} - {
                     each for each in addresses if each.startswith(f"{scopes[-1]}/")
@@ -86,7 +86,7 @@ def test_addresses_are_those_that_begin_so(named: str) -> None:
 
 
 def test_an_address_is_the_first_hit(named: str, search: Search) -> None:
-    with connect(named) as engine:
+    with temporary_engine(named) as engine:
         for whole in random.Random(7).sample(every(engine), 6):
             (first, *_) = search(whole, HERE)
             assert (first["address"], first["kind"]) == (whole, first["thing"]["__typename"].upper())
@@ -130,23 +130,25 @@ def test_how_many(search: Search, named: str) -> None:
 
 
 def test_the_longest_text_is_looked_for_and_no_longer_one(seeded: str) -> None:
-    name = "j" * LONGEST
-    with connect(seeded) as engine, writing(engine) as connection:
-        hold(connection, name, ["u-trn2x64/d0/s2"], who="tester")
-        assert [each.name for group in found(connection, name, None, 5) for each in group] == [name]
-        assert found(connection, f"{name}j", None, 5) == []
+    name = "j" * MAX_LENGTH
+    with temporary_engine(seeded) as engine, write_transaction(engine) as connection:
+        allocate(connection, name, ["u-trn2x64/d0/s2"], who="tester")
+        assert [each.name for group in search_inventory(connection, name, None, 5) for each in group] == [name]
+        assert search_inventory(connection, f"{name}j", None, 5) == []
 
 
 def test_what_has_ended_is_not_found(seeded: str) -> None:
     slot = "u-trn2x64/d0/s0"
-    with connect(seeded) as engine, writing(engine) as connection:
-        put(
-            connection, [Standing(server_at(connection, slot).id, slot, "i-0zz", "zz-host", "pin", "certain")], who="me"
+    with temporary_engine(seeded) as engine, write_transaction(engine) as connection:
+        bind(
+            connection,
+            [ProposedBinding(resolve_slot(connection, slot).id, slot, "i-0zz", "zz-host", "pin", "certain")],
+            who="me",
         )
-        hold(connection, "zz-job", ["u-trn2x64/d0/s2"], who="me")
+        allocate(connection, "zz-job", ["u-trn2x64/d0/s2"], who="me")
         kinds = {"i-0zz": "instance", "zz-host": "host", "zz-job": "job"}
         for name, kind in kinds.items():
-            assert [each.kind for group in found(connection, name, None, 5) for each in group] == [kind]
-        take_out(connection, slot, who="me")
+            assert [each.kind for group in search_inventory(connection, name, None, 5) for each in group] == [kind]
+        unbind(connection, slot, who="me")
         release(connection, "zz-job")
-        assert not any(group for name in kinds for group in found(connection, name, None, 5))
+        assert not any(group for name in kinds for group in search_inventory(connection, name, None, 5))

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, event
 from conftest import services
 from trninv.graphql.api import Request
 from trninv.graphql.schema import schema
-from trninv.graphql.statements import counted
+from trninv.graphql.statements import statement_counter
 from trninv.inventory.postgresql import SNAPSHOT
 from trninv.routing.fleet import Fleet
 
@@ -89,9 +89,9 @@ def _statements(fleet: Fleet, document: str, size: int, *, compiled: bool) -> li
 
     async def run() -> int:
         number = [0]
-        counted.set(number)
+        statement_counter.set(number)
         service = services(fleet)["compiled" if compiled else "executed"]
-        service._of[fleet]._checked = True
+        service._statement_runners[fleet]._is_checked = True
         answer = await service.run(Request(f"query ($n: Int!) {{ {document} }}", {"n": size}))
         assert answer.code is None, answer.body
         return number[0]

@@ -4,9 +4,9 @@ import pytest
 from graphql_sums import adds_up
 
 from conftest import SYSTEMS, Ask
-from trninv.catalog.design import Design
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.design import SystemTotals
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 
 
 @pytest.mark.parametrize("slug", [system.slug for system in SYSTEMS])
@@ -18,11 +18,11 @@ def test_its_numbers_name_the_fact_of_one_part(ask: Ask) -> None:
     found = ask("{ systems { slug memory { fact { written subject attribute } } hostMemory { fact { subject } } } }")
     (of,) = (each for each in found["data"]["systems"] if each["slug"] == "rainier")
     assert of["memory"]["fact"] == {"written": "96 GiB", "subject": "trainium2", "attribute": "device_memory"}
-    assert of["hostMemory"]["fact"]["subject"] == systems().get("rainier").domain.server.slug
+    assert of["hostMemory"]["fact"]["subject"] == default_systems().get("rainier").domain.server.slug
 
 
 def test_a_large_system_counts_the_nodes_of_its_fabric() -> None:
-    design = Design.of(catalog(), systems().get("rainier"))
-    fabric = systems().get("rainier").fabric(catalog())
+    design = SystemTotals.from_system(default_catalog(), default_systems().get("rainier"))
+    fabric = default_systems().get("rainier").fabric(default_catalog())
     assert fabric is not None
     assert design.network_nodes == len(list(fabric.nodes()))

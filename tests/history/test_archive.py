@@ -17,19 +17,19 @@ from apart import killed_at
 from archives import at, happen, live, state
 from archives import run as archived
 from conftest import BACKENDS, Databases, Run
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.errors import BusyError, FileError, MomentError, NotReachableError
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.errors import BusyError, DatabaseUnreachableError, InvalidFileError, InvalidTimeError
 from trninv.history.archive import removing
-from trninv.history.archive.removing import Removed, remove
-from trninv.history.archive.store import MANIFEST, Store, opened, read
+from trninv.history.archive.removing import PruneResult, prune_events
+from trninv.history.archive.store import MANIFEST, ArchiveStore, open_for_writing, open_read_only
 from trninv.history.archive.writing import _OBSERVATION as OBSERVATION
-from trninv.history.archive.writing import _check_same, archive
+from trninv.history.archive.writing import _check_same_database, archive_history
 from trninv.inventory import chain, stamp
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.schema import TABLES
-from trninv.inventory.transfer import transfer
-from trninv.inventory.verify import kept
+from trninv.inventory.transfer import copy_database
+from trninv.inventory.verify import verify_history
 from trninv.settings import LEAST_OBSERVATIONS
 
 EVENT = TABLES["state_event"]
@@ -37,10 +37,10 @@ U = "u-trn2x64/d0"
 
 
 def _live(url: str, *clusters: str) -> None:
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         for slug in clusters:
-            with writing(engine) as connection:
-                stamp.seed(connection, catalog(), systems().get(slug))
+            with write_transaction(engine) as connection:
+                stamp.seed(connection, default_catalog(), default_systems().get(slug))
         live(engine)
 
 
@@ -54,14 +54,14 @@ def _one_server(url: str) -> None:
 
 @pytest.fixture(params=BACKENDS)
 def lived(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with connect(databases.copied(request.param, _several)) as engine:
+    with temporary_engine(databases.copied(request.param, _several)) as engine:
         yield engine
 
 
 @pytest.fixture
 def small(databases: Databases) -> Iterator[Engine]:
     """The same of one server; files do not depend on the kind of database."""
-    with connect(databases.copied("sqlite", _one_server)) as engine:
+    with temporary_engine(databases.copied("sqlite", _one_server)) as engine:
         yield engine
 
 
@@ -79,7 +79,7 @@ def _ids(directory: Path) -> list[tuple[object, ...]]:
 
 
 def _numbers(engine: Engine) -> list[int]:
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         return list(connection.scalars(select(EVENT.c.id).order_by(EVENT.c.id)))
 
 
@@ -92,7 +92,7 @@ def test_every_event_is_under_its_day_once_and_a_second_run_changes_nothing(live
     before = _tree(tmp_path)
     assert archived(lived, tmp_path).rows == {}
     assert _tree(tmp_path) == before
-    assert list(read(tmp_path).faults()) == []
+    assert list(open_read_only(tmp_path).integrity_errors()) == []
     row = _asked(
         tmp_path, 'SELECT "at", time, kind, part_id, before, state, clock_went_back FROM events/*/*.parquet\' LIMIT 1'
     )
@@ -107,7 +107,7 @@ def test_days_have_their_states_parts_their_places_and_observations_what_they_sa
     two = [("chip", 3, "down"), ("nic", 2, "down")]
     one = [two[0], ("link", 1, "maintenance")]
     assert lost == [(day, *each) for day, of in ((2, two), (3, two), (4, one), (5, one)) for each in of]
-    with reading(lived) as connection:
+    with read_transaction(lived) as connection:
         sizes = [
             connection.scalar(select(func.count()).select_from(TABLES[name])) or 0
             for name in ("server", "node", "link")
@@ -193,10 +193,10 @@ def test_kill_9_loses_nothing_and_doubles_nothing(small: Engine, tmp_path: Path)
         kills += killed_at(step, url, str(tmp_path / "killed"))
     assert kills == 3
     for directory in ("killed", "whole"):
-        with opened(tmp_path / directory) as store:
-            archive(small, store, at(3, 0))
+        with open_for_writing(tmp_path / directory) as store:
+            archive_history(small, store, at(3, 0))
     assert [number for _, number in _ids(tmp_path / "killed")][:4] == [1, 2, 3, 4]
-    assert list(read(tmp_path / "killed").faults()) == []
+    assert list(open_read_only(tmp_path / "killed").integrity_errors()) == []
 
 
 def test_what_has_no_line_in_the_manifest_is_set_aside(small: Engine, tmp_path: Path) -> None:
@@ -220,17 +220,19 @@ def _unlisted(directory: Path) -> dict[str, bytes]:
 
 def test_a_manifest_that_is_lost_costs_no_file(small: Engine, tmp_path: Path) -> None:
     """After --delete the files are the only copy of the events."""
-    with opened(tmp_path) as store:
-        archive(small, store, at(3, 0))
+    with open_for_writing(tmp_path) as store:
+        archive_history(small, store, at(3, 0))
         earlier = (tmp_path / MANIFEST).read_bytes()
     _remove(small, tmp_path)
     before, (line, *_) = _tree(tmp_path), earlier.splitlines(keepends=True)
     (tmp_path / MANIFEST).unlink()
-    with pytest.raises(FileError, match=r"has files and no manifest\.ndjson: restore it from a copy"):
+    with pytest.raises(InvalidFileError, match=r"has files and no manifest\.ndjson: restore it from a copy"):
         archived(small, tmp_path)
     for older in (b"", line, earlier, line[:-1]):
         (tmp_path / MANIFEST).write_bytes(older)
-        with pytest.raises(FileError, match=r"manifest\.ndjson lacks events up to 6, which the database no longer has"):
+        with pytest.raises(
+            InvalidFileError, match=r"manifest\.ndjson lacks events up to 6, which the database no longer has"
+        ):
             archived(small, tmp_path)
         assert _tree(tmp_path) == before | {MANIFEST: older}
     moved = tmp_path.with_name("moved")
@@ -257,7 +259,7 @@ def test_a_line_that_was_not_written_to_its_end_is_none(small: Engine, tmp_path:
     archived(small, tmp_path)
     assert _tree(tmp_path) == before
     manifest.write_bytes(b"no\n" + before[MANIFEST])
-    with pytest.raises(FileError, match="line 1: not as trninv wrote it"):
+    with pytest.raises(InvalidFileError, match="line 1: not as trninv wrote it"):
         archived(small, tmp_path)
 
 
@@ -274,21 +276,27 @@ def test_a_file_that_changed_went_or_came_is_told(small: Engine, tmp_path: Path,
         1,
         ["is not as it was written", "is gone", "is not in the manifest: another run sets it aside"],
     )
-    with opened(tmp_path) as store, pytest.raises(FileError, match="is not as it was written: nothing was removed"):
-        remove(small, store, "tester")
+    with (
+        open_for_writing(tmp_path) as store,
+        pytest.raises(InvalidFileError, match="is not as it was written: nothing was removed"),
+    ):
+        prune_events(small, store, "tester")
     assert run("archive", str(tmp_path), "--check", "--delete", database=url)[0] == 2
     assert run("archive", str(tmp_path / "none"), "--check", database=url)[2].endswith("trninv archive makes one\n")
 
 
 def test_two_runs_at_once_or_of_two_databases_are_refused(small: Engine, tmp_path: Path, databases: Databases) -> None:
-    with opened(tmp_path) as store:
-        archive(small, store, at(6, 0))
-        with pytest.raises(BusyError), opened(tmp_path):
+    with open_for_writing(tmp_path) as store:
+        archive_history(small, store, at(6, 0))
+        with pytest.raises(BusyError), open_for_writing(tmp_path):
             pass
-    with connect(databases.seeded("sqlite")) as other, pytest.raises(FileError, match="of another database"):
+    with (
+        temporary_engine(databases.seeded("sqlite")) as other,
+        pytest.raises(InvalidFileError, match="of another database"),
+    ):
         archived(other, tmp_path)
     (tmp_path / "file").touch()
-    with pytest.raises(NotReachableError, match="can't write"):
+    with pytest.raises(DatabaseUnreachableError, match="can't write"):
         archived(small, tmp_path / "file" / "below")
 
 
@@ -309,10 +317,10 @@ def test_observations_that_were_superseded_since_are_no_sign_of_another_database
     with small.begin() as connection:
         connection.execute(text("DELETE FROM observation WHERE id IN (2, 3)"))
     assert archived(small, tmp_path).rows["observation"] == LEAST_OBSERVATIONS
-    other = connect(databases.migrated("sqlite"))
-    another = pytest.raises(FileError, match="of another database")
-    with opened(tmp_path) as store, other as empty, reading(empty) as connection, another:
-        _check_same(store, connection, "observation", OBSERVATION)
+    other = temporary_engine(databases.migrated("sqlite"))
+    another = pytest.raises(InvalidFileError, match="of another database")
+    with open_for_writing(tmp_path) as store, other as empty, read_transaction(empty) as connection, another:
+        _check_same_database(store, connection, "observation", OBSERVATION)
     with small.begin() as connection:
         connection.execute(TABLES["observation"].insert().values(row | {"id": 999, "sha256": "x"}))
     assert archived(small, tmp_path).rows["observation"] == 1
@@ -320,39 +328,39 @@ def test_observations_that_were_superseded_since_are_no_sign_of_another_database
 
 def test_a_time_that_is_none_becomes_no_directory(small: Engine, tmp_path: Path) -> None:
     happen(small, "../../../etc/x", state("down", 9))
-    with pytest.raises(FileError, match="which is none"):
+    with pytest.raises(InvalidFileError, match="which is none"):
         archived(small, tmp_path)
 
 
-def _remove(engine: Engine, directory: Path) -> Removed:
-    with opened(directory) as store:
-        archive(engine, store, at(6, 0))
-        return remove(engine, store, "tester")
+def _remove(engine: Engine, directory: Path) -> PruneResult:
+    with open_for_writing(directory) as store:
+        archive_history(engine, store, at(6, 0))
+        return prune_events(engine, store, "tester")
 
 
 def test_what_is_archived_may_go_and_what_is_left_is_as_it_was(lived: Engine, tmp_path: Path) -> None:
     with trninv.open(lived.url.render_as_string(hide_password=False)) as fleet:
         then = fleet.at(6).memory_pool(f"{U}/s0/c0")
-        assert _remove(lived, tmp_path) == Removed(6, 6, _at_of(lived, 7))
+        assert _remove(lived, tmp_path) == PruneResult(6, 6, _at_of(lived, 7))
         assert _numbers(lived) == [7]
-        with reading(lived) as connection:
-            found = chain.check(connection)
+        with read_transaction(lived) as connection:
+            found = chain.verify_chain(connection)
             assert (found.events, found.sealed, found.unsealed, found.broken, found.archived) == (1, 7, 0, None, 6)
-            assert list(kept(connection, found)) == []
+            assert list(verify_history(connection, found)) == []
         assert fleet.at(6).memory_pool(f"{U}/s0/c0") == then
         for asked in (5, at(4, 12)):
-            with pytest.raises(MomentError, match=f"is known .*; events up to 6 are in the archive {tmp_path}$"):
+            with pytest.raises(InvalidTimeError, match=f"is known .*; events up to 6 are in the archive {tmp_path}$"):
                 fleet.at(asked)
-    assert _remove(lived, tmp_path) == Removed(0)
+    assert _remove(lived, tmp_path) == PruneResult(0)
     happen(lived, at(5, 0), state("down", 9))
     assert _numbers(lived) == [7, 8]
     assert archived(lived, tmp_path).rows == {"events": 1}
-    with reading(lived) as connection:
-        assert chain.check(connection).broken is None
+    with read_transaction(lived) as connection:
+        assert chain.verify_chain(connection).broken is None
 
 
 def _at_of(engine: Engine, number: int) -> str:
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         return str(connection.scalar(select(EVENT.c.at).where(EVENT.c.id == number)))
 
 
@@ -369,36 +377,36 @@ def test_only_what_is_archived_may_go(lived: Engine, tmp_path: Path) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_newest_event_stays_and_the_one_before_goes(databases: Databases, backend: str, tmp_path: Path) -> None:
     """Also where the archive has the newest one."""
-    with connect(databases.seeded(backend)) as engine:
+    with temporary_engine(databases.seeded(backend)) as engine:
         for hour, what in ((8, "down"), (9, "up"), (10, "down")):
             happen(engine, at(1, hour), state(what, 1))
-        assert _remove(engine, tmp_path).upto == 2
+        assert _remove(engine, tmp_path).last_event == 2
         assert _numbers(engine) == [3]
         assert [number for _, number in _ids(tmp_path)] == [1, 2, 3]
-        assert _remove(engine, tmp_path) == Removed(0)
+        assert _remove(engine, tmp_path) == PruneResult(0)
         for statement in ("DELETE FROM state_event WHERE id = 3", "DELETE FROM event_seal WHERE id = 2"):
             with pytest.raises(DBAPIError, match="append only"), engine.begin() as connection:
                 connection.execute(text(statement))
         happen(engine, at(1, 11), state("up", 1))
-        assert _remove(engine, tmp_path).upto == 3
+        assert _remove(engine, tmp_path).last_event == 3
         assert _numbers(engine) == [4]
 
 
 def test_a_day_that_was_left_out_and_all_after_it_stay(lived: Engine, tmp_path: Path) -> None:
     happen(lived, at(2, 5), state("down", 9), sealed=False)
     happen(lived, at(2, 6), state("up", 9))
-    with opened(tmp_path) as store:
-        archive(lived, store, at(3, 0))
-        assert remove(lived, store, "tester").upto == 4
+    with open_for_writing(tmp_path) as store:
+        archive_history(lived, store, at(3, 0))
+        assert prune_events(lived, store, "tester").last_event == 4
     assert _numbers(lived) == [5, 6, 7, 8, 9]
 
 
 def test_an_archive_that_has_other_events_than_were_sealed_removes_nothing(lived: Engine, tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
-        archive(lived, store, at(6, 0))
+    with open_for_writing(tmp_path) as store:
+        archive_history(lived, store, at(6, 0))
         tamper(lived, "UPDATE event_seal SET sha256 = 'no' WHERE id = 2", "event_seal")
-        with pytest.raises(FileError, match="has other events up to 2 than were sealed"):
-            remove(lived, store, "tester")
+        with pytest.raises(InvalidFileError, match="has other events up to 2 than were sealed"):
+            prune_events(lived, store, "tester")
     assert len(_numbers(lived)) == 7
 
 
@@ -406,39 +414,42 @@ def test_of_two_that_remove_at_once_the_later_one_removes_nothing(
     lived: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Into two directories, since one has a lock; the other's run comes between the look and the lock."""
-    with opened(tmp_path / "late") as store:
-        archive(lived, store, at(6, 0))
-        compared = removing._archived  # the moment between both
+    with open_for_writing(tmp_path / "late") as store:
+        archive_history(lived, store, at(6, 0))
+        compared = removing._last_archived  # the moment between both
 
-        def overtaken(connection: Connection, store: Store) -> tuple[int, str]:
+        def overtaken(connection: Connection, store: ArchiveStore) -> tuple[int, str]:
             found = compared(connection, store)
-            monkeypatch.setattr(removing, "_archived", compared)
+            monkeypatch.setattr(removing, "_last_archived", compared)
             _remove(lived, tmp_path / "early")
             return found
 
-        monkeypatch.setattr(removing, "_archived", overtaken)
+        monkeypatch.setattr(removing, "_last_archived", overtaken)
         with pytest.raises(BusyError, match="run this one again"):
-            remove(lived, store, "tester")
-        assert remove(lived, store, "tester") == Removed(0)
-    with reading(lived) as connection:
-        assert chain.check(connection).broken is None
+            prune_events(lived, store, "tester")
+        assert prune_events(lived, store, "tester") == PruneResult(0)
+    with read_transaction(lived) as connection:
+        assert chain.verify_chain(connection).broken is None
 
 
 def test_a_beginning_that_was_edited_is_noticed(lived: Engine, tmp_path: Path) -> None:
     _remove(lived, tmp_path)
     with lived.begin() as connection:
         connection.execute(text("INSERT INTO history_archive VALUES (7, 'x', 'x', 'x', 'x', 'x')"))
-    with reading(lived) as connection:
-        assert chain.check(connection).broken == "the seal of event 7, with which the history begins, is not as it was"
+    with read_transaction(lived) as connection:
+        assert (
+            chain.verify_chain(connection).broken
+            == "the seal of event 7, with which the history begins, is not as it was"
+        )
 
 
 def test_a_copy_of_what_is_left_can_be_verified(lived: Engine, tmp_path: Path, databases: Databases) -> None:
     _remove(lived, tmp_path)
-    with connect(databases.migrated("sqlite")) as other:
-        with reading(lived) as ours, writing(other) as theirs:
-            transfer(ours, theirs, replace=True)
-        with reading(other) as connection:
-            assert (chain.check(connection).broken, chain.check(connection).archived) == (None, 6)
+    with temporary_engine(databases.migrated("sqlite")) as other:
+        with read_transaction(lived) as ours, write_transaction(other) as theirs:
+            copy_database(ours, theirs, replace=True)
+        with read_transaction(other) as connection:
+            assert (chain.verify_chain(connection).broken, chain.verify_chain(connection).archived) == (None, 6)
 
 
 def test_parts_are_written_anew_where_the_fleet_is_another_and_keep_since_when_they_are_known(

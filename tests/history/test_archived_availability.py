@@ -22,14 +22,14 @@ from archives import KNOWN, at, happen, live, run, state
 from bench.generated import generate
 from conftest import Databases, seeds
 from examples import ROOT
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.errors import FileError, MomentError
-from trninv.history.archive.availability import BY, main, query, sums, told
-from trninv.history.archive.engines import in_duckdb
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.errors import InvalidFileError, InvalidTimeError
+from trninv.history.archive.availability import BY, archive_sums, main, report_row, transition_query
+from trninv.history.archive.engines import query_duckdb
 from trninv.history.archive.store import MANIFEST
 from trninv.inventory import stamp
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.schema import STATES
 from trninv.routing.questions.availability import KindAvailability
 
@@ -39,7 +39,7 @@ PAGE = ROOT / "docs/history.md"
 @pytest.fixture(scope="module")
 def written(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("archive")
-    with connect(databases.seeded("sqlite")) as engine:
+    with temporary_engine(databases.seeded("sqlite")) as engine:
         live(engine)
         run(engine, directory)
     return directory
@@ -60,8 +60,8 @@ def random_history(
     minutes = sorted(chance.sample(range(1, _MINUTES), 60))
     for place in chance.sample(range(4, 59), 8):
         minutes[place - 3], minutes[place] = minutes[place], minutes[place - 3]
-    with connect(databases.seeded(request.param)) as engine:
-        with writing(engine) as connection:
+    with temporary_engine(databases.seeded(request.param)) as engine:
+        with write_transaction(engine) as connection:
             connection.execute(text(f"UPDATE cluster SET known_since = '{KNOWN}'"))
             stands = "own_state = 'degraded', own_factor_ppm = 250000, state = 'down', factor_ppm = NULL"
             with triggers_off(connection, "node"):
@@ -110,9 +110,9 @@ def test_intervals_add_up(written: Path) -> None:
 def went_back(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, KindAvailability]:
     """A clock went back for hours, within a part's changes and between those of others; what is said of chips."""
     directory = tmp_path_factory.mktemp("went_back")
-    with connect(databases.migrated("sqlite")) as engine:
-        with writing(engine) as connection:
-            stamp.seed(connection, catalog(), systems().get("trn1.32xlarge"))
+    with temporary_engine(databases.migrated("sqlite")) as engine:
+        with write_transaction(engine) as connection:
+            stamp.seed(connection, default_catalog(), default_systems().get("trn1.32xlarge"))
             connection.execute(text(f"UPDATE cluster SET known_since = '{KNOWN}'"))
         for day, hour, what in (
             *((1, 8, state("down", 1)), (1, 20, state("up", 1)), (1, 12, state("down", 2)), (2, 9, state("down", 3))),
@@ -159,22 +159,22 @@ def _wanted(of: KindAvailability) -> dict[str, Any]:
 
 
 def test_bad_requests_are_refused(written: Path, tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="has no archive"):
-        query(tmp_path)
+    with pytest.raises(InvalidFileError, match="has no archive"):
+        transition_query(tmp_path)
     (tmp_path / "manifest.ndjson").touch()
-    with pytest.raises(FileError, match="has no day yet: a day is archived once it has ended"):
-        query(tmp_path)
+    with pytest.raises(InvalidFileError, match="has no day yet: a day is archived once it has ended"):
+        transition_query(tmp_path)
     for time in ("2026-01-01T00:00:00", "noon"):
-        with pytest.raises(MomentError, match="with its zone"):
-            query(written, since=time)
+        with pytest.raises(InvalidTimeError, match="with its zone"):
+            transition_query(written, since=time)
 
 
 @pytest.fixture
 def quiet(databases: Databases, tmp_path: Path) -> tuple[Engine, Path]:
     """A fleet to which nothing ever happened, and its archive."""
-    with connect(databases.migrated("sqlite")) as engine:
-        with writing(engine) as connection:
-            stamp.seed(connection, catalog(), systems().get("trn1.32xlarge"))
+    with temporary_engine(databases.migrated("sqlite")) as engine:
+        with write_transaction(engine) as connection:
+            stamp.seed(connection, default_catalog(), default_systems().get("trn1.32xlarge"))
             connection.execute(text(f"UPDATE cluster SET known_since = '{KNOWN}'"))
         run(engine, tmp_path / "archive")
         return engine, tmp_path / "archive"
@@ -202,13 +202,13 @@ def test_an_archive_of_an_earlier_trninv_says_what_to_do(quiet: tuple[Engine, Pa
     engine, archive = quiet
     wanted = _found(archive)
     _without_own_state(archive)
-    with pytest.raises(FileError, match=f"earlier trninv.*no own_state: run trninv archive {archive} once"):
+    with pytest.raises(InvalidFileError, match=f"earlier trninv.*no own_state: run trninv archive {archive} once"):
         _found(archive)
     assert run(engine, archive).rows == {"parts": 73}
     assert _found(archive) == wanted
     assert run(engine, archive).rows == {}
     shutil.rmtree(archive / "parts")
-    with pytest.raises(FileError, match="has no parts yet"):
+    with pytest.raises(InvalidFileError, match="has no parts yet"):
         _found(archive)
 
 
@@ -243,7 +243,7 @@ def test_spark_says_what_duckdb_says(random_history: tuple[Engine, Path]) -> Non
     quick = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
     done = subprocess.run(command, cwd=ROOT, env=os.environ | quick, capture_output=True, text=True, check=True)
     found = [json.loads(row) for row in done.stdout.splitlines()]
-    assert found == list(map(told, sums(in_duckdb(directory, query(directory, "rack")))))
+    assert found == list(map(report_row, archive_sums(query_duckdb(directory, transition_query(directory, "rack")))))
 
 
 def shown(source: str, directory: Path) -> str:

@@ -10,9 +10,9 @@ import duckdb
 import pytest
 
 from conftest import seeds
-from trninv.history.archive.availability import query, sums
-from trninv.history.archive.engines import in_duckdb
-from trninv.history.sums import Sums
+from trninv.history.archive.availability import archive_sums, transition_query
+from trninv.history.archive.engines import query_duckdb
+from trninv.history.sums import AvailabilitySums
 from trninv.inventory.schema import STATES
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -94,7 +94,7 @@ def _time(us: int) -> datetime:
     return (START + timedelta(microseconds=us)).replace(tzinfo=None)
 
 
-def _walked(parts: list[Part], events: list[Event], since: int, until: int) -> list[Sums]:
+def _walked(parts: list[Part], events: list[Event], since: int, until: int) -> list[AvailabilitySums]:
     """Each part's history from its first change on, one after the other."""
     earliest, times = SPAN, dict[int, int]()
     for event in reversed(events):
@@ -106,7 +106,7 @@ def _walked(parts: list[Part], events: list[Event], since: int, until: int) -> l
             told = _of_one(part, mine, times, max(part.since, since), until)
             found.setdefault((part.kind, part.rack or ""), Counter()).update(told)
     return [
-        Sums(
+        AvailabilitySums(
             *(
                 kind,
                 rack or None,
@@ -152,5 +152,5 @@ def test_sums_are_what_each_part_lived_through(seed: int, tmp_path: Path) -> Non
     for _ in range(3):
         since, until = sorted((chance.choice(edges), chance.randrange(SPAN)))
         asked = [(START + timedelta(microseconds=us)).isoformat() for us in (since, until)]
-        found = list(sums(in_duckdb(tmp_path, query(tmp_path, "rack", *asked))))
+        found = list(archive_sums(query_duckdb(tmp_path, transition_query(tmp_path, "rack", *asked))))
         assert found == (_walked(parts, events, since, until) if since < until else [])

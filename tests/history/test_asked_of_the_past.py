@@ -9,11 +9,11 @@ from starlette.testclient import TestClient
 
 import trninv
 from conftest import Databases, Run, both_ways
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
-from trninv.reports.guard import checked
-from trninv.reports.reader import find
-from trninv.service.app import app
+from trninv.reports.guard import compile_query
+from trninv.reports.reader import run_query
+from trninv.service.app import create_app
 
 U = "u-trn2x64/d0"
 """Events 1 to 33: server 1 goes down; 34: a link of server 0; 35 to 67: the server is back."""
@@ -23,10 +23,10 @@ U = "u-trn2x64/d0"
 def lived(request: pytest.FixtureRequest, databases: Databases) -> str:
     """URL of a database with a history, which no test changes."""
     url = databases.seeded(request.param)
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         for address, state in ((f"{U}/s1", "down"), (f"{U}/s0/c0--{U}/s0/c1", "down"), (f"{U}/s1", "up")):
-            with writing(engine) as connection:
-                set_state(connection, [address], Condition.of(state), why="a test", who="tester")
+            with write_transaction(engine) as connection:
+                set_state(connection, [address], Condition.from_user(state), why="a test", who="tester")
     return url
 
 
@@ -42,9 +42,9 @@ def test_sql_and_views_are_as_of_a_time(run: Run, lived: str, at: str) -> None:
     both = "SELECT (SELECT count(*) FROM node WHERE state <> 'up'), (SELECT count(*) FROM v_event)"
     with trninv.open(lived) as fleet:
         past = fleet.at(at).engine
-        (row,) = find(past, checked(both, past.dialect.name), seconds=60).rows
+        (row,) = run_query(past, compile_query(both, past.dialect.name), seconds=60).rows
         assert row == (2 * DOWN[at], {"0": 0, "1": 33, "34": 34}.get(at, 67))
-        assert find(fleet.engine, checked(both, past.dialect.name), seconds=60).rows == [(0, 67)]
+        assert run_query(fleet.engine, compile_query(both, past.dialect.name), seconds=60).rows == [(0, 67)]
 
 
 @pytest.mark.slow
@@ -118,7 +118,7 @@ def test_graphql_says_which_moment_is_wrong_and_answers_the_others(lived: str) -
 
 
 def test_http_takes_a_time(lived: str) -> None:
-    with TestClient(app(lived), base_url="http://127.0.0.1") as client:
+    with TestClient(create_app(lived), base_url="http://127.0.0.1") as client:
         document = f"{{ {LISTED} }}"
         for at, chips in (("1", 16), ("35", 0), ("0", 0)):
             for answer in (
@@ -145,9 +145,9 @@ def test_http_takes_a_time(lived: str) -> None:
 
 def test_sql_over_http_takes_a_time(databases: Databases) -> None:
     url = databases.seeded("sqlite")
-    with connect(url) as engine, engine.begin() as connection:
+    with temporary_engine(url) as engine, engine.begin() as connection:
         connection.execute(text("UPDATE node SET state = 'down' WHERE id = 1"))
-    with TestClient(app(url), base_url="http://127.0.0.1") as client:
+    with TestClient(create_app(url), base_url="http://127.0.0.1") as client:
         asked = {"sql": "SELECT count(*) AS down FROM node WHERE state = 'down'"}
         answers = client.post("/sql", json=asked), client.post("/sql", json=asked | {"at": "0"})
         assert [answer.json()["rows"] for answer in answers] == [[{"down": 1}], [{"down": 0}]]

@@ -13,8 +13,8 @@ from sqlalchemy import event, text
 
 import trninv
 from conftest import Databases, Run, both_ways
-from trninv.errors import LimitError, MomentError
-from trninv.inventory.database import connect
+from trninv.errors import InvalidArgumentError, InvalidTimeError
+from trninv.inventory.database import temporary_engine
 from trninv.inventory.schema import STATES
 from trninv.routing.questions.availability import Inherent, MeanTime
 
@@ -42,7 +42,7 @@ def _lived(url: str, seed: int, back: bool) -> list[tuple[float, int, str]]:
     times = sorted(dice.sample(range(1, SPAN + 15), 25))
     if back:
         times[15:] = [time - 8 for time in times[15:]]
-    with connect(url) as engine, engine.begin() as connection:
+    with temporary_engine(url) as engine, engine.begin() as connection:
         connection.execute(text("UPDATE node SET state = 'up' WHERE state <> 'up'"))
         last = connection.scalar(text("SELECT coalesce(max(id), 0) FROM state_event"))
         connection.execute(
@@ -139,7 +139,7 @@ def test_the_report_says_what_the_question_says(url: str, run: Run) -> None:
 
 
 def test_what_its_server_took_along_has_not_failed_itself(url: str, run: Run) -> None:
-    with connect(url) as engine, engine.begin() as connection:
+    with temporary_engine(url) as engine, engine.begin() as connection:
         connection.execute(text("UPDATE node SET state = 'up' WHERE state <> 'up'"))
     with trninv.open(url) as fleet:
         before = {each.kind: each for each in fleet.availability(f"{U}/d0/s3").kinds}
@@ -153,18 +153,18 @@ def test_what_its_server_took_along_has_not_failed_itself(url: str, run: Run) ->
 def test_times_that_can_not_be(url: str) -> None:
     with trninv.open(url) as fleet:
         for since, until in (("2026-03-29", None), ("2999-01-01T00:00Z", None), (_at(5), _at(5)), (_at(6), _at(5))):
-            with pytest.raises(MomentError):
+            with pytest.raises(InvalidTimeError):
                 fleet.availability(U, since, until)
-        with pytest.raises(LimitError, match="supposing"):
+        with pytest.raises(InvalidArgumentError, match="supposing"):
             fleet.what_if([f"{U}/d0/s0/c0"]).availability(U)
 
 
 def test_nothing_that_failed_leaves_a_lower_limit() -> None:
-    none, five = MeanTime.of(100 * 10**6, 0), MeanTime.of(100 * 10**6, 5)
+    none, five = MeanTime.from_total(100 * 10**6, 0), MeanTime.from_total(100 * 10**6, 5)
     assert (none.seconds, none.upper) == (None, None)
     assert none.lower == pytest.approx(2 * 100 / 7.3778, rel=1e-4)  # tables: chi-square 0.975, 2
     assert (five.lower, five.upper) == pytest.approx((2 * 100 / 23.3367, 2 * 100 / 3.2470), rel=1e-4)
-    assert str(MeanTime.of(0, 0)) == "-"
+    assert str(MeanTime.from_total(0, 0)) == "-"
 
 
 def test_groups_add_up_to_their_kinds_and_a_rack_is_what_asking_of_it_says(url: str) -> None:
@@ -229,9 +229,9 @@ def test_a_chart_has_a_bar_a_group_and_says_it_in_words(url: str, run: Run, tmp_
 
 
 def test_limits_of_inherent_availability() -> None:
-    some = Inherent.of(1_000, 5, 50, 5)
+    some = Inherent.from_counts(1_000, 5, 50, 5)
     assert some.share == pytest.approx(1_000 / 1_050)
     assert some.lower == pytest.approx(1 / (1 + 50 / 1_000 * 12 / 10 * 3.6209), rel=1e-4)  # tables: F 0.975, 12, 10
     assert some.upper == pytest.approx(1 / (1 + 50 / 1_000 * 10 / 12 / 3.3736), rel=1e-2)  # F 0.975, 12, 10 turned over
-    assert Inherent.of(1_000, 0, 0, 0) == Inherent(None, 0.0, 1.0)
-    assert Inherent.of(1_000, 1, 50, 0).lower == 0.0
+    assert Inherent.from_counts(1_000, 0, 0, 0) == Inherent(None, 0.0, 1.0)
+    assert Inherent.from_counts(1_000, 1, 50, 0).lower == 0.0

@@ -12,12 +12,12 @@ from sqlalchemy import select, text
 
 import trninv
 from conftest import Databases, Run, both_ways
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.errors import LimitError, MomentError, UnknownAddressError, WrongLevelError
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.errors import InvalidArgumentError, InvalidTimeError, UnknownAddressError, WrongLevelError
 from trninv.inventory import stamp
-from trninv.inventory.address import address_of, locate, node_addresses, words
-from trninv.inventory.database import writing
+from trninv.inventory.address import address_expression, concat, node_addresses, resolve
+from trninv.inventory.database import write_transaction
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import PPM, Condition, set_state
 from trninv.routing.fleet import Fleet
@@ -43,11 +43,11 @@ def _states(fleet: Fleet) -> dict[str, tuple[State, State]]:
         select(named.c.address, node.c.state, node.c.factor_ppm, node.c.own_state, node.c.own_factor_ppm).join(
             node, node.c.id == named.c.id
         ),
-        select(address_of("server"), server.c.state, server.c.factor_ppm, text("NULL"), text("NULL"))
+        select(address_expression("server"), server.c.state, server.c.factor_ppm, text("NULL"), text("NULL"))
         .select_from(server.join(domain, domain.c.id == server.c.domain_id))
         .join(cluster, cluster.c.id == domain.c.cluster_id),
         select(
-            words(ends[0].c.address, "--", ends[1].c.address),
+            concat(ends[0].c.address, "--", ends[1].c.address),
             link.c.state,
             link.c.factor_ppm,
             text("NULL"),
@@ -99,13 +99,13 @@ def test_a_difference_turns_one_state_into_the_other(two: str, seed: int) -> Non
                 assert sum(part.count for each in grouped for part in each.parts) == len(differ)
         assert fleet.diff(moments[3], moments[3]).kinds == ()
         assert fleet.at(moments[5]).diff(moments[2]).states == fleet.diff(moments[2], moments[5]).states
-        with pytest.raises(MomentError, match="as of which is asked"):
+        with pytest.raises(InvalidTimeError, match="as of which is asked"):
             fleet.at(moments[5]).diff(moments[2], moments[6])
 
 
 def _set(fleet: Fleet, address: str, state: str, why: str = "a test") -> None:
-    with writing(fleet.engine) as connection:
-        set_state(connection, [address], Condition.of(state), why=why, who="tester")
+    with write_transaction(fleet.engine) as connection:
+        set_state(connection, [address], Condition.from_user(state), why=why, who="tester")
 
 
 def test_a_list_that_was_cut_says_what_lists_the_rest(two: str, run: Run) -> None:
@@ -159,8 +159,8 @@ def test_a_server_is_one_line_and_what_changed_back_is_counted(two: str, run: Ru
         _set(fleet, f"{U}/s1/c2", "maintenance")  # its server is down
         (own,) = fleet.diff(before).states
         assert (own.place, own.before, own.after) == (f"{U}/s1/c2", "up", "maintenance")
-        with writing(fleet.engine) as connection:
-            stamp.unseed(connection, locate(connection, "u-trn2x64").id)
+        with write_transaction(fleet.engine) as connection:
+            stamp.unseed(connection, resolve(connection, "u-trn2x64").id)
         assert fleet.diff(0).kinds == ()
 
 
@@ -168,7 +168,7 @@ def test_what_can_not_be_asked(two: str) -> None:
     with trninv.open(two) as fleet:
         _set(fleet, f"{U}/s1", "down")
         now = datetime.now(UTC)
-        with pytest.raises(MomentError, match="is after 0: name the earlier time first"):
+        with pytest.raises(InvalidTimeError, match="is after 0: name the earlier time first"):
             fleet.diff(1, 0)
         for since, until in (
             ("2020-01-01T00:00Z", None),
@@ -176,15 +176,15 @@ def test_what_can_not_be_asked(two: str) -> None:
             (0, "2026-01-01T00:00"),
             (99, None),
         ):
-            with pytest.raises(MomentError):
+            with pytest.raises(InvalidTimeError):
                 fleet.diff(since, until)
         with pytest.raises(UnknownAddressError):
             fleet.diff(now, of="nowhere")
         with pytest.raises(WrongLevelError, match="name its chip"):
             fleet.diff(now, of=f"{U}/s0/c0/nc0")
-        with pytest.raises(LimitError, match="supposing"):
+        with pytest.raises(InvalidArgumentError, match="supposing"):
             fleet.what_if([f"{U}/s0/c0"]).diff(now)
-        with writing(fleet.engine) as connection:
-            stamp.seed(connection, catalog(), systems().get("trn1.2xlarge"))
-        with pytest.raises(MomentError, match="is known since"):
+        with write_transaction(fleet.engine) as connection:
+            stamp.seed(connection, default_catalog(), default_systems().get("trn1.2xlarge"))
+        with pytest.raises(InvalidTimeError, match="is known since"):
             fleet.diff(now)

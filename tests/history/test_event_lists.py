@@ -7,7 +7,7 @@ import pytest
 
 import trninv
 from conftest import Databases, both_ways
-from trninv.inventory.database import writing
+from trninv.inventory.database import write_transaction
 from trninv.inventory.state import Condition, set_state
 from trninv.routing.fleet import Fleet
 
@@ -26,8 +26,8 @@ CHANGES = {
 def lived(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
     with trninv.open(databases.seeded(request.param)) as fleet:
         for address, state in CHANGES.items():
-            condition = Condition.of(state, 0.25 if state == "degraded" else None)
-            with writing(fleet.engine) as connection:
+            condition = Condition.from_user(state, 0.25 if state == "degraded" else None)
+            with write_transaction(fleet.engine) as connection:
                 set_state(connection, [address], condition, why=f'"{state}" 100%_sure', who="tester")
         yield fleet
 
@@ -49,14 +49,14 @@ def test_a_place_has_the_events_that_the_command_line_tells(lived: Fleet, of: st
 
 def test_every_field_is_as_the_command_line_prints_it(lived: Fleet) -> None:
     (first, *_), every = lived.events(most=1, after=0), lived.events(most=100)
-    fields = " ".join(first.fields())
+    fields = " ".join(first.to_json())
     shown = _nodes(lived, "last: 100 filter: {takenAlong: {eq: false}}", fields)[::-1]
     upper = [
         {
             name: value.upper() if name in ("source", "kind", "before", "after") else value
             for name, value in each.items()
         }
-        for each in (found.fields() for found in every)
+        for each in (found.to_json() for found in every)
     ]
     assert shown == upper
     assert {(each["after"], each["factor"]) for each in shown} >= {("DEGRADED", 0.25), ("MAINTENANCE", None)}

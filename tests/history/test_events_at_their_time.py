@@ -7,9 +7,9 @@ import pytest
 
 import trninv
 from conftest import Databases, both_ways
-from trninv.history.events import events
-from trninv.history.moment import moment
-from trninv.inventory.database import writing
+from trninv.history.events import list_events
+from trninv.history.moment import resolve_point_in_time
+from trninv.inventory.database import write_transaction
 from trninv.inventory.state import Condition, set_state
 from trninv.routing.fleet import Fleet
 
@@ -21,15 +21,15 @@ _TICK = timedelta(microseconds=1)
 def lived(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
     """A fleet with one event."""
     with trninv.open(databases.seeded(request.param)) as fleet:
-        with writing(fleet.engine) as connection:
-            set_state(connection, [C], Condition.of("down"), why="it fell", who="tester")
+        with write_transaction(fleet.engine) as connection:
+            set_state(connection, [C], Condition.from_user("down"), why="it fell", who="tester")
         yield fleet
 
 
 @pytest.fixture(scope="module")
 def time(lived: Fleet) -> datetime:
     with lived.reading() as connection:
-        (event,) = events(connection)
+        (event,) = list_events(connection)
     return datetime.fromisoformat(event.at)
 
 
@@ -38,8 +38,8 @@ def test_events_since_and_until_a_time(lived: Fleet, time: datetime) -> None:
     for tick, since, until in ((-1, 1, 0), (0, 1, 1), (1, 0, 1)):
         at = time + tick * _TICK
         with lived.reading() as connection:
-            assert len(list(events(connection, since=at))) == since
-            assert len(list(events(connection, until=at))) == until
+            assert len(list(list_events(connection, since=at))) == since
+            assert len(list(list_events(connection, until=at))) == until
         for name, count in (("since", since), ("until", until)):
             answer = ask(f'{{ events({name}: "{at.isoformat()}") {{ totalCount }} }}')
             assert answer["errors"] == []
@@ -48,6 +48,6 @@ def test_events_since_and_until_a_time(lived: Fleet, time: datetime) -> None:
 
 def test_a_moment_has_what_happened_at_it(lived: Fleet, time: datetime) -> None:
     with lived.reading() as connection:
-        assert [moment(connection, time + tick * _TICK).event for tick in (-1, 0, 1)] == [0, 1, 1]
+        assert [resolve_point_in_time(connection, time + tick * _TICK).event for tick in (-1, 0, 1)] == [0, 1, 1]
     states = [lived.at(time + tick * _TICK).memory_pool("u-trn2x64/d0/s0/c1").chips for tick in (-1, 0)]
     assert states[0] == states[1] + 1

@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import Engine, text
 
 from conftest import Run
-from trninv.errors import MomentError, UnknownAddressError
-from trninv.history.events import events
-from trninv.inventory.database import reading, writing
+from trninv.errors import InvalidTimeError, UnknownAddressError
+from trninv.history.events import list_events
+from trninv.inventory.database import read_transaction, write_transaction
 from trninv.inventory.state import Condition, set_state
 
 U = "u-trn2x64/d0"
@@ -17,8 +17,8 @@ LINK = f"{U}/s0/c0--{U}/s1/c0"
 
 
 def _set(engine: Engine, address: str, state: str) -> datetime:
-    with writing(engine) as connection:
-        set_state(connection, [address], Condition.of(state), why=f"{state} it goes", who="tester")
+    with write_transaction(engine) as connection:
+        set_state(connection, [address], Condition.from_user(state), why=f"{state} it goes", who="tester")
     return datetime.now(UTC)
 
 
@@ -32,8 +32,8 @@ def lived(engine: Engine) -> tuple[Engine, list[datetime]]:
 def _of(
     engine: Engine, scope: str | None = None, since: datetime | None = None, until: datetime | None = None
 ) -> list[str]:
-    with reading(engine) as connection:
-        return [one.address for one in events(connection, scope, since=since, until=until)]
+    with read_transaction(engine) as connection:
+        return [one.address for one in list_events(connection, scope, since=since, until=until)]
 
 
 def test_a_place_has_the_events_of_all_it_holds(lived: tuple[Engine, list[datetime]]) -> None:
@@ -56,14 +56,14 @@ def test_from_when_to_when(lived: tuple[Engine, list[datetime]]) -> None:
     assert _of(engine, since=at[1]) == ["trn1.2xlarge/d0/s0/c0", f"{U}/s1/c5"]
     assert _of(engine, U, until=at[1]) == [LINK, f"{U}/s1"]
     assert _of(engine, U, since=at[0], until=at[1]) == [LINK]
-    with pytest.raises(MomentError):
+    with pytest.raises(InvalidTimeError):
         _of(engine, since=datetime.now())  # noqa: DTZ005 # that is what is refused
 
 
 def test_what_changes_beneath_a_server_that_is_down_is_told_as_its_own(lived: tuple[Engine, list[datetime]]) -> None:
     engine, _ = lived
-    with reading(engine) as connection:
-        found = {one.event: one for one in events(connection, f"{U}/s1/c5")}
+    with read_transaction(engine) as connection:
+        found = {one.event: one for one in list_events(connection, f"{U}/s1/c5")}
     assert [(str(one.before), str(one.after)) for one in found.values()] == [("up", "maintenance"), ("up", "down")]
 
 

@@ -15,12 +15,12 @@ from sqlalchemy import Connection, text, update
 import trninv
 from conftest import Ask, Databases, Run, both_ways, is_quick
 from trninv.cli.output import encode
-from trninv.inventory.address import locate
-from trninv.inventory.database import connect
+from trninv.inventory.address import resolve
+from trninv.inventory.database import temporary_engine
 from trninv.inventory.schema import STATES, TABLES
 from trninv.jobs.fleet import Fleet
-from trninv.reports.guard import checked
-from trninv.reports.reader import find
+from trninv.reports.guard import compile_query
+from trninv.reports.reader import run_query
 
 T0 = datetime(2026, 3, 1, 8, tzinfo=UTC)
 U, T = "u-trn2x64", "trn2-16.48xlarge"
@@ -46,7 +46,7 @@ class Lived:
 
     def sql(self, query: str, at: datetime | None = None) -> list[tuple[Any, ...]]:
         engine = (self.fleet.at(at) if at else self.fleet).engine
-        found = find(engine, checked(query, engine.dialect.name), seconds=60)
+        found = run_query(engine, compile_query(query, engine.dialect.name), seconds=60)
         assert not found.truncated
         return [tuple(row) for row in found.rows]
 
@@ -64,7 +64,7 @@ def lived(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Live
     backend, seed = request.param
     dice, url = random.Random(seed), databases.copied(backend, seed_two)
     times = [T0]
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         with engine.begin() as connection:
             connection.execute(text("UPDATE cluster SET known_since = :at"), {"at": _written(T0)})
         for number in range(CHANGES):
@@ -81,7 +81,7 @@ def _change(connection: Connection, dice: random.Random, at: datetime, why: str)
     by = "INSERT INTO _change (id, at, who, why, source) VALUES (1, :at, :who, :why, 'command')"
     connection.execute(text(by), said)
     for address in dice.sample(PARTS, dice.choice([1, 1, 3])):
-        place = locate(connection, address)
+        place = resolve(connection, address)
         table = TABLES[place.level if place.level in ("server", "link") else "node"]
         new = {"state": state, "factor_ppm": 250_000 if state == "degraded" else None}
         connection.execute(update(table).where(table.c.id == place.id).values(new))

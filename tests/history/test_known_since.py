@@ -13,20 +13,20 @@ from starlette.testclient import TestClient
 
 import trninv
 from conftest import Databases, Run, both_ways
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.errors import MomentError
-from trninv.history.events import last
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.errors import InvalidTimeError
+from trninv.history.events import last_event_number
 from trninv.inventory import stamp
-from trninv.inventory.database import writing
+from trninv.inventory.database import write_transaction
 from trninv.inventory.schema import STATES, TABLES
 from trninv.inventory.state import Condition, set_state
-from trninv.reports.guard import checked
-from trninv.reports.library import report
-from trninv.reports.reader import find
+from trninv.reports.guard import compile_query
+from trninv.reports.library import find_report
+from trninv.reports.reader import run_query
 from trninv.routing.fleet import Fleet
-from trninv.routing.overview import overview
-from trninv.service.app import app
+from trninv.routing.overview import read_overview
+from trninv.service.app import create_app
 
 NAMES = ("trn1.32xlarge", "trn1.2xlarge", "trn2-16.48xlarge")
 OF_CLUSTERS = (
@@ -44,14 +44,14 @@ def grown(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Flee
 
 
 def _seed(fleet: Fleet, name: str) -> None:
-    with writing(fleet.engine) as connection:
-        stamp.seed(connection, catalog(), systems().get(name))
+    with write_transaction(fleet.engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get(name))
 
 
 def _set(fleet: Fleet, address: str, state: str) -> None:
     factor = 0.5 if state == "degraded" else None
-    with writing(fleet.engine) as connection:
-        set_state(connection, [address], Condition.of(state, factor), why="chance", who="dice")
+    with write_transaction(fleet.engine) as connection:
+        set_state(connection, [address], Condition.from_user(state, factor), why="chance", who="dice")
 
 
 def _step(fleet: Fleet, known: list[str], left: list[str], dice: random.Random) -> None:
@@ -74,7 +74,7 @@ def _answers(present: Fleet, known: list[str], at: str | None = None) -> dict[st
         for name in OF_CLUSTERS:
             found[name] = connection.scalar(select(func.count()).select_from(TABLES[name]))
         for slug in known:
-            found[f"/chips/{slug}"] = overview(connection, slug).packed()
+            found[f"/chips/{slug}"] = read_overview(connection, slug).to_bytes()
     lists = ["clusters { totalCount nodes { address } }"]
     for slug in known:
         found[f"pool of {slug}"] = fleet.memory_pool(f"{slug}/d0/s0/c0")
@@ -89,9 +89,9 @@ def _answers(present: Fleet, known: list[str], at: str | None = None) -> dict[st
     found["lists"] = asked["data"] if at is None else asked["data"]["asOf"]
     views = ("v_cluster", "v_domain", "v_rack", "v_server", "v_chip")
     every = " UNION ALL ".join(f"SELECT '{view}' AS view, address FROM {view}" for view in views)
-    reports = report("capacity").sql(dialect, {}), report("not-up").sql(dialect, {"cluster": known[0]})
-    for sql in (checked(f"{every} ORDER BY 1, 2", dialect), *reports):
-        found[sql] = find(fleet.engine, sql, seconds=60).rows
+    reports = find_report("capacity").sql(dialect, {}), find_report("not-up").sql(dialect, {"cluster": known[0]})
+    for sql in (compile_query(f"{every} ORDER BY 1, 2", dialect), *reports):
+        found[sql] = run_query(fleet.engine, sql, seconds=60).rows
     return found
 
 
@@ -102,7 +102,7 @@ def test_a_moment_is_a_database_that_was_stopped_then(grown: Fleet, seed: int) -
     while left or len(kept) < 6:
         _step(grown, known, left, dice)
         with grown.reading() as connection:
-            event = last(connection)
+            event = last_event_number(connection)
         answers = _answers(grown, known)
         kept.append((event, datetime.now(UTC), [*known], answers))
     assert len({len(clusters) for _, _, clusters, _ in kept}) == len(NAMES)
@@ -112,7 +112,7 @@ def test_a_moment_is_a_database_that_was_stopped_then(grown: Fleet, seed: int) -
         found = _answers(grown, clusters, moment)
         assert {name: found[name] == answers[name] for name in answers} == dict.fromkeys(answers, True)
         for slug in set(NAMES) - set(clusters):
-            with pytest.raises(MomentError, match=f"the history of {slug} is known since 20"):
+            with pytest.raises(InvalidTimeError, match=f"the history of {slug} is known since 20"):
                 grown.at(moment).memory_pool(f"{slug}/d0/s0/c0")
 
 
@@ -122,7 +122,7 @@ def test_what_is_not_known_is_said(grown: Fleet, run: Run) -> None:
     _set(grown, "trn1.32xlarge/d0/s0/c0", "down")
     first = datetime.now(UTC).isoformat()
     _seed(grown, "trn1.2xlarge")
-    with pytest.raises(MomentError, match=r"the history of trn1\.32xlarge is known since .*, from event 0 on"):
+    with pytest.raises(InvalidTimeError, match=r"the history of trn1\.32xlarge is known since .*, from event 0 on"):
         grown.at(nothing)
     url = str(grown.engine.url.render_as_string(hide_password=False))
     status, out, err = run("report", "not-up", "--at", first, "--format", "json", database=url)
@@ -133,7 +133,7 @@ def test_what_is_not_known_is_said(grown: Fleet, run: Run) -> None:
         assert status == 2
         assert "the history of trn1.2xlarge is known since" in err
     assert "left out" not in run("show", "trn1.32xlarge", "--at", first, database=url)[2]
-    with TestClient(app(url), base_url="http://127.0.0.1") as client:
+    with TestClient(create_app(url), base_url="http://127.0.0.1") as client:
         assert client.get("/chips/trn1.32xlarge", params={"at": first}).status_code == 200
         refused = client.get("/chips/trn1.2xlarge", params={"at": first})
         assert (refused.status_code, refused.json()["errors"][0]["extensions"]["code"]) == (400, "BAD_TIME")
@@ -156,8 +156,10 @@ def test_what_is_not_known_is_said(grown: Fleet, run: Run) -> None:
         for path in ("/reports/not-up.json", "/export/chip.csv"):
             assert client.get(path, params={"at": first}).headers["X-Left-Out"] == "trn1.2xlarge"
             assert "X-Left-Out" not in client.get(path).headers
-    with pytest.raises(MomentError, match=r"trn1\.2xlarge is known since .*: name a later time, or another cluster"):
+    with pytest.raises(
+        InvalidTimeError, match=r"trn1\.2xlarge is known since .*: name a later time, or another cluster"
+    ):
         grown.diff(first)
     assert grown.diff(first, of="trn1.32xlarge").kinds == ()
-    with pytest.raises(MomentError, match=r"trn1\.2xlarge is known since"):
+    with pytest.raises(InvalidTimeError, match=r"trn1\.2xlarge is known since"):
         grown.diff(first, of="trn1.2xlarge")

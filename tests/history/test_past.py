@@ -11,14 +11,14 @@ from sqlalchemy import Connection, select, text
 
 import trninv
 from conftest import Databases, is_quick
-from trninv.errors import MomentError
-from trninv.history.moment import instant, moment
-from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.past import among_lost
-from trninv.inventory.schema import TABLES, is_not_up
+from trninv.errors import InvalidTimeError
+from trninv.history.moment import parse_time, resolve_point_in_time
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.past import maybe_unhealthy
+from trninv.inventory.schema import TABLES, is_unhealthy
 from trninv.inventory.state import Condition, set_state
 from trninv.routing.fleet import Fleet
-from trninv.routing.overview import overview
+from trninv.routing.overview import read_overview
 
 CHANGES = 3 if is_quick() else 6
 
@@ -38,12 +38,12 @@ def _states(connection: Connection) -> dict[str, Any]:
         own = ("own_state", "own_factor_ppm") if name == "node" else ()
         query = select(*(table.c[column] for column in (*columns, *own))).order_by(table.c.id)
         found[name] = [tuple(row) for row in connection.execute(query)]
-        lost = select(table.c.id).where(is_not_up(table), among_lost(connection, table)).order_by(table.c.id)
+        lost = select(table.c.id).where(is_unhealthy(table), maybe_unhealthy(connection, table)).order_by(table.c.id)
         found[f"lost {name}"] = connection.scalars(lost).all()
         assert found[f"lost {name}"] == [key for key, state, *_ in found[name] if state != "up"]
     found["events"] = [row.id for row in connection.execute(select(TABLES["state_event"].c.id).order_by(text("id")))]
     for cluster in ("u-trn2x64", "trn2-16.48xlarge"):
-        found[cluster] = overview(connection, cluster).packed()
+        found[cluster] = read_overview(connection, cluster).to_bytes()
     return found
 
 
@@ -105,8 +105,8 @@ def test_the_past_is_what_a_database_that_stopped_then_would_say(two: str, seed:
 
 
 def _set(fleet: Fleet, address: str, state: str) -> None:
-    with writing(fleet.engine) as connection:
-        set_state(connection, [address], Condition.of(state), why="a test", who="tester")
+    with write_transaction(fleet.engine) as connection:
+        set_state(connection, [address], Condition.from_user(state), why="a test", who="tester")
 
 
 def test_a_change_is_seen_whole(two: str) -> None:
@@ -156,7 +156,7 @@ def test_what_is_remembered_of_a_moment_goes_with_what_is_written(two: str) -> N
     ],
 )
 def test_bad_times_are_refused(lite_fleet: Fleet, given: str | int, told: str) -> None:
-    with pytest.raises(MomentError, match=told):
+    with pytest.raises(InvalidTimeError, match=told):
         lite_fleet.at(given)
 
 
@@ -170,13 +170,13 @@ def test_bad_times_are_refused(lite_fleet: Fleet, given: str | int, told: str) -
     ],
 )
 def test_times_as_people_write_them(given: str, means: str) -> None:
-    assert instant(given) == datetime.fromisoformat(means)
+    assert parse_time(given) == datetime.fromisoformat(means)
 
 
 def test_where_a_clock_went_back_numbers_count(two: str) -> None:
     """Event 2 has an earlier time than event 1: at that time, event 1 had happened."""
     now = datetime.now(UTC)
-    with connect(two) as engine:
+    with temporary_engine(two) as engine:
         with engine.begin() as connection:
             for hours, state in ((-1, "down"), (-3, "up"), (-2, "down"), (-1, "up")):
                 at = (now + timedelta(hours=hours)).isoformat(timespec="microseconds")
@@ -185,6 +185,9 @@ def test_where_a_clock_went_back_numbers_count(two: str) -> None:
                 connection.execute(text(f"UPDATE node SET state = '{state}' WHERE id = 1"))
                 connection.execute(text("DELETE FROM _change"))
             connection.execute(text("UPDATE cluster SET known_since = '2020-01-01T00:00:00.000000+00:00'"))
-        with reading(engine) as connection:
-            asked = {hours: moment(connection, now + timedelta(hours=hours)).event for hours in (-4, -2.5, -1.5, -0.5)}
+        with read_transaction(engine) as connection:
+            asked = {
+                hours: resolve_point_in_time(connection, now + timedelta(hours=hours)).event
+                for hours in (-4, -2.5, -1.5, -0.5)
+            }
     assert asked == {-4: 0, -2.5: 2, -1.5: 3, -0.5: 4}

@@ -11,8 +11,8 @@ from sqlalchemy import func, select, text
 
 import trninv
 from conftest import Databases, Run, both_ways
-from trninv.errors import LimitError, MomentError, WrongLevelError
-from trninv.inventory.database import connect, writing
+from trninv.errors import InvalidArgumentError, InvalidTimeError, WrongLevelError
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.schema import STATES, TABLES
 from trninv.inventory.state import Condition, set_state
 from trninv.routing.fleet import Fleet
@@ -83,8 +83,8 @@ def _go_back(fleet: Fleet, node: int) -> None:
 
 
 def _set(url: str, address: str, state: str) -> None:
-    with connect(url) as engine, writing(engine) as connection:
-        set_state(connection, [address], Condition.of(state), why="a test", who="tester")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        set_state(connection, [address], Condition.from_user(state), why="a test", who="tester")
 
 
 def test_what_went_down_and_came_back_within_a_bucket_is_its_worst(two: str, run: Run, tmp_path: Path) -> None:
@@ -110,13 +110,13 @@ def test_what_went_down_and_came_back_within_a_bucket_is_its_worst(two: str, run
         since = "2026-01-01T00:00:00Z"
         assert fleet.timeline(U, since).asked == "2026-01-01T00:00:00+00:00"
         for begin, end in (("2026-01-01", None), ("2999-01-01T00:00Z", None), (None, since)):
-            with pytest.raises(MomentError):
+            with pytest.raises(InvalidTimeError):
                 fleet.timeline(U, begin, end)
         with pytest.raises(WrongLevelError, match="name its chip"):
             fleet.timeline(f"{U}/s0/c0/nc0")
-        with pytest.raises(LimitError, match="1 to 1,000"):
+        with pytest.raises(InvalidArgumentError, match="1 to 1,000"):
             fleet.timeline(U, buckets=0)
-        with pytest.raises(LimitError, match="supposing"):
+        with pytest.raises(InvalidArgumentError, match="supposing"):
             fleet.what_if([f"{U}/s0/c0"]).timeline(U)
     drawn = tmp_path / "time.svg"
     _, out, _ = run("timeline", U, "--buckets", "5", "--svg", str(drawn), database=two)

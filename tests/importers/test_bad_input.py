@@ -12,16 +12,16 @@ from printed import instances, listed, neuron_ls, node, slurm, slurm_node, text
 from conftest import Databases
 from trninv.importers import value
 from trninv.importers.kinds import READERS
-from trninv.importers.observation import File, observe
-from trninv.importers.reading import Source
-from trninv.importers.value import Faults
-from trninv.inventory.database import connect, writing
+from trninv.importers.observation import ImportFile, import_files
+from trninv.importers.reading import InputFile
+from trninv.importers.value import ImportErrors
+from trninv.inventory.database import temporary_engine, write_transaction
 
 
 def _faults(kind: str, content: bytes) -> list[str]:
-    faults = Faults()
-    list(READERS[kind](Source(BytesIO(content), "f", faults)))
-    return faults.told
+    faults = ImportErrors()
+    list(READERS[kind](InputFile(BytesIO(content), "f", faults)))
+    return faults.messages
 
 
 @pytest.mark.parametrize("length", [4_096, 4_097])
@@ -76,8 +76,8 @@ def test_no_secret_is_kept(databases: Databases) -> None:
     }
     printed["ec2"]["Reservations"][0]["Instances"][0] |= {"Tags": [{"Key": secret, "Value": secret}], "KeyName": secret}
     url = databases.migrated("sqlite")
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         for kind, document in printed.items():
-            assert observe(connection, kind, [File(f"{kind}.json", BytesIO(text(document)))])
+            assert import_files(connection, kind, [ImportFile(f"{kind}.json", BytesIO(text(document)))])
     files = Path(str(connection.engine.url.database)).parent.iterdir()
     assert not [file for file in files if file.is_file() and secret.encode() in file.read_bytes()]

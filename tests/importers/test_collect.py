@@ -14,9 +14,9 @@ from printed import SYSFS, neuron_ls, neuron_ls_object
 from trninv.errors import NotFoundError
 from trninv.importers.collect import collect
 from trninv.importers.kinds import READERS
-from trninv.importers.observed import Server
-from trninv.importers.reading import Source
-from trninv.importers.value import Faults
+from trninv.importers.observed import ObservedServer
+from trninv.importers.reading import InputFile
+from trninv.importers.value import ImportErrors
 
 
 def neuron_ls_that(prints: str, folder: Path, monkeypatch: pytest.MonkeyPatch, status: int = 0) -> None:
@@ -54,14 +54,14 @@ def test_what_is_collected_is_read(machine: Path, tmp_path: Path, monkeypatch: p
     neuron_ls_that(json.dumps(neuron_ls()), tmp_path / "bin", monkeypatch)
     line = json.dumps(collect(machine)).encode()
     assert b"secret" not in line
-    faults = Faults()
-    (ours,) = READERS["neuron-ls"](Source(BytesIO(line), "stdin", faults))
-    assert isinstance(ours, Server)
+    faults = ImportErrors()
+    (ours,) = READERS["neuron-ls"](InputFile(BytesIO(line), "stdin", faults))
+    assert isinstance(ours, ObservedServer)
     assert (ours.instance, ours.host) == ("i-0a", os.uname().nodename)
     assert (ours.ultraserver, ours.position) == ("00000000000000ab", 2)
     assert len(ours.chips) == 16
     assert [(chip.serial, chip.ecc_uncorrected) for chip in ours.chips[:2]] == [("9ff5434815c8bd80", 3), (None, None)]
-    assert faults.told == []
+    assert faults.messages == []
 
 
 @pytest.mark.parametrize("option", ["json_output", "output_format"])
@@ -72,8 +72,8 @@ def test_either_option_for_json_is_asked_for(
     neuron_ls_of_options(tmp_path / "bin", monkeypatch, **{option: json.dumps(printed)})
     line = json.dumps(collect(machine)).encode()
     assert b"secret" not in line
-    (ours,) = READERS["neuron-ls"](Source(BytesIO(line), "stdin", Faults()))
-    assert isinstance(ours, Server)
+    (ours,) = READERS["neuron-ls"](InputFile(BytesIO(line), "stdin", ImportErrors()))
+    assert isinstance(ours, ObservedServer)
     assert (ours.instance, ours.instance_type, ours.logical_cores) == ("i-0a", "trn2u.48xlarge", 2)
     assert [chip.cores for chip in ours.chips] == [8] * 16
     assert ours.unknown_keys == (() if isinstance(printed, list) else ("processes", "ultraserver"))

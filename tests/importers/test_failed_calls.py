@@ -22,9 +22,9 @@ from printed import (
 from sqlalchemy import Engine, func, select
 
 from conftest import Databases
-from trninv.errors import FileError
-from trninv.importers.observation import File, observe
-from trninv.inventory.database import connect, reading, writing
+from trninv.errors import InvalidFileError
+from trninv.importers.observation import ImportFile, import_files
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.schema import TABLES
 from trninv.jobs.imported import read_jobs
 
@@ -33,18 +33,18 @@ _ANSWER = {"error": "Unable to contact slurm controller (connect failure)", "err
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def engine(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with connect(databases.migrated(request.param)) as engine:
+    with temporary_engine(databases.migrated(request.param)) as engine:
         yield engine
 
 
 def refused(engine: Engine, kind: str, *documents: object) -> list[str]:
     """The faults of a file of these documents; nothing of it is kept."""
     content = b"\n".join(map(text, documents)) + b"\n"
-    with pytest.raises(FileError) as told, writing(engine) as connection:
-        observe(connection, kind, [File("f", BytesIO(content))])
-    with reading(engine) as connection:
+    with pytest.raises(InvalidFileError) as told, write_transaction(engine) as connection:
+        import_files(connection, kind, [ImportFile("f", BytesIO(content))])
+    with read_transaction(engine) as connection:
         assert connection.scalar(select(func.count()).select_from(TABLES["observation"])) == 0
-    return list(told.value.faults)
+    return list(told.value.errors)
 
 
 @pytest.mark.parametrize(
@@ -98,24 +98,24 @@ def test_a_listing_without_an_instance_is_refused_unless_allowed(
 ) -> None:
     hint = "f: lists no instance at all: if there is none any more, add --allow-empty"
     assert refused(engine, kind, listing) == [hint]
-    with writing(engine) as connection:
-        (kept,) = observe(connection, kind, [File("f", BytesIO(text(listing)))], allow_empty=True)
+    with write_transaction(engine) as connection:
+        (kept,) = import_files(connection, kind, [ImportFile("f", BytesIO(text(listing)))], allow_empty=True)
     assert kept.servers == 0
 
 
 def test_the_last_of_several_pages_may_be_empty(engine: Engine) -> None:
     pages = [instance_topology(["i-0a"], next_page="more"), instance_topology([])]
-    with writing(engine) as connection:
-        (kept,) = observe(connection, "ec2", [File("f", BytesIO(b"\n".join(map(text, pages))))])
+    with write_transaction(engine) as connection:
+        (kept,) = import_files(connection, "ec2", [ImportFile("f", BytesIO(b"\n".join(map(text, pages))))])
     assert kept.servers == 1
 
 
 def test_a_typed_list_of_the_api_names_the_kind_of_its_items_once(engine: Engine) -> None:
     """``kubectl get --raw /api/v1/nodes``: its items have no kind, and were taken for a list of nothing."""
     items = [{name: value for name, value in node().items() if name not in ("kind", "apiVersion")}]
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         page = {"kind": "NodeList", "apiVersion": "v1", "metadata": {}, "items": items}
-        (kept,) = observe(connection, "kubernetes", [File("f", BytesIO(text(page)))])
+        (kept,) = import_files(connection, "kubernetes", [ImportFile("f", BytesIO(text(page)))])
         assert kept.servers == 1
         assert connection.scalar(select(TABLES["observation"].c.is_whole))
 
@@ -175,11 +175,11 @@ def test_a_host_is_called_as_hosts_are(engine: Engine, kind: str) -> None:
     ],
 )
 def test_a_call_for_jobs_that_failed_ends_none(kind: str, answer: dict[str, Any], fault: str) -> None:
-    with pytest.raises(FileError) as told:
-        read_jobs(kind, [File("f", io.BytesIO(json.dumps(answer).encode()))])
-    assert any(each.startswith(fault) for each in told.value.faults)
+    with pytest.raises(InvalidFileError) as told:
+        read_jobs(kind, [ImportFile("f", io.BytesIO(json.dumps(answer).encode()))])
+    assert any(each.startswith(fault) for each in told.value.errors)
 
 
 def test_pages_of_claims_are_one_listing() -> None:
     pages = [{"kind": "List", "items": [], "metadata": {"continue": at}} for at in ("token", "")]
-    assert read_jobs("kubernetes", [File("f", io.BytesIO(b"\n".join(map(text, pages))))]) == []
+    assert read_jobs("kubernetes", [ImportFile("f", io.BytesIO(b"\n".join(map(text, pages))))]) == []

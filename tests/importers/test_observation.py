@@ -12,43 +12,43 @@ from sqlalchemy import text as sql
 from sqlalchemy.exc import DBAPIError
 
 from conftest import Databases
-from trninv.errors import BusyError, FileError, LimitError
-from trninv.importers.import_report import Imported, MissingField, render_unseen
-from trninv.importers.observation import File, gathered, observe
-from trninv.importers.observation import keep as kept
-from trninv.inventory.database import connect, reading, writing
+from trninv.errors import BusyError, InvalidArgumentError, InvalidFileError
+from trninv.importers.import_report import ImportResult, MissingField, render_unreported
+from trninv.importers.observation import ImportFile, import_files, parse_files
+from trninv.importers.observation import store_import as kept
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.guards import KEPT
 from trninv.inventory.schema import TABLES
-from trninv.inventory.transfer import transfer
+from trninv.inventory.transfer import copy_database
 
 OURS = [name for name in KEPT if name.startswith("observ")]
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def engine(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with connect(databases.migrated(request.param)) as engine:
+    with temporary_engine(databases.migrated(request.param)) as engine:
         yield engine
 
 
-def files(*documents: object) -> list[File]:
-    return [File(f"f{number}.json", BytesIO(text(each))) for number, each in enumerate(documents)]
+def files(*documents: object) -> list[ImportFile]:
+    return [ImportFile(f"f{number}.json", BytesIO(text(each))) for number, each in enumerate(documents)]
 
 
-def keep(engine: Engine, kind: str, *documents: object, **more: Any) -> list[Imported]:
-    with writing(engine) as connection:
-        return observe(connection, kind, files(*documents), **more)
+def keep(engine: Engine, kind: str, *documents: object, **more: Any) -> list[ImportResult]:
+    with write_transaction(engine) as connection:
+        return import_files(connection, kind, files(*documents), **more)
 
 
 def counts(engine: Engine) -> list[int]:
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         return [connection.scalar(select(func.count()).select_from(TABLES[name])) or 0 for name in OURS]
 
 
 def test_what_is_seen_is_kept(engine: Engine) -> None:
     made = keep(engine, "neuron-ls", neuron_ls("i-a"), neuron_ls("i-b", chips=[4, 7]))
-    assert made == [Imported("f0.json", 1, 16, is_known=False), Imported("f1.json", 1, 2, is_known=False)]
+    assert made == [ImportResult("f0.json", 1, 16, is_known=False), ImportResult("f1.json", 1, 2, is_known=False)]
     assert counts(engine) == [2, 2, 18, 0]
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         chip = connection.execute(select(TABLES["observed_chip"]).where(TABLES["observed_chip"].c.ordinal == 5)).one()
     assert (chip.bdf, chip.memory_bytes, chip.cores, chip.neighbours) == ("0000:58:00.0", 96 << 30, 8, "1 4 6 9")
 
@@ -56,11 +56,11 @@ def test_what_is_seen_is_kept(engine: Engine) -> None:
 def test_the_same_file_again_is_only_seen_again(engine: Engine) -> None:
     keep(engine, "ec2", instance_topology(["i-a", "i-b"]), taken_at=datetime(2026, 1, 1, tzinfo=UTC))
     before = counts(engine)
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         connection.execute(sql("UPDATE observation SET seen_at = '2026-01-01T00:00:00+00:00'"))
-    assert keep(engine, "ec2", instance_topology(["i-a", "i-b"])) == [Imported("f0.json", 2, 0, is_known=True)]
+    assert keep(engine, "ec2", instance_topology(["i-a", "i-b"])) == [ImportResult("f0.json", 2, 0, is_known=True)]
     assert counts(engine) == before
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         kept = connection.execute(select(TABLES["observation"])).one()
     assert kept.seen_at > kept.taken_at == "2026-01-01T00:00:00.000000+00:00"
 
@@ -68,7 +68,7 @@ def test_the_same_file_again_is_only_seen_again(engine: Engine) -> None:
 def test_an_old_file_again_is_no_newer_than_it_was(engine: Engine) -> None:
     for month in (6, 1, 3):
         keep(engine, "ec2", instance_topology(["i-a"]), taken_at=datetime(2026, month, 1, tzinfo=UTC))
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         kept = connection.execute(select(TABLES["observation"])).one()
     assert kept.seen_at == kept.taken_at == "2026-06-01T00:00:00.000000+00:00"
 
@@ -79,9 +79,13 @@ def test_files_are_read_while_others_write(engine: Engine) -> None:
             keep(engine, "ec2", instance_topology(["i-b"]))
             return super().readline(size)
 
-    files = [File("f", Read(text(neuron_ls())))]
-    with reading(engine) as source, gathered(source, "neuron-ls", files) as found, writing(engine) as connection:
-        assert kept(connection, found) == [Imported("f", 1, 16, is_known=False)]
+    files = [ImportFile("f", Read(text(neuron_ls())))]
+    with (
+        read_transaction(engine) as source,
+        parse_files(source, "neuron-ls", files) as found,
+        write_transaction(engine) as connection,
+    ):
+        assert kept(connection, found) == [ImportResult("f", 1, 16, is_known=False)]
     assert counts(engine) == [2, 2, 16, 0]
 
 
@@ -95,12 +99,12 @@ def test_an_import_names_the_fields_that_files_do_not_report(engine: Engine) -> 
         made = keep(engine, "neuron-sysfs", SYSFS, moved)
         assert [each.missing_fields for each in made] == [(), missing]
         assert [each.is_known for each in made] == [is_known] * 2
-    assert list(render_unseen(made)) == [
+    assert list(render_unreported(made)) == [
         "not reported: ecc_uncorrected (stats/hardware/*_ecc_uncorrected) of 1 of 2 servers",
         "not reported: serial (info/serial_number) of 1 of 2 servers",
     ]
     server = TABLES["observed_server"]
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         assert connection.scalars(select(server.c.missing_fields).order_by(server.c.id)).all() == [
             None,
             "serial ecc_uncorrected",
@@ -117,19 +121,19 @@ def test_what_was_known_and_went_meanwhile_is_to_be_imported_again(engine: Engin
     keep(engine, "neuron-ls", neuron_ls())
     empty = databases.migrated("sqlite")
     with (
-        reading(engine) as source,
-        gathered(source, "neuron-ls", files(neuron_ls())) as found,
-        connect(empty) as other,
-        writing(other) as connection,
+        read_transaction(engine) as source,
+        parse_files(source, "neuron-ls", files(neuron_ls())) as found,
+        temporary_engine(empty) as other,
+        write_transaction(other) as connection,
         pytest.raises(BusyError, match=r"^what was known of f0\.json is gone"),
     ):
         kept(connection, found)
 
 
 def test_of_files_with_a_fault_nothing_is_kept_and_every_fault_is_told(engine: Engine) -> None:
-    with pytest.raises(FileError, match=r"^2 faults: nothing was imported$") as told:
+    with pytest.raises(InvalidFileError, match=r"^2 faults: nothing was imported$") as told:
         keep(engine, "neuron-ls", neuron_ls(), "[", neuron_ls("i-c", chips=[0]) * 2)
-    assert told.value.faults == [
+    assert told.value.errors == [
         "f1.json:1:2: is not JSON: expecting value",
         "f2.json:1: lists a device twice, or more than 128",
     ]
@@ -140,19 +144,19 @@ def test_sides_and_blocks_are_kept(engine: Engine) -> None:
     keep(engine, "kubernetes", listed(node(), ultraserver(linkStatusHorizontal="down")))
     keep(engine, "ec2", {"CapacityBlockStatuses": [{"CapacityBlockId": "cb-0", "InterconnectStatus": "ok"}]})
     link = TABLES["observed_link"]
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         found = connection.execute(select(link.c.host, link.c.capacity_block, link.c.part, link.c.state)).all()
     assert set(found) == {("n0", None, "H", "down"), ("n0", None, "V", "up"), (None, "cb-0", "interconnect", "ok")}
 
 
 def test_a_file_that_names_no_instance_wants_to_be_trusted(engine: Engine) -> None:
-    with pytest.raises(FileError) as told:
+    with pytest.raises(InvalidFileError) as told:
         keep(engine, "neuron-ls", neuron_ls(None))
-    assert told.value.faults == [
+    assert told.value.errors == [
         "f0.json:1: names no instance and no host: --trust-host-names takes the host from the name of its file"
     ]
     keep(engine, "neuron-ls", neuron_ls(None), trust_host_names=True)
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         assert connection.execute(select(TABLES["observed_server"].c.host)).scalar_one() == "f0"
 
 
@@ -174,8 +178,8 @@ def test_a_file_speaks_for_the_machine_that_its_name_gives(
     engine: Engine, file: str, instance: str | None, host: str | None
 ) -> None:
     server = TABLES["observed_server"]
-    with writing(engine) as connection:
-        observe(connection, "neuron-ls", [File(file, BytesIO(text(neuron_ls(None))))], trust_host_names=True)
+    with write_transaction(engine) as connection:
+        import_files(connection, "neuron-ls", [ImportFile(file, BytesIO(text(neuron_ls(None))))], trust_host_names=True)
         assert connection.execute(select(server.c.instance, server.c.host)).one() == (instance, host)
 
 
@@ -183,42 +187,42 @@ def test_a_file_speaks_for_the_machine_that_its_name_gives(
     "file", ["a b.json", "a\nSwitchName=x.json", "a\u202eb", "a\x1b[31m.txt", f"{'a' * 254}.json", "\udcff"]
 )
 def test_a_file_name_that_is_no_machine_s_is_a_fault(engine: Engine, file: str) -> None:
-    with pytest.raises(FileError), writing(engine) as connection:
-        observe(connection, "neuron-ls", [File(file, BytesIO(text(neuron_ls(None))))], trust_host_names=True)
+    with pytest.raises(InvalidFileError), write_transaction(engine) as connection:
+        import_files(connection, "neuron-ls", [ImportFile(file, BytesIO(text(neuron_ls(None))))], trust_host_names=True)
     assert counts(engine) == [0, 0, 0, 0]
 
 
 def test_two_hosts_that_print_the_same_are_two(engine: Engine) -> None:
-    def files_of(*hosts: str) -> list[File]:
-        return [File(f"{host}.json", BytesIO(text(neuron_ls(None)))) for host in hosts]
+    def files_of(*hosts: str) -> list[ImportFile]:
+        return [ImportFile(f"{host}.json", BytesIO(text(neuron_ls(None)))) for host in hosts]
 
     for hosts, known in ((("a", "b"), [False, False]), (("b", "c"), [True, False])):
-        with writing(engine) as connection:
-            made = observe(connection, "neuron-ls", files_of(*hosts), trust_host_names=True)
+        with write_transaction(engine) as connection:
+            made = import_files(connection, "neuron-ls", files_of(*hosts), trust_host_names=True)
         assert [each.is_known for each in made] == known
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         assert set(connection.scalars(select(TABLES["observed_server"].c.host))) == {"a", "b", "c"}
 
 
 def test_a_file_that_names_its_instance_is_the_same_by_any_name(engine: Engine) -> None:
     keep(engine, "neuron-ls", neuron_ls("i-a"))
-    with writing(engine) as connection:
-        other = [File("moved.json", BytesIO(text(neuron_ls("i-a"))))]
-        assert observe(connection, "neuron-ls", other, trust_host_names=True)[0].is_known
+    with write_transaction(engine) as connection:
+        other = [ImportFile("moved.json", BytesIO(text(neuron_ls("i-a"))))]
+        assert import_files(connection, "neuron-ls", other, trust_host_names=True)[0].is_known
 
 
 def test_a_whole_listing_without_an_instance_is_refused_unless_allowed(engine: Engine) -> None:
-    with pytest.raises(FileError) as told:
+    with pytest.raises(InvalidFileError) as told:
         keep(engine, "ec2", instances())
-    assert told.value.faults == ["f0.json: lists no instance at all: if there is none any more, add --allow-empty"]
+    assert told.value.errors == ["f0.json: lists no instance at all: if there is none any more, add --allow-empty"]
     keep(engine, "ec2", instances(), allow_empty=True)
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         assert connection.execute(select(TABLES["observation"].c.is_whole)).scalar_one()
 
 
 @pytest.mark.parametrize("taken_at", [datetime(2026, 1, 1), datetime.now(UTC) + timedelta(days=1)])  # noqa: DTZ001
 def test_a_time_without_a_zone_or_ahead_is_refused(engine: Engine, taken_at: datetime) -> None:
-    with pytest.raises(LimitError, match="give a time with its zone that is not in the future"):
+    with pytest.raises(InvalidArgumentError, match="give a time with its zone that is not in the future"):
         keep(engine, "neuron-ls", neuron_ls(), taken_at=taken_at)
 
 
@@ -235,8 +239,8 @@ def test_a_copy_has_what_was_seen(engine: Engine, databases: Databases) -> None:
     keep(engine, "kubernetes", listed(node(), ultraserver()))
     keep(engine, "neuron-ls", neuron_ls())
     other = "postgresql" if engine.dialect.name == "sqlite" else "sqlite"
-    with connect(databases.migrated(other)) as copy:
+    with temporary_engine(databases.migrated(other)) as copy:
         for replace in (False, True):
-            with reading(engine) as source, writing(copy) as target:
-                transfer(source, target, replace=replace)
+            with read_transaction(engine) as source, write_transaction(copy) as target:
+                copy_database(source, target, replace=replace)
             assert counts(copy) == counts(engine)

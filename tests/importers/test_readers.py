@@ -26,25 +26,32 @@ from printed import (
 )
 
 from trninv.importers.kinds import EXPECTED, READERS
-from trninv.importers.observed import Block, Chip, Seen, Server, Side, Whole
-from trninv.importers.reading import Source
-from trninv.importers.value import Faults
+from trninv.importers.observed import (
+    CapacityBlockStatus,
+    CompleteListing,
+    ObservedChip,
+    ObservedRecord,
+    ObservedServer,
+    ObservedSide,
+)
+from trninv.importers.reading import InputFile
+from trninv.importers.value import ImportErrors
 
 
-def read(kind: str, *documents: object) -> list[Seen]:
+def read(kind: str, *documents: object) -> list[ObservedRecord]:
     """What a file says, one document a line; it has no fault."""
-    faults = Faults()
+    faults = ImportErrors()
     given = b"\n".join(map(text, documents)) + b"\n"
-    seen = list(READERS[kind](Source(BytesIO(given), "file", faults)))
-    assert faults.told == []
+    seen = list(READERS[kind](InputFile(BytesIO(given), "file", faults)))
+    assert faults.messages == []
     return seen
 
 
-def servers(kind: str, document: object) -> list[Server]:
-    return [each for each in read(kind, document) if isinstance(each, Server)]
+def servers(kind: str, document: object) -> list[ObservedServer]:
+    return [each for each in read(kind, document) if isinstance(each, ObservedServer)]
 
 
-def one(kind: str, document: object) -> Server:
+def one(kind: str, document: object) -> ObservedServer:
     (server,) = servers(kind, document)
     return server
 
@@ -54,7 +61,7 @@ def test_neuron_ls_of_a_host() -> None:
     assert (server.instance, server.instance_type, server.logical_cores) == ("i-0a", "trn2u.48xlarge", 2)
     assert not server.is_partial
     assert [chip.ordinal for chip in server.chips] == list(range(16))
-    assert server.chips[5] == Chip(
+    assert server.chips[5] == ObservedChip(
         5, "0000:58:00.0", memory_bytes=96 << 30, cores=8, numa_node=0, neighbours=(1, 4, 6, 9)
     )
     assert "secret" not in repr(server)
@@ -63,8 +70,8 @@ def test_neuron_ls_of_a_host() -> None:
 def test_neuron_ls_of_many_hosts_one_a_line() -> None:
     wrapped = {"host": "h1", "neuron_ls": neuron_ls(None, None)}
     first, second = read("neuron-ls", neuron_ls(), wrapped)
-    assert isinstance(first, Server)
-    assert isinstance(second, Server)
+    assert isinstance(first, ObservedServer)
+    assert isinstance(second, ObservedServer)
     assert (first.instance, second.instance, second.host) == ("i-0a", None, "h1")
 
 
@@ -114,7 +121,7 @@ def test_what_a_driver_calls_its_type_is_a_family_and_no_type() -> None:
 def test_a_single_chip_has_no_neighbours_and_an_old_address() -> None:
     (device,) = neuron_ls("i-1", "trn2.3xlarge", [0])
     server = one("neuron-ls", [device | {"bdf": "CC:00.0", "connected_to": None, "numa_node": "-1"}])
-    assert server.chips == (Chip(0, "0000:cc:00.0", memory_bytes=96 << 30, cores=8),)
+    assert server.chips == (ObservedChip(0, "0000:cc:00.0", memory_bytes=96 << 30, cores=8),)
     assert not server.is_partial
 
 
@@ -131,9 +138,9 @@ def test_a_block_that_is_not_told_is_unknown(block: str | None) -> None:
 
 def test_ec2_instances_are_whole_with_their_last_page() -> None:
     pages = [instances("i-0a", next_page="more"), instances("i-0b")]
-    assert [type(each) for each in read("ec2", *pages)] == [Server, Server, Whole]
-    assert Whole() not in read("ec2", pages[0])
-    assert Whole() not in read("ec2", instance_topology(["i-0a"]))
+    assert [type(each) for each in read("ec2", *pages)] == [ObservedServer, ObservedServer, CompleteListing]
+    assert CompleteListing() not in read("ec2", pages[0])
+    assert CompleteListing() not in read("ec2", instance_topology(["i-0a"]))
 
 
 @pytest.mark.parametrize(("state", "ours"), [("running", "up"), ("stopped", "down"), ("pending", "maintenance")])
@@ -144,23 +151,23 @@ def test_ec2_states(state: str, ours: str) -> None:
 
 
 def test_a_terminated_instance_is_none() -> None:
-    assert read("ec2", instances("i-0a", state="terminated")) == [Whole()]
+    assert read("ec2", instances("i-0a", state="terminated")) == [CompleteListing()]
 
 
 def test_ec2_reservations_and_blocks() -> None:
     reserved = {"CapacityReservations": [{"CapacityReservationId": "cr-0", "NetworkNodes": ["nn-a"]}]}
     status = [{"CapacityBlockId": "cb-0", "InterconnectStatus": "impaired"}]
-    assert read("ec2", reserved, {"CapacityBlockStatuses": status}) == [Block("cb-0", "impaired")]
+    assert read("ec2", reserved, {"CapacityBlockStatuses": status}) == [CapacityBlockStatus("cb-0", "impaired")]
 
 
 def test_kubernetes_nodes() -> None:
     node_, whole = read("kubernetes", listed(node()))
-    assert isinstance(node_, Server)
-    assert whole == Whole()
+    assert isinstance(node_, ObservedServer)
+    assert whole == CompleteListing()
     assert (node_.instance, node_.host, node_.chip_count, node_.state) == ("i-0a", "n0", 16, "up")
     assert (node_.ultraserver, node_.position, node_.ultraserver_mode) == ("00000000000000ab", 2, "1_2_4")
     assert node_.network_nodes == ("nn-a", "nn-b", "nn-c")
-    assert Whole() not in read("kubernetes", listed(node(), next_page="more"))
+    assert CompleteListing() not in read("kubernetes", listed(node(), next_page="more"))
 
 
 @pytest.mark.parametrize(
@@ -218,7 +225,7 @@ def test_an_older_slice_has_its_attributes_below_basic() -> None:
 
 def test_an_ultraserver_tells_its_sides() -> None:
     found = read("kubernetes", ultraserver(linkStatusVertical="down"))
-    assert [(each.side, each.is_up) for each in found if isinstance(each, Side)] == [("H", True), ("V", False)]
+    assert [(each.side, each.is_up) for each in found if isinstance(each, ObservedSide)] == [("H", True), ("V", False)]
 
 
 @pytest.mark.parametrize("old", [True, False])
@@ -298,11 +305,11 @@ def test_slurm_as_yaml_has_a_tag_at_every_value() -> None:
 
 
 def test_neuron_monitor_s_last_whole_line() -> None:
-    faults = Faults()
+    faults = ImportErrors()
     given = text({"old": 1}) + b"\n" + text(MONITOR) + b"\n" + text(MONITOR)[:40]
-    (server,) = READERS["neuron-monitor"](Source(BytesIO(given), "file", faults))
-    assert isinstance(server, Server)
-    assert (server.instance, server.chip_count, server.is_partial, faults.told) == ("i-0a", 16, True, [])
+    (server,) = READERS["neuron-monitor"](InputFile(BytesIO(given), "file", faults))
+    assert isinstance(server, ObservedServer)
+    assert (server.instance, server.chip_count, server.is_partial, faults.messages) == ("i-0a", 16, True, [])
     assert [(chip.ordinal, chip.ecc_uncorrected, chip.cores) for chip in server.chips] == [(0, 0, 8), (5, 3, 8)]
 
 
@@ -338,12 +345,14 @@ def test_sysfs_of_an_ultraserver() -> None:
     server = one("neuron-sysfs", SYSFS)
     assert (server.host, server.ultraserver, server.position) == ("h0", "00000000000000ab", 2)
     assert (server.instance_type, server.ultraserver_mode) == ("trn2u.48xlarge", "1_2_4")
-    assert server.chips == (Chip(0, serial="9ff5434815c8bd80", cores=8, neighbours=(1, 3, 4, 12), ecc_uncorrected=3),)
+    assert server.chips == (
+        ObservedChip(0, serial="9ff5434815c8bd80", cores=8, neighbours=(1, 3, 4, 12), ecc_uncorrected=3),
+    )
 
 
 @pytest.mark.parametrize("kind", sorted(READERS))
 def test_what_real_programs_print_has_every_expected_field(kind: str) -> None:
-    servers = [each for sample in SAMPLES[kind] for each in read(kind, sample) if isinstance(each, Server)]
+    servers = [each for sample in SAMPLES[kind] for each in read(kind, sample) if isinstance(each, ObservedServer)]
     assert [each.missing_fields for each in servers] == [None] * len(servers)
     assert set().union(*(each.expected for each in servers)) <= EXPECTED[kind].keys()
     assert all(each.expected for each in servers)
@@ -358,16 +367,18 @@ def test_a_field_that_has_two_sources_is_called_by_both_or_by_the_one_that_is_re
 @pytest.mark.parametrize(
     ("server", "missing"),
     [
-        (Server("f", host="h"), None),
-        (Server("f", host="h", expected=("host", "zone", "bdf")), ("zone", "bdf")),
-        (Server("f", expected=("bdf",), chips=(Chip(0, bdf="a"), Chip(1))), ("bdf",)),
-        (Server("f", expected=("neighbours",), chips=(Chip(0),)), None),
-        (Server("f", expected=("neighbours",), chips=(Chip(0), Chip(1))), ("neighbours",)),
-        (Server("f", expected=("zone",), instance_type="m5.large"), None),
-        (Server("f", expected=("zone",), instance_type="inf2.xlarge"), ("zone",)),
+        (ObservedServer("f", host="h"), None),
+        (ObservedServer("f", host="h", expected=("host", "zone", "bdf")), ("zone", "bdf")),
+        (ObservedServer("f", expected=("bdf",), chips=(ObservedChip(0, bdf="a"), ObservedChip(1))), ("bdf",)),
+        (ObservedServer("f", expected=("neighbours",), chips=(ObservedChip(0),)), None),
+        (ObservedServer("f", expected=("neighbours",), chips=(ObservedChip(0), ObservedChip(1))), ("neighbours",)),
+        (ObservedServer("f", expected=("zone",), instance_type="m5.large"), None),
+        (ObservedServer("f", expected=("zone",), instance_type="inf2.xlarge"), ("zone",)),
     ],
 )
-def test_fields_that_a_source_should_report_and_does_not(server: Server, missing: tuple[str, ...] | None) -> None:
+def test_fields_that_a_source_should_report_and_does_not(
+    server: ObservedServer, missing: tuple[str, ...] | None
+) -> None:
     assert server.missing_fields == missing
 
 

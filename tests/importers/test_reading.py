@@ -25,22 +25,22 @@ from spoiling import spoilt
 from sqlalchemy import func, select
 
 from conftest import BACKENDS, Databases
-from trninv.errors import FileError, LimitError
+from trninv.errors import InvalidArgumentError, InvalidFileError
 from trninv.importers import reading, value
 from trninv.importers.kinds import READERS
-from trninv.importers.observation import File, observe
-from trninv.importers.observed import Server
-from trninv.importers.reading import JsonError, Source, parsed
-from trninv.importers.value import Faults
-from trninv.inventory.database import connect, writing
+from trninv.importers.observation import ImportFile, import_files
+from trninv.importers.observed import ObservedServer
+from trninv.importers.reading import InputFile, JsonError, parse_json
+from trninv.importers.value import ImportErrors
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.schema import TABLES
 
 
 def faults_of(kind: str, content: bytes) -> list[str]:
-    faults = Faults()
-    for _ in READERS[kind](Source(BytesIO(content), "f.json", faults)):
+    faults = ImportErrors()
+    for _ in READERS[kind](InputFile(BytesIO(content), "f.json", faults)):
         pass
-    return faults.told
+    return faults.messages
 
 
 @pytest.mark.parametrize(
@@ -179,17 +179,17 @@ def test_limits_hold_before_anything_is_parsed(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_no_more_of_all_files_is_read_at_once_than_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(value, "MAX_SET", 2 << 20)
+    monkeypatch.setattr(value, "MAX_TOTAL_BYTES", 2 << 20)
     bomb = gzip.compress(b"[" + b"\n" * 10_000_000)
-    with pytest.raises(FileError) as error:
+    with pytest.raises(InvalidFileError) as error:
         faults_of("neuron-ls", bomb)
-    assert error.value.faults == ["f.json: is beyond 2 MiB, the most that is read at once: import it in parts"]
-    faults, page = Faults(), text(listed(node())) + b" " * (1 << 19)
-    read = [list(READERS["kubernetes"](Source(BytesIO(page), f"f{at}", faults))) for at in range(3)]
+    assert error.value.errors == ["f.json: is beyond 2 MiB, the most that is read at once: import it in parts"]
+    faults, page = ImportErrors(), text(listed(node())) + b" " * (1 << 19)
+    read = [list(READERS["kubernetes"](InputFile(BytesIO(page), f"f{at}", faults))) for at in range(3)]
     assert [len(seen) for seen in read] == [len(read[0])] * 3
-    with pytest.raises(FileError):
-        list(READERS["kubernetes"](Source(BytesIO(page), "f3", faults)))
-    assert [fault.partition(":")[0] for fault in faults.told] == ["f3"]
+    with pytest.raises(InvalidFileError):
+        list(READERS["kubernetes"](InputFile(BytesIO(page), "f3", faults)))
+    assert [fault.partition(":")[0] for fault in faults.messages] == ["f3"]
 
 
 @pytest.mark.parametrize("item", [b"[],", b"{},", b"1,", b'{"a":1},'])
@@ -197,7 +197,7 @@ def test_a_document_whose_values_take_much_memory_is_refused_before_it_is_parsed
     monkeypatch: pytest.MonkeyPatch, item: bytes
 ) -> None:
     content = b"[" + item * (24_000_000 // len(item)) + b"1\n]"
-    monkeypatch.setattr(reading, "parsed", Mock(side_effect=[JsonError("is not whole")]))
+    monkeypatch.setattr(reading, "parse_json", Mock(side_effect=[JsonError("is not whole")]))
     assert faults_of("neuron-ls", content) == [
         "f.json: is a document of more than 512 MiB of values: give its items one a line"
     ]
@@ -206,7 +206,7 @@ def test_a_document_whose_values_take_much_memory_is_refused_before_it_is_parsed
 def test_large_documents_of_real_programs_are_read() -> None:
     """60 MiB of instances, as aws prints them, take less than half of what is allowed."""
     page = json.dumps(instances("i-0a")["Reservations"][0], indent=4).encode()
-    assert (reading.MAX_DOCUMENT / len(page)) * reading._memory(page) < reading.MAX_MEMORY
+    assert (reading.MAX_DOCUMENT / len(page)) * reading._estimate_memory(page) < reading.MAX_MEMORY
 
 
 def test_what_cannot_be_unpacked_is_told() -> None:
@@ -221,7 +221,7 @@ def test_what_cannot_be_unpacked_is_told() -> None:
     )
 )
 def test_json_is_read_as_everybody_does(value: object) -> None:
-    assert parsed(json.dumps(value).encode()) == value
+    assert parse_json(json.dumps(value).encode()) == value
 
 
 @pytest.mark.parametrize("seeds", [range(50), pytest.param(range(50, 800), marks=pytest.mark.slow)])
@@ -229,13 +229,13 @@ def test_a_spoilt_file_has_faults_or_servers_and_no_trace(seeds: range) -> None:
     for seed, (kind, samples) in itertools.product(seeds, SAMPLES.items()):
         dice = random.Random(seed)
         content = spoilt(text(dice.choice(samples)), dice)
-        faults = Faults()
-        for each in READERS[kind](Source(BytesIO(content), "f", faults)):
-            if isinstance(each, Server):
+        faults = ImportErrors()
+        for each in READERS[kind](InputFile(BytesIO(content), "f", faults)):
+            if isinstance(each, ObservedServer):
                 names = (each.instance, each.host, each.instance_type)
                 assert all(name is None or name.isprintable() for name in names), seed
                 assert all(0 <= chip.ordinal < 128 for chip in each.chips), seed
-        assert all(fault.startswith("f") for fault in faults.told), seed
+        assert all(fault.startswith("f") for fault in faults.messages), seed
 
 
 _MANY = [pytest.param(backend, 720, marks=pytest.mark.slow) for backend in BACKENDS]
@@ -246,17 +246,17 @@ def test_a_spoilt_file_is_kept_whole_or_not_at_all(databases: Databases, backend
     """Seven kinds: with 720 seeds some 5,000 spoilt files, each beside a sound one."""
     kept = [select(func.count()).select_from(TABLES[f"observ{name}"]) for name in ("ation", "ed_server", "ed_chip")]
     became = Counter[bool]()
-    with connect(databases.migrated(backend)) as engine, writing(engine) as connection:
+    with temporary_engine(databases.migrated(backend)) as engine, write_transaction(engine) as connection:
         rows = [0, 0, 0]
         for seed, (kind, samples) in itertools.product(range(seeds), SAMPLES.items()):
             dice = random.Random(seed)
             files = [text(dice.choice(samples)), spoilt(text(dice.choice(samples)), dice)]
-            named = [File(f"f{at}", BytesIO(each)) for at, each in enumerate(files)]
+            named = [ImportFile(f"f{at}", BytesIO(each)) for at, each in enumerate(files)]
             all_kept = {"newest": 100 * seeds}  # of each machine
             try:
-                observed = observe(connection, kind, named, trust_host_names=True, **all_kept)
+                observed = import_files(connection, kind, named, trust_host_names=True, **all_kept)
                 new = [each for each in observed if not each.is_known]
-            except (FileError, LimitError):
+            except (InvalidFileError, InvalidArgumentError):
                 new = []
                 became[False] += 1
             else:

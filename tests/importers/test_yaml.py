@@ -8,18 +8,18 @@ from printed import listed, node, resource_slice, slurm, slurm_node, text, ultra
 
 from trninv.importers import reading
 from trninv.importers.kinds import READERS
-from trninv.importers.observed import Seen, Server
-from trninv.importers.reading import Source
-from trninv.importers.value import Faults
-from trninv.importers.yaml_text import documents
+from trninv.importers.observed import ObservedRecord, ObservedServer
+from trninv.importers.reading import InputFile
+from trninv.importers.value import ImportErrors
+from trninv.importers.yaml_text import parse_yaml
 
 LISTED = listed(node(), resource_slice(), ultraserver())
 BOMB = "---\na: &a [x, x]\nb: &b [*a, *a]\nnodes: [*b, *b]\n"
 
 
-def read(kind: str, content: bytes) -> tuple[list[Seen], list[str]]:
-    faults = Faults()
-    return list(READERS[kind](Source(BytesIO(content), "f", faults))), faults.told
+def read(kind: str, content: bytes) -> tuple[list[ObservedRecord], list[str]]:
+    faults = ImportErrors()
+    return list(READERS[kind](InputFile(BytesIO(content), "f", faults))), faults.messages
 
 
 @pytest.mark.parametrize("flow", [False, None])
@@ -39,7 +39,7 @@ def test_yaml_says_what_json_does(kind: str, document: object, flow: bool | None
 def test_several_documents_are_read_and_a_fault_has_its_line() -> None:
     several = yaml.safe_dump_all([node("a"), node("b") | {"kind": "Pod"}, None])
     seen, (fault,) = read("kubernetes", several.encode())
-    assert [each.host for each in seen if isinstance(each, Server)] == ["a"]
+    assert [each.host for each in seen if isinstance(each, ObservedServer)] == ["a"]
     line = several[: several.index("---")].count("\n") + 2
     assert fault == f"f:{line}: is no List, Node, ResourceSlice, DeviceTaintRule or NeuronUltraServer"
 
@@ -48,7 +48,7 @@ def test_words_are_text_unless_json_has_them() -> None:
     given = (
         'no: NO\non: on\ntime: 1:30\noctal: 010\nday: 2026-01-01\ntrue: true\nnone: ~\nsome: -7\npart: 1.5\nsaid: "7"\n'
     )
-    ((_, found),) = documents(f"{given}big: 1e999\nhere: !!str 7\nis: !!int 7\n".encode())
+    ((_, found),) = parse_yaml(f"{given}big: 1e999\nhere: !!str 7\nis: !!int 7\n".encode())
     assert found == {
         "no": "NO",
         "on": "on",

@@ -17,13 +17,13 @@ from sqlalchemy import text
 import trninv
 from conftest import Databases, examples
 from trninv.incidents import listing
-from trninv.incidents.model import Incident, Spot
-from trninv.incidents.reading import Fault
-from trninv.incidents.windows import first_changes
-from trninv.inventory.database import writing
+from trninv.incidents.model import Incident, Location
+from trninv.incidents.reading import FailureEvent
+from trninv.incidents.windows import window_starts
+from trninv.inventory.database import write_transaction
 from trninv.inventory.state import Condition, set_state
 from trninv.jobs.fleet import Fleet
-from trninv.reports.reader import find
+from trninv.reports.reader import run_query
 
 U, G = "u-trn2x64/d0", "trn3-gen1/d0"
 """The first two servers of either stand in one rack, the others in another."""
@@ -45,8 +45,8 @@ Told = set[tuple[str, str, frozenset[str]]]
 
 def change(fleet: Fleet, at: datetime, state: str, *addresses: str, why: str = "chance") -> int:
     """Set states at a time of one's own; the number of the last event."""
-    condition = Condition.of(state, 0.5 if state == "degraded" else None)
-    with patch("trninv.inventory.chain.datetime") as clock, writing(fleet.engine) as connection:
+    condition = Condition.from_user(state, 0.5 if state == "degraded" else None)
+    with patch("trninv.inventory.chain.datetime") as clock, write_transaction(fleet.engine) as connection:
         clock.now.return_value = at
         set_state(connection, addresses, condition, why=why, who="dice")
         return connection.scalar(text("SELECT coalesce(max(id), 0) FROM state_event")) or 0
@@ -125,7 +125,7 @@ def test_incidents_are_what_their_definition_says(opened: Fleet, seed: int) -> N
         found = opened.incidents()
         then[number] = told(found)
         assert then[number] == by_hand(opened)
-        rows = find(opened.engine, "SELECT DISTINCT cause, change FROM v_incident", seconds=60).rows
+        rows = run_query(opened.engine, "SELECT DISTINCT cause, change FROM v_incident", seconds=60).rows
         assert sorted(cause for cause, _ in rows) == sorted(cause for each in found for cause in each.causes)
         assert {number for _, number in rows} == {number for each in found for number in each.changes}
     for number in dice.sample(sorted(then), 4):
@@ -142,27 +142,27 @@ _CHANGES = st.lists(
 def test_windows_are_those_of_the_whole_history(changes: list[Any], present: set[int]) -> None:
     """Whatever of it is back: seconds and racks of changes, of which some are present."""
     history = [
-        Fault(number, (NOON + timedelta(seconds=second)).isoformat(), ("node", 10 * number + at))
+        FailureEvent(number, (NOON + timedelta(seconds=second)).isoformat(), ("node", 10 * number + at))
         for number, (second, racks) in enumerate(changes, 1)
         for at in range(len(racks))
     ]
-    spots = {each.part: Spot(1, rack=changes[each.change - 1][1][each.part[1] % 10]) for each in history}
-    read = list[Fault]()
+    spots = {each.part: Location(1, rack=changes[each.change - 1][1][each.part[1] % 10]) for each in history}
+    read = list[FailureEvent]()
 
-    def faults(spans: list[tuple[datetime, datetime]]) -> list[Fault]:
-        found = [f for f in history if any(low <= datetime.fromisoformat(f.at) <= high for low, high in spans)]
+    def faults(spans: list[tuple[datetime, datetime]]) -> list[FailureEvent]:
+        found = [f for f in history if any(low <= datetime.fromisoformat(f.time) <= high for low, high in spans)]
         read.extend(found)
         return found
 
     current = [each for each in history if each.change in present and each.part[1] % 10 == 0]
-    found = first_changes(
+    found = window_starts(
         current,
         {each.part: spots[each.part] for each in current},
         faults,
         lambda parts: ((part, spots[part]) for part in parts),
     )
     racks = {str(part): str(spot.rack) if spot.rack else None for part, spot in spots.items()}
-    whole = _windows({str(each.part): [SimpleNamespace(batch=each.change, at=each.at)] for each in history}, racks)
+    whole = _windows({str(each.part): [SimpleNamespace(batch=each.change, at=each.time)] for each in history}, racks)
     assert found == {each.change: whole[each.change] for each in current}
     assert len(read) == len(set(read))
 
@@ -280,7 +280,7 @@ def test_a_window_is_of_the_first_and_not_of_the_one_before(opened: Fleet, step:
 def test_a_list_that_has_just_all_is_not_truncated(
     opened: Fleet, monkeypatch: pytest.MonkeyPatch, most: int, *, is_truncated: bool
 ) -> None:
-    monkeypatch.setattr(listing, "MOST_LISTED", most)
+    monkeypatch.setattr(listing, "MAX_LISTED", most)
     change(opened, NOON, "down", *(f"{U}/s0/c{chip}" for chip in range(3)))
     (one,) = opened.incidents()
     assert (len(one.causes), one.cause_count, one.truncated) == (most, 3, is_truncated)

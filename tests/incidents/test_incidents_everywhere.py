@@ -12,9 +12,9 @@ from conftest import Databases, Run, both_ways
 from trninv.cli.output import encode
 from trninv.incidents import impact
 from trninv.incidents.model import Incident
-from trninv.inventory.address import resolve
-from trninv.inventory.binding import Standing, put
-from trninv.inventory.database import writing
+from trninv.inventory.address import resolve_place
+from trninv.inventory.binding import ProposedBinding, bind
+from trninv.inventory.database import write_transaction
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
 from trninv.jobs.fleet import Fleet
@@ -34,8 +34,8 @@ DOCUMENT = """query ($scope: Address) { incidents(scope: $scope, first: 2) { tot
 
 
 def _set(fleet: Fleet, why: str, state: str, *addresses: str) -> None:
-    with writing(fleet.engine) as connection:
-        set_state(connection, addresses, Condition.of(state), why=why, who="anna", source="api")
+    with write_transaction(fleet.engine) as connection:
+        set_state(connection, addresses, Condition.from_user(state), why=why, who="anna", source="api")
 
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
@@ -43,9 +43,11 @@ def broken(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fle
     """A chip of a job that drift found missing is down with a link of it; something else is in maintenance."""
     with trninv.open(databases.seeded(request.param)) as fleet:
         fleet.hold("train-7b", [T], who="anna")
-        with writing(fleet.engine) as connection:
-            place = resolve(connection, T)
-            put(connection, [Standing(place.id, place.address, "i-0a", "n0", "pin", "certain", None)], who="anna")
+        with write_transaction(fleet.engine) as connection:
+            place = resolve_place(connection, T)
+            bind(
+                connection, [ProposedBinding(place.id, place.address, "i-0a", "n0", "pin", "certain", None)], who="anna"
+            )
             seen = dict.fromkeys(("first_seen", "last_seen"), "2020-01-01T00:00:00+00:00")
             found = {"rule": "chip-missing", "severity": "high", "address": f"{T}/c5", "found": "not there"}
             connection.execute(insert(TABLES["finding"]).values(id=7, **found, **seen))
@@ -142,7 +144,7 @@ def test_a_document_of_many_impacts_is_too_dear(broken: Fleet) -> None:
 
 def test_of_many_domains_the_first_are_solved(databases: Databases, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """And it is said that others were left out."""
-    monkeypatch.setattr(impact, "MOST_DOMAINS", 1)
+    monkeypatch.setattr(impact, "MAX_DOMAINS", 1)
     with trninv.open(databases.seeded("sqlite")) as fleet:
         _set(fleet, "a test", "down", "trn1.2xlarge/d0/s0/c0", "trn3-gen1/d0/sw0")
         (one,) = fleet.incidents()

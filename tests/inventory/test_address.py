@@ -9,18 +9,18 @@ from trninv.errors import AddressError, UnknownAddressError, WrongLevelError
 from trninv.inventory.address import (
     LEVELS,
     Address,
-    address_of,
-    address_of_node,
-    chips_of,
+    address_expression,
+    chip_ids_of,
     neighbours,
+    node_address_expression,
     node_addresses,
     parse,
-    resolve,
     resolve_link,
+    resolve_place,
 )
-from trninv.inventory.database import reading
-from trninv.inventory.fields import rows
-from trninv.inventory.kinds import KINDS
+from trninv.inventory.database import read_transaction
+from trninv.inventory.fields import select_thing
+from trninv.inventory.kinds import THINGS
 from trninv.inventory.schema import NODE_KINDS, TABLES
 from trninv.routing.fleet import Fleet
 
@@ -54,23 +54,23 @@ def test_sql_and_python_write_an_address_alike(fleet: Fleet, data: st.DataObject
     for name in [*tables][1:]:
         joined = joined.join(tables[name], true())
     with fleet.engine.connect() as connection:
-        assert connection.scalar(select(address_of(level, tables)).select_from(joined)) == str(address)
+        assert connection.scalar(select(address_expression(level, tables)).select_from(joined)) == str(address)
 
 
 def test_every_vertex_has_one_address_however_it_is_asked_for(worn: Fleet) -> None:
     node = TABLES["node"]
-    with reading(worn.engine) as connection:
+    with read_transaction(worn.engine) as connection:
         listed = {row.id: row.address for row in connection.execute(node_addresses())}
-        asked = select(node.c.id, address_of_node(node.c.id).label("address"))
+        asked = select(node.c.id, node_address_expression(node.c.id).label("address"))
         assert {row.id: row.address for row in connection.execute(asked)} == listed
         of_kinds = {
             row["id"]: (kind, row["address"])
             for kind in NODE_KINDS
-            for row in connection.execute(rows(KINDS[kind])).mappings()
+            for row in connection.execute(select_thing(THINGS[kind])).mappings()
         }
         assert of_kinds == {key: (parse(address).level, address) for key, address in listed.items()}
         for key in list(listed)[::97]:
-            assert resolve(connection, listed[key]).id == key
+            assert resolve_place(connection, listed[key]).id == key
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_no_text_does_anything_but_parse_or_be_refused(text: str) -> None:
     ],
 )
 def test_places_stand_for_their_chips_in_one_query_each(fleet: Fleet, text: str, level: str, chips: int) -> None:
-    with reading(fleet.engine) as connection:
+    with read_transaction(fleet.engine) as connection:
         statements: list[str] = []
 
         def count(_c: Connection, _cursor: object, statement: str, *_rest: object) -> None:
@@ -111,12 +111,12 @@ def test_places_stand_for_their_chips_in_one_query_each(fleet: Fleet, text: str,
 
         event.listen(fleet.engine, "before_cursor_execute", count)
         try:
-            place = resolve(connection, text)
+            place = resolve_place(connection, text)
         finally:
             event.remove(fleet.engine, "before_cursor_execute", count)
         assert len(statements) == 1
         assert (place.address, place.level) == (text, level)
-        assert len(connection.scalars(chips_of(place)).all()) == chips
+        assert len(connection.scalars(chip_ids_of(place)).all()) == chips
 
 
 @pytest.mark.parametrize(
@@ -133,13 +133,16 @@ def test_places_stand_for_their_chips_in_one_query_each(fleet: Fleet, text: str,
     ],
 )
 def test_an_unknown_address_says_what_there_is(fleet: Fleet, text: str, answer: str) -> None:
-    with reading(fleet.engine) as connection, pytest.raises(UnknownAddressError, match=answer.replace("?", r"\?")):
-        resolve(connection, text)
+    with (
+        read_transaction(fleet.engine) as connection,
+        pytest.raises(UnknownAddressError, match=answer.replace("?", r"\?")),
+    ):
+        resolve_place(connection, text)
 
 
 def test_a_link_in_either_order(fleet: Fleet) -> None:
     a, b = "trn1.32xlarge/d0/s0/c0", "trn1.32xlarge/d0/s0/c12"
-    with reading(fleet.engine) as connection:
+    with read_transaction(fleet.engine) as connection:
         assert resolve_link(connection, f"{a}--{b}") == resolve_link(connection, f"{b}--{a}")
         with pytest.raises(UnknownAddressError, match=r"c0 is linked to .*/c1, .*/c3, .*/c4, .*/c12, .*/efa0"):
             resolve_link(connection, f"{a}--trn1.32xlarge/d0/s0/c5")
@@ -148,10 +151,10 @@ def test_a_link_in_either_order(fleet: Fleet) -> None:
 
 
 def test_a_switch_holds_no_chips(fleet: Fleet) -> None:
-    with reading(fleet.engine) as connection:
-        switch = resolve(connection, "trn3-gen1/d0/sw5")
+    with read_transaction(fleet.engine) as connection:
+        switch = resolve_place(connection, "trn3-gen1/d0/sw5")
         with pytest.raises(WrongLevelError, match="is a switch"):
-            chips_of(switch)
+            chip_ids_of(switch)
         assert len(neighbours(connection, switch.id)) == 32
 
 

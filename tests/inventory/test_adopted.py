@@ -8,16 +8,16 @@ from irregular import MIXED, irregular, make, plan
 from sqlalchemy import Engine, func, select, text
 
 from conftest import BACKENDS, Databases
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import stamp
-from trninv.inventory.address import resolve
-from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.plan import plan_of
+from trninv.inventory.address import resolve_place
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.plan import load_plan
 from trninv.inventory.schema import TABLES
-from trninv.inventory.totals import totals
+from trninv.inventory.totals import cluster_totals
 from trninv.inventory.verify import verify
-from trninv.topology.tree import Tree
+from trninv.topology.tree import FabricTree
 
 PLANS = {
     "mixed": irregular(MIXED, 1),
@@ -28,8 +28,8 @@ PLANS = {
 
 def _adopt(url: str) -> None:
     make(url, PLANS)
-    with connect(url) as engine, writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("trn2").resized(3), "after")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get("trn2").resized(3), "after")
 
 
 def _adopt_lab(url: str) -> None:
@@ -38,7 +38,7 @@ def _adopt_lab(url: str) -> None:
 
 @pytest.fixture
 def adopted(databases: Databases, request: pytest.FixtureRequest) -> Iterator[Engine]:
-    with connect(databases.copied(request.param, _adopt)) as engine:
+    with temporary_engine(databases.copied(request.param, _adopt)) as engine:
         yield engine
 
 
@@ -47,12 +47,14 @@ lite = pytest.mark.parametrize("adopted", ["sqlite"], indirect=True)
 
 
 def _differences(engine: Engine, slug: str | None = None) -> set[tuple[str, str, str]]:
-    with reading(engine) as connection:
-        return {(one.cluster, one.table, one.what) for one in verify(connection, catalog(), systems(), slug)}
+    with read_transaction(engine) as connection:
+        return {
+            (one.cluster, one.table, one.kind) for one in verify(connection, default_catalog(), default_systems(), slug)
+        }
 
 
 def test_of_an_unchanged_lab_nothing_is_found(databases: Databases) -> None:
-    with connect(databases.copied("sqlite", _adopt_lab)) as engine:
+    with temporary_engine(databases.copied("sqlite", _adopt_lab)) as engine:
         assert _differences(engine) == set()
 
 
@@ -60,14 +62,14 @@ def test_of_an_unchanged_lab_nothing_is_found(databases: Databases) -> None:
 def test_what_was_adopted_is_what_its_plan_says(adopted: Engine) -> None:
     assert _differences(adopted) == set()
     assert _differences(adopted, "mixed") == set()
-    with reading(adopted) as connection:
+    with read_transaction(adopted) as connection:
         for slug, wanted in PLANS.items():
             cluster = connection.execute(select(TABLES["cluster"]).where(TABLES["cluster"].c.slug == slug)).mappings()
-            found = plan_of(connection, catalog(), systems(), cluster.one())
+            found = load_plan(connection, default_catalog(), default_systems(), cluster.one())
             assert found == wanted
-        place = resolve(connection, "mixed")
-        assert totals(connection, place.id)["chips"] == sum(
-            part.domains * part.model.blueprint.chips for part in PLANS["mixed"].parts
+        place = resolve_place(connection, "mixed")
+        assert cluster_totals(connection, place.id)["chips"] == sum(
+            part.domains * part.model.blueprint.chips for part in PLANS["mixed"].domain_groups
         )
 
 
@@ -110,7 +112,7 @@ def test_a_server_hangs_below_the_node_that_it_names(databases: Databases) -> No
         SELECT DISTINCT domain.ordinal, server.ordinal, network_node.vendor_id
         FROM nic JOIN server ON server.id = nic.server_id JOIN domain ON domain.id = server.domain_id
         JOIN link ON link.a_id = nic.id AND link.scope = 'fabric' JOIN network_node ON network_node.id = link.b_id"""
-    with connect(url) as engine, engine.connect() as connection:
+    with temporary_engine(url) as engine, engine.connect() as connection:
         found = {(domain, server): above for domain, server, above in connection.execute(text(query))}
     first = {(0, server): "cd"[server % 2] for server in range(4)}
     assert found == first | {(1, server): "e" for server in range(4)} | {(2, 0): "c"}
@@ -139,7 +141,7 @@ def test_a_server_hangs_below_the_node_that_it_names(databases: Databases) -> No
     ],
 )
 def test_what_was_changed_is_found(databases: Databases, change: str, difference: str) -> None:
-    with connect(databases.copied("sqlite", _adopt_lab)) as engine:
+    with temporary_engine(databases.copied("sqlite", _adopt_lab)) as engine:
         with engine.begin() as connection:
             connection.execute(text(change))
         assert difference in {table for _, table, _ in _differences(engine)}
@@ -147,11 +149,11 @@ def test_what_was_changed_is_found(databases: Databases, change: str, difference
 
 @both
 def test_it_leaves_nothing_behind(adopted: Engine) -> None:
-    with writing(adopted) as connection:
+    with write_transaction(adopted) as connection:
         for slug in PLANS:
-            stamp.unseed(connection, resolve(connection, slug).id)
+            stamp.unseed(connection, resolve_place(connection, slug).id)
     assert _differences(adopted) == set()
-    with reading(adopted) as connection:
+    with read_transaction(adopted) as connection:
         assert connection.scalar(select(func.count()).select_from(TABLES["domain"])) == 3
 
 
@@ -165,12 +167,12 @@ def test_it_leaves_nothing_behind(adopted: Engine) -> None:
 )
 def test_nodes_in_two_places_are_no_tree(ways: list[list[str]], told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        Tree.of({(0, server): way for server, way in enumerate(ways)})
+        FabricTree.from_network_paths({(0, server): way for server, way in enumerate(ways)})
 
 
 def test_it_is_verified_where_no_table_can_be_made(databases: Databases) -> None:
     url = make(databases.migrated("postgresql"), {"lab": irregular({"trn1.32xlarge": 3, "trn2-16.48xlarge": 2}, 4)})
-    with connect(url) as engine, engine.connect() as connection:
+    with temporary_engine(url) as engine, engine.connect() as connection:
         connection.execute(text("SET TRANSACTION READ ONLY"))
-        assert list(verify(connection, catalog(), systems())) == []
-        assert list(verify(connection, catalog(), systems(), "lab")) == []
+        assert list(verify(connection, default_catalog(), default_systems())) == []
+        assert list(verify(connection, default_catalog(), default_systems(), "lab")) == []

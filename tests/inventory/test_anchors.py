@@ -13,12 +13,12 @@ from tampering import tamper
 
 from conftest import BACKENDS, Databases, Run
 from trninv.history.archive import writing as archiving
-from trninv.history.archive.removing import remove
-from trninv.history.archive.store import MANIFEST, opened
+from trninv.history.archive.removing import prune_events
+from trninv.history.archive.store import MANIFEST, open_for_writing
 from trninv.inventory import chain
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
-from trninv.service.app import app
+from trninv.service.app import create_app
 
 D = "u-trn2x64/d0"
 HISTORY = ("state_event", "event_seal", "history_start")
@@ -31,20 +31,20 @@ def url(request: pytest.FixtureRequest, databases: Databases) -> str:
 
 @pytest.fixture
 def engine(url: str) -> Iterator[Engine]:
-    with connect(url) as made:
+    with temporary_engine(url) as made:
         for chip in range(3):
             _set(made, f"{D}/s0/c{chip}", "down")
         yield made
 
 
 def _set(engine: Engine, address: str, state: str) -> None:
-    with writing(engine) as connection:
-        set_state(connection, [address], Condition.of(state), why="a test", who="tester")
+    with write_transaction(engine) as connection:
+        set_state(connection, [address], Condition.from_user(state), why="a test", who="tester")
 
 
 def _newest(engine: Engine) -> str:
-    with reading(engine) as connection:
-        seal = chain.newest(connection)
+    with read_transaction(engine) as connection:
+        seal = chain.newest_seal(connection)
     return f"{seal.id}:{seal.sha256}"
 
 
@@ -70,13 +70,13 @@ def test_a_history_that_was_made_anew_is_not_the_one_that_was_noted(run: Run, ur
     tamper(engine, "DELETE FROM event_seal WHERE id > 3; DELETE FROM state_event WHERE id > 3", *HISTORY)
     assert _history(run, url) == (0, [])
     status, (fault,) = _history(run, url, "--sealed", noted)
-    assert (status, fault["what"]) == (1, "missing")
+    assert (status, fault["kind"]) == (1, "missing")
     assert fault["detail"].startswith("there is no seal of event 5: events or seals were removed")
     _set(engine, f"{D}/s1/c1", "down")
     _set(engine, f"{D}/s1/c1", "up")
     assert _history(run, url) == (0, [])
     status, (fault,) = _history(run, url, "--sealed", noted)
-    assert (status, fault["what"]) == (1, "changed")
+    assert (status, fault["kind"]) == (1, "changed")
     assert fault["detail"].startswith("the seal of event 5 is ")
 
 
@@ -87,10 +87,10 @@ def test_a_seal_that_an_archive_took_is_said_to_be_there(
     _set(engine, f"{D}/s1/c0", "down")
     _set(engine, f"{D}/s1/c0", "up")
     tomorrow = datetime.now(UTC) + timedelta(days=1)
-    monkeypatch.setattr(archiving, "instant", lambda _: tomorrow)
-    with opened(tmp_path) as store:
-        archiving.archive(engine, store)
-        assert remove(engine, store, "me").upto == 4
+    monkeypatch.setattr(archiving, "parse_time", lambda _: tomorrow)
+    with open_for_writing(tmp_path) as store:
+        archiving.archive_history(engine, store)
+        assert prune_events(engine, store, "me").last_event == 4
     status, (fault,) = _history(run, url, "--sealed", noted)
     assert status == 1
     assert fault["detail"] == (f"seal 3 went with events up to 4 into the archive {tmp_path}: name a newer seal")
@@ -120,7 +120,7 @@ def test_the_newest_seal_is_told_by_status_and_metrics(run: Run, url: str, engin
     assert f"sealed: {noted}\n" in run("status", database=url)[1]
     assert json.loads(run("status", "--format", "json", database=url)[1])["sealed"] == noted
     event, digest = noted.split(":")
-    with TestClient(app(url), base_url="http://127.0.0.1") as client:
+    with TestClient(create_app(url), base_url="http://127.0.0.1") as client:
         shown = client.get("/metrics").text
         assert f'trninv_history_sealed_event{{sha256="{digest}"}} {event}.0\n' in shown
         assert "trninv_history_unsealed_events 0.0\n" in shown

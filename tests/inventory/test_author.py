@@ -8,13 +8,13 @@ from sqlalchemy.exc import DBAPIError
 from tampering import tamper
 
 from conftest import Databases
-from trninv.errors import LimitError
+from trninv.errors import InvalidArgumentError
 from trninv.inventory.author import MAX_LENGTH
 from trninv.inventory.author_triggers import AUTHORS
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
-from trninv.inventory.transfer import transfer
+from trninv.inventory.transfer import copy_database
 
 COLUMNS = [(table, column) for table, columns in AUTHORS.items() for column in columns]
 LONGEST, TOO_LONG = "ü" * MAX_LENGTH, "ü" * (MAX_LENGTH + 1)
@@ -80,11 +80,14 @@ def test_character_0_hides_nothing(engine: Engine) -> None:
 
 def test_trninv_has_the_same_limit(engine: Engine) -> None:
     for who, why in ((LONGEST, "x"), ("x", LONGEST)):
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             set_state(connection, ["u-trn2x64/d0/s0/c0"], Condition("down"), who=who, why=why)
             set_state(connection, ["u-trn2x64/d0/s0/c0"], Condition("up"), who=who, why=why)
     for who, why in ((TOO_LONG, "x"), ("x", TOO_LONG)):
-        with pytest.raises(LimitError, match="write 1 to 1,000 characters"), writing(engine) as connection:
+        with (
+            pytest.raises(InvalidArgumentError, match="write 1 to 1,000 characters"),
+            write_transaction(engine) as connection,
+        ):
             set_state(connection, ["u-trn2x64/d0/s0/c0"], Condition("down"), who=who, why=why)
 
 
@@ -94,9 +97,9 @@ def test_rows_of_before_the_limit_are_kept_and_copied(engine: Engine, databases:
             _insert(connection, table)
     for table in ("job", "closing", "binding"):
         tamper(engine, f"UPDATE {table} SET who = '{TOO_LONG}'", table)
-    with connect(databases.migrated(engine.dialect.name)) as other:
+    with temporary_engine(databases.migrated(engine.dialect.name)) as other:
         for _ in range(2):
-            with reading(engine) as ours, writing(other) as theirs:
-                transfer(ours, theirs, replace=True)
-        with reading(other) as connection:
+            with read_transaction(engine) as ours, write_transaction(other) as theirs:
+                copy_database(ours, theirs, replace=True)
+        with read_transaction(other) as connection:
             assert connection.scalar(text("SELECT max(length(who)) FROM job")) == MAX_LENGTH + 1

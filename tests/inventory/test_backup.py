@@ -8,7 +8,7 @@ import pytest
 
 import postgres
 from conftest import Databases, Run, wear
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
 
 _CHIP = "u-trn2x64/d0/s3/c0"
@@ -19,8 +19,8 @@ def test_a_file_is_backed_up_while_it_is_written(run: Run, databases: Databases,
     wear(url)
     before = run("events", "--format", "json", database=url)[1]
     with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as source:
-        with connect(url) as engine, writing(engine) as connection:
-            set_state(connection, [_CHIP], Condition.of("down"), why="not committed", who="tests")
+        with temporary_engine(url) as engine, write_transaction(engine) as connection:
+            set_state(connection, [_CHIP], Condition.from_user("down"), why="not committed", who="tests")
             with closing(sqlite3.connect(tmp_path / "backup.db")) as target:
                 source.backup(target)
         assert "not committed" in run("events", database=url)[1]

@@ -8,16 +8,16 @@ from sqlalchemy import Connection, Engine, select, text
 from tampering import tamper
 
 from conftest import Run, seeds
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import cascade
-from trninv.inventory.address import locate
+from trninv.inventory.address import resolve
 from trninv.inventory.cascade import COLUMNS, PARTS
-from trninv.inventory.chain import check
-from trninv.inventory.database import reading, writing
+from trninv.inventory.chain import verify_chain
+from trninv.inventory.database import read_transaction, write_transaction
 from trninv.inventory.schema import STATES, TABLES
-from trninv.inventory.state import PPM, Condition, condition_of, set_state, taken_along
-from trninv.inventory.verify import kept, verify
+from trninv.inventory.state import PPM, Condition, condition_from_row, is_cascaded, set_state
+from trninv.inventory.verify import verify, verify_history
 
 U = "u-trn2x64/d0"
 NODE, EVENT = TABLES["node"], TABLES["state_event"]
@@ -25,24 +25,24 @@ CONDITIONS = [*(Condition(state) for state in STATES), Condition("degraded", PPM
 
 
 def _set(engine: Engine, address: str, condition: Condition) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         set_state(connection, [address], condition, why="a test", who="tester")
 
 
 def _write(engine: Engine, address: str, condition: Condition) -> None:
     """Write a condition in plain SQL: where the server leaves a part so anyway, as the part's own."""
-    with writing(engine) as connection:
-        place = locate(connection, address)
+    with write_transaction(engine) as connection:
+        place = resolve(connection, address)
         table = TABLES[place.level if place.level == "server" else "node"]
         now = connection.execute(select(table).where(table.c.id == place.id)).one()
-        is_own = table is NODE and now.own_state is not None and condition_of(now) == condition
+        is_own = table is NODE and now.own_state is not None and condition_from_row(now) == condition
         own = "own_" if is_own else ""
         values = f"{own}state = '{condition.state}', {own}factor_ppm = {condition.factor_ppm or 'NULL'}"
         connection.execute(text(f"UPDATE {table.name} SET {values} WHERE id = {place.id}"))
 
 
 def _parts(connection: Connection, server: str) -> list[tuple[Any, ...]]:
-    key = locate(connection, server).id
+    key = resolve(connection, server).id
     ids = " UNION ALL ".join(f"SELECT id FROM {name} WHERE server_id = {key}" for name in PARTS)
     query = select(NODE.c.kind, *(NODE.c[name] for name in COLUMNS)).where(text(f"node.id IN ({ids})"))
     return [tuple(row) for row in connection.execute(query.order_by(NODE.c.id))]
@@ -51,15 +51,15 @@ def _parts(connection: Connection, server: str) -> list[tuple[Any, ...]]:
 def _events(connection: Connection, server: str) -> list[tuple[Any, ...]]:
     """Return what the events of a server and its parts say, but for who, why and when."""
     names = ("kind", "before", "factor_ppm_before", "own_before", "own_factor_ppm_before", *COLUMNS)
-    query = select(EVENT.c.address, taken_along(), *(EVENT.c[name] for name in names))
+    query = select(EVENT.c.address, is_cascaded(), *(EVENT.c[name] for name in names))
     of_server = (EVENT.c.address == server) | EVENT.c.address.startswith(f"{server}/")
     rows = connection.execute(query.where(of_server).order_by(EVENT.c.id))
     return [(row.address.removeprefix(server), *row[1:]) for row in rows]
 
 
 def _is_sound(connection: Connection) -> None:
-    assert list(verify(connection, catalog(), systems())) == []
-    assert list(kept(connection, check(connection))) == []
+    assert list(verify(connection, default_catalog(), default_systems())) == []
+    assert list(verify_history(connection, verify_chain(connection))) == []
 
 
 @pytest.mark.parametrize(
@@ -75,12 +75,12 @@ def test_plain_sql_does_to_parts_what_the_command_does(engine: Engine, domain: s
                     write(engine, f"{server}/c3", own)
                 for condition in (before, after):
                     write(engine, server, condition)
-            with reading(engine) as connection:
+            with read_transaction(engine) as connection:
                 assert _parts(connection, by_hand) == _parts(connection, by_command)
             for server, write in ((by_command, _set), (by_hand, _write)):
                 for part in (server, f"{server}/c3"):
                     write(engine, part, Condition("up"))
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         assert {row[1:] for row in _parts(connection, by_hand)} == {("up", None, None, None)}
         assert _events(connection, by_hand) == _events(connection, by_command)
         _is_sound(connection)
@@ -94,9 +94,9 @@ def test_plain_sql_does_to_a_part_what_the_command_does(engine: Engine, one: str
     for condition in (*CONDITIONS[1:], Condition("up")):
         _set(engine, by_command, condition)
         _write(engine, by_hand, condition)
-        with reading(engine) as connection:
+        with read_transaction(engine) as connection:
             assert _parts(connection, "trn3-gen1/d0/s1") == _parts(connection, "trn3-gen1/d0/s0")
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         events = _events(connection, by_hand)
         assert len(events) == len(CONDITIONS)
         assert events == _events(connection, by_command)
@@ -111,9 +111,9 @@ def test_whatever_follows_whatever(engine: Engine, seed: int) -> None:
         name, condition = draw.choice(names), draw.choice(CONDITIONS)
         _set(engine, f"{U}/s0{name}", condition)
         _write(engine, f"{U}/s1{name}", condition)
-        with reading(engine) as connection:
+        with read_transaction(engine) as connection:
             assert _parts(connection, f"{U}/s1") == _parts(connection, f"{U}/s0"), (name, condition)
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         assert _events(connection, f"{U}/s1") == _events(connection, f"{U}/s0")
         _is_sound(connection)
 
@@ -122,8 +122,8 @@ def test_a_factor_that_is_left_behind_is_none_of_the_parts(engine: Engine) -> No
     """`UPDATE server SET state = 'up'` of a degraded server leaves its factor, since nothing clears it."""
     _write(engine, f"{U}/s1/c3", Condition("degraded", PPM // 3))
     _write(engine, f"{U}/s1", Condition("degraded", PPM // 2))
-    with writing(engine) as connection:
-        key = locate(connection, f"{U}/s1").id
+    with write_transaction(engine) as connection:
+        key = resolve(connection, f"{U}/s1").id
         connection.execute(text(f"UPDATE server SET state = 'up' WHERE id = {key}"))
         rows = _parts(connection, f"{U}/s1")
         assert {row[1:] for row in rows} == {("up", None, None, None), ("degraded", PPM // 3, None, None)}
@@ -142,7 +142,7 @@ def test_a_transaction_that_is_rolled_back_leaves_nothing(engine: Engine) -> Non
         assert everything(connection) != before
         connection.rollback()
         assert everything(connection) == before
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         _is_sound(connection)
 
 
@@ -150,20 +150,20 @@ def test_a_part_within_a_server_that_is_down_comes_back_as_it_was_written(engine
     for kind in ("c3", "efa2"):
         _write(engine, f"{U}/s1", Condition("down"))
         _write(engine, f"{U}/s1/{kind}", Condition("maintenance"))
-        with reading(engine) as connection:
+        with read_transaction(engine) as connection:
             rows = _parts(connection, f"{U}/s1")
             assert {row[1] for row in rows} == {"down"}
             assert sorted({row[3] for row in rows}) == ["maintenance", "up"]
         _write(engine, f"{U}/s1", Condition("up"))
-        with reading(engine) as connection:
+        with read_transaction(engine) as connection:
             assert [row[1] for row in _parts(connection, f"{U}/s1")].count("maintenance") == 1
         _write(engine, f"{U}/s1/{kind}", Condition("up"))
 
 
 def test_one_statement_on_many_servers(engine: Engine) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         connection.execute(text("UPDATE server SET state = 'down'"))
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         events = connection.execute(select(EVENT).order_by(EVENT.c.id)).all()
         servers = connection.scalar(text("SELECT count(*) FROM server")) or 0
         outside = "server_id IS NULL"
@@ -184,9 +184,9 @@ def test_one_statement_on_many_servers(engine: Engine) -> None:
 
 
 def test_a_state_that_does_not_change_takes_nothing_along(engine: Engine) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         connection.execute(text("UPDATE server SET state = state, ordinal = ordinal"))
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         assert connection.execute(select(EVENT)).all() == []
 
 
@@ -205,16 +205,16 @@ def test_verify_finds_parts_that_are_not_as_their_server(
 ) -> None:
     if state != "up":
         _write(engine, f"{U}/s1", Condition(state))
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         assert cascade.check(connection) is None
-        key = locate(connection, f"{U}/s1").id
+        key = resolve(connection, f"{U}/s1").id
     tamper(engine, BY_HAND[table].format(key), table)
     status, out, _ = run("verify", database=seeded)
     assert status == 1
     assert f"not as their servers leave them, the first in {U}/s1: set that server to another state" in out
     for repaired in (CONDITIONS[-1], Condition("up")):
         _set(engine, f"{U}/s1", repaired)
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         assert cascade.check(connection) is None
 
 

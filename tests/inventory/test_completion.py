@@ -12,9 +12,9 @@ from sqlalchemy import Engine
 import trninv
 from conftest import SYSTEMS
 from trninv.cli.main import trninv as command
-from trninv.inventory.binding import Standing, put, server_at
-from trninv.inventory.completion import continued
-from trninv.inventory.database import reading, writing
+from trninv.inventory.binding import ProposedBinding, bind, resolve_slot
+from trninv.inventory.completion import complete_address
+from trninv.inventory.database import read_transaction, write_transaction
 from trninv.inventory.schema import TOKEN_SCOPES
 
 FOLLOWS = {
@@ -40,13 +40,13 @@ FOLLOWS = {
 
 
 def test_what_may_follow(engine: Engine) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         slots = [("trn1.32xlarge/d0/s0", "i-0a", "node-a"), ("u-trn2x64/d0/s0", None, "node-b")]
         for slot, instance, host in slots:
-            found = server_at(connection, slot)
-            put(connection, [Standing(found.id, slot, instance, host, "pin", "certain")], who="tester")
-    with reading(engine) as connection:
-        assert {written: continued(connection, written) for written in FOLLOWS} == FOLLOWS
+            found = resolve_slot(connection, slot)
+            bind(connection, [ProposedBinding(found.id, slot, instance, host, "pin", "certain")], who="tester")
+    with read_transaction(engine) as connection:
+        assert {written: complete_address(connection, written) for written in FOLLOWS} == FOLLOWS
 
 
 def test_a_shell_is_offered_the_next_level(lite: str) -> None:

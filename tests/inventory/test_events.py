@@ -10,18 +10,18 @@ from sqlalchemy.exc import DBAPIError
 from tampering import tamper
 
 from conftest import Databases, Run
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.errors import LimitError
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.errors import InvalidArgumentError
 from trninv.inventory import cascade, chain, stamp, triggers
-from trninv.inventory.address import nodes_of, resolve
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.address import node_condition, resolve_place
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.guards import KEPT
 from trninv.inventory.migrate import migrate
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
-from trninv.inventory.verify import kept
-from trninv.jobs.holding import hold
+from trninv.inventory.verify import verify_history
+from trninv.jobs.holding import allocate
 
 EVENT = TABLES["state_event"]
 U = "u-trn2x64/d0"
@@ -32,26 +32,30 @@ _DROP = {
 
 
 def _set(engine: Engine, addresses: Sequence[str], state: str, **more: Any) -> None:
-    with writing(engine) as connection:
-        set_state(connection, addresses, Condition.of(state), why="a test", who="tester", **more)
+    with write_transaction(engine) as connection:
+        set_state(connection, addresses, Condition.from_user(state), why="a test", who="tester", **more)
 
 
 def _all(engine: Engine) -> list[Any]:
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         return list(connection.execute(select(EVENT).order_by(EVENT.c.id)))
 
 
 def _id(connection: Connection, address: str) -> int:
-    return resolve(connection, address).id
+    return resolve_place(connection, address).id
 
 
 def test_plain_sql_leaves_an_event(engine: Engine) -> None:
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         chip, server = _id(connection, f"{U}/s1/c5"), _id(connection, f"{U}/s1")
         link = connection.execute(select(TABLES["link"]).where(TABLES["link"].c.a_id == chip)).first()
         assert link
         node = TABLES["node"]
-        query = select(node.c.kind, node.c.id).where(nodes_of(resolve(connection, f"{U}/s1"))).order_by(node.c.id)
+        query = (
+            select(node.c.kind, node.c.id)
+            .where(node_condition(resolve_place(connection, f"{U}/s1")))
+            .order_by(node.c.id)
+        )
         inside = connection.execute(query).all()
     with engine.begin() as connection:
         connection.execute(text(f"UPDATE node SET state = 'degraded', factor_ppm = 500000 WHERE id = {chip}"))
@@ -98,7 +102,7 @@ def test_a_change_is_written_once(engine: Engine) -> None:
 
 
 def test_a_source_is_one_of_those(engine: Engine) -> None:
-    with pytest.raises(LimitError, match="source 'magic'"):
+    with pytest.raises(InvalidArgumentError, match="source 'magic'"):
         _set(engine, [f"{U}/s0/c0"], "down", source="magic")
 
 
@@ -112,20 +116,20 @@ def test_what_is_said_of_a_change_does_not_outlive_it(engine: Engine) -> None:
 
 def test_bulk_loads_leave_none(empty: str) -> None:
     """Nor do they run a trigger a row: those are of UPDATE alone."""
-    known = systems()
-    with connect(empty) as engine:
+    known = default_systems()
+    with temporary_engine(empty) as engine:
         migrate(engine)
-        with writing(engine) as connection:
-            stamp.seed(connection, catalog(), known.get("u-trn2x64"))
+        with write_transaction(engine) as connection:
+            stamp.seed(connection, default_catalog(), known.get("u-trn2x64"))
         _set(engine, [f"{U}/s0/c0"], "down")
-        with writing(engine) as connection:
-            stamp.seed(connection, catalog(), known.get("trn2-16.48xlarge"))
+        with write_transaction(engine) as connection:
+            stamp.seed(connection, default_catalog(), known.get("trn2-16.48xlarge"))
             stamp.unseed(connection, _id(connection, "u-trn2x64"))
         assert len(_all(engine)) == 1
-        with reading(engine) as connection:
+        with read_transaction(engine) as connection:
             known_from = connection.execute(select(TABLES["cluster"])).one()
             assert (known_from.known_from, known_from.known_since[19]) == (1, ".")
-            assert list(kept(connection, chain.check(connection))) == []
+            assert list(verify_history(connection, chain.verify_chain(connection))) == []
 
 
 def test_a_clock_that_goes_back_is_told_and_numbers_keep_the_order(engine: Engine) -> None:
@@ -161,43 +165,43 @@ def test_events_and_seals_are_only_ever_added(engine: Engine) -> None:
 def test_a_hand_that_edited_history_is_noticed(engine: Engine, statement: str, told: str) -> None:
     for chip in range(3):
         _set(engine, [f"{U}/s0/c{chip}"], "down")
-    with reading(engine) as connection:
-        assert list(kept(connection, chain.check(connection))) == []
+    with read_transaction(engine) as connection:
+        assert list(verify_history(connection, chain.verify_chain(connection))) == []
     tamper(engine, statement, "state_event")
-    with reading(engine) as connection:
-        assert chain.check(connection).broken == told
+    with read_transaction(engine) as connection:
+        assert chain.verify_chain(connection).broken == told
 
 
 @pytest.mark.parametrize("edit", ["job = 'b'", "action = 'move'", "action = NULL, job = NULL", "address = 'x'"])
 def test_a_hand_that_edited_what_was_done_to_a_job_is_noticed(engine: Engine, edit: str) -> None:
-    with writing(engine) as connection:
-        hold(connection, "a", [U], who="me")
+    with write_transaction(engine) as connection:
+        allocate(connection, "a", [U], who="me")
     tamper(engine, f"UPDATE state_event SET {edit}", "state_event")
-    with reading(engine) as connection:
-        assert chain.check(connection).broken == "events 1 to 1 are not as they were sealed"
+    with read_transaction(engine) as connection:
+        assert chain.verify_chain(connection).broken == "events 1 to 1 are not as they were sealed"
 
 
 def test_an_edited_seal_is_noticed(engine: Engine) -> None:
     _set(engine, [f"{U}/s0/c0"], "down")
     tamper(engine, "UPDATE event_seal SET sha256 = 'no'", "event_seal")
-    with reading(engine) as connection:
-        assert chain.check(connection).broken == "events 1 to 1 are not as they were sealed"
+    with read_transaction(engine) as connection:
+        assert chain.verify_chain(connection).broken == "events 1 to 1 are not as they were sealed"
 
 
 def test_the_next_change_seals_what_plain_sql_left(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE node SET state = 'down' WHERE id = 1"))
-    with reading(engine) as connection:
-        found = chain.check(connection)
+    with read_transaction(engine) as connection:
+        found = chain.verify_chain(connection)
     assert (found.events, found.sealed, found.unsealed, found.broken) == (1, 0, 1, None)
     _set(engine, [f"{U}/s0/c9"], "down")
-    with reading(engine) as connection:
-        found = chain.check(connection)
+    with read_transaction(engine) as connection:
+        found = chain.verify_chain(connection)
     assert (found.events, found.sealed, found.unsealed, found.broken) == (2, 2, 0, None)
 
 
 def test_events_of_before_are_sealed_by_the_migration(seeded: str) -> None:
-    with connect(seeded) as engine:
+    with temporary_engine(seeded) as engine:
         migrate(engine, "0014")
         with engine.begin() as connection:
             connection.execute(
@@ -207,12 +211,12 @@ def test_events_of_before_are_sealed_by_the_migration(seeded: str) -> None:
                 )
             )
         migrate(engine)
-        with reading(engine) as connection:
-            assert chain.check(connection).sealed == 1
+        with read_transaction(engine) as connection:
+            assert chain.verify_chain(connection).sealed == 1
             assert set(connection.scalars(select(TABLES["cluster"].c.known_from))) == {1}
         tamper(engine, "UPDATE state_event SET who = 'nobody' WHERE id = 1", "state_event")
-        with reading(engine) as connection:
-            assert chain.check(connection).broken == "events 1 to 1 are not as they were sealed"
+        with read_transaction(engine) as connection:
+            assert chain.verify_chain(connection).broken == "events 1 to 1 are not as they were sealed"
 
 
 def test_states_that_changed_without_their_event_are_noticed(engine: Engine) -> None:
@@ -221,8 +225,8 @@ def test_states_that_changed_without_their_event_are_noticed(engine: Engine) -> 
         connection.execute(text(_DROP[engine.dialect.name].format("node", "node_state_event")))
         connection.execute(text("UPDATE node SET state = 'up'"))
         assert set(triggers.outdated(connection)) == {"node_state_event"}
-    with reading(engine) as connection:
-        found = [(one.table, one.what) for one in kept(connection, chain.check(connection))]
+    with read_transaction(engine) as connection:
+        found = [(one.table, one.kind) for one in verify_history(connection, chain.verify_chain(connection))]
     assert found == [("state_event", "missing"), ("node", "changed")]
 
 
@@ -238,11 +242,11 @@ def test_migrate_brings_a_missing_trigger_back(engine: Engine) -> None:
 
 def test_verify_says_where_the_history_stands(run: Run, databases: Databases) -> None:
     url = databases.seeded("sqlite")
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         _set(engine, [f"{U}/s0/c0"], "down")
         status, out, _ = run("verify", database=url)
-        with reading(engine) as connection:
-            assert f"history: 1 event, sealed up to 1 by {chain.check(connection).sha256}\n" in out
+        with read_transaction(engine) as connection:
+            assert f"history: 1 event, sealed up to 1 by {chain.verify_chain(connection).sha256}\n" in out
         assert status == 0
         with engine.begin() as connection:
             connection.execute(text("UPDATE node SET state = 'up'"))
@@ -258,7 +262,7 @@ WRITERS, TURNS = 4, 12
 
 def test_writers_at_once_neither_fork_the_chain_nor_deadlock(databases: Databases) -> None:
     """Some through trninv, some in plain SQL, over the same rows in other orders, several in one transaction."""
-    with connect(databases.seeded("postgresql")) as engine:
+    with temporary_engine(databases.seeded("postgresql")) as engine:
         failed: list[BaseException] = []
         start = threading.Barrier(WRITERS)
 
@@ -288,8 +292,8 @@ def test_writers_at_once_neither_fork_the_chain_nor_deadlock(databases: Database
         found = _all(engine)
         assert [row.id for row in found] == list(range(1, len(found) + 1))
         assert all(row.batch <= row.id for row in found)
-        with reading(engine) as connection:
-            now = chain.check(connection)
+        with read_transaction(engine) as connection:
+            now = chain.verify_chain(connection)
             assert (now.broken, now.unsealed) == (None, 0)
-            assert list(kept(connection, now)) == []
+            assert list(verify_history(connection, now)) == []
             assert cascade.check(connection) is None

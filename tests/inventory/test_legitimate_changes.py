@@ -12,8 +12,8 @@ from tampering import triggers_off
 
 from conftest import BACKENDS, Databases, is_quick, seeds
 from trninv.inventory import chain
-from trninv.inventory.database import reading
-from trninv.inventory.verify import kept
+from trninv.inventory.database import read_transaction
+from trninv.inventory.verify import verify_history
 
 LIVE = (
     "(SELECT max(allocation.id) FROM allocation JOIN job ON job.id = job_id WHERE job.ended IS NULL AND chip_ids <> '')"
@@ -56,7 +56,9 @@ def life(
 
 
 def _faults(connection: Connection) -> list[str]:
-    return [f"{one.cluster} {one.table}: {one.detail}" for one in kept(connection, chain.check(connection))]
+    return [
+        f"{one.cluster} {one.table}: {one.detail}" for one in verify_history(connection, chain.verify_chain(connection))
+    ]
 
 
 def _both() -> list[object]:
@@ -71,7 +73,7 @@ def _both() -> list[object]:
 def test_whatever_is_done_is_what_the_events_lead_to_until_a_hand_changes_it(life: Life) -> None:
     for _ in range(15 if is_quick() else 40):
         life.step()
-        with reading(life.engine) as connection:
+        with read_transaction(life.engine) as connection:
             assert _faults(connection) == [], life.done
     tampered = [what for what in TAMPERINGS if _tampered(life, what)]
     assert len(tampered) >= 3, life.done  # the others had no row to change

@@ -14,21 +14,23 @@ from sqlalchemy.exc import IntegrityError
 import postgres
 from apart import at_once
 from conftest import Databases, Run
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.errors import NotMigratedError, NotReachableError, UsageError
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.errors import DatabaseUnreachableError, SchemaOutdatedError, UsageError
 from trninv.inventory import access, migrate, stamp
-from trninv.inventory.database import connect, newest_revision, reading, writing
+from trninv.inventory.database import newest_schema_version, read_transaction, temporary_engine, write_transaction
 from trninv.inventory.schema import METADATA, TABLES
 from trninv.inventory.verify import verify
-from trninv.jobs.holding import hold, jobs, release
+from trninv.jobs.holding import allocate, list_jobs, release
 from trninv.reports import views
-from trninv.reports.reader import find
-from trninv.settings import bundle
+from trninv.reports.reader import run_query
+from trninv.settings import resource_directory
 
 REVISIONS = [
     script.revision
-    for script in reversed(list(ScriptDirectory.from_config(Config(bundle() / "alembic.ini")).walk_revisions()))
+    for script in reversed(
+        list(ScriptDirectory.from_config(Config(resource_directory() / "alembic.ini")).walk_revisions())
+    )
 ]
 
 
@@ -38,57 +40,57 @@ def _tables(engine: Engine) -> set[str]:
 
 @pytest.mark.slow
 def test_the_stairway(empty: str) -> None:
-    with connect(empty) as engine:
+    with temporary_engine(empty) as engine:
         for before, revision in zip(["base", *REVISIONS], REVISIONS, strict=False):
             migrate.migrate(engine, revision)
             migrate.migrate(engine, before)
             migrate.migrate(engine, revision)
         assert _tables(engine) == set(TABLES)
-        assert migrate.check(engine) is None
+        assert migrate.schema_differences(engine) is None
         migrate.migrate(engine, "base")
         assert _tables(engine) == set()
 
 
 def _seed_a_server(engine: Engine) -> None:
     migrate.migrate(engine)
-    with writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("trn1"))
+    with write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get("trn1"))
 
 
 def test_the_stairway_with_data_in_the_tables(seeded: str) -> None:
-    with connect(seeded) as engine:
+    with temporary_engine(seeded) as engine:
         for revision in [*reversed(REVISIONS[:-1]), "base"]:
             migrate.migrate(engine, revision)
         _seed_a_server(engine)
         with engine.connect() as connection:
             assert connection.scalar(text("SELECT count(*) FROM chip")) == 16
-            assert migrate.current(connection) == REVISIONS[-1] == newest_revision()
+            assert migrate.schema_version(connection) == REVISIONS[-1] == newest_schema_version()
 
 
 def test_a_database_of_an_older_revision_is_as_the_catalog_says_once_migrated(seeded: str) -> None:
     """Its facts too, which an older trninv recorded otherwise."""
-    with connect(seeded) as engine:
+    with temporary_engine(seeded) as engine:
         migrate.migrate(engine, "0004")
         with engine.begin() as connection:
             connection.execute(text("DELETE FROM fact WHERE id > 100"))
             connection.execute(text("UPDATE fact SET quote = 'once' WHERE id = 7"))
         migrate.migrate(engine)
-        with reading(engine) as connection:
-            assert list(verify(connection, catalog(), systems())) == []
+        with read_transaction(engine) as connection:
+            assert list(verify(connection, default_catalog(), default_systems())) == []
 
 
 def test_each_revision_is_told_of_and_how_many_there_are(empty: str) -> None:
     told: list[tuple[str, int, int]] = []
-    with connect(empty) as engine:
+    with temporary_engine(empty) as engine:
         migrate.migrate(engine, progress=lambda *step: told.append(step))
-        total = len([*ScriptDirectory(bundle() / "migrations").walk_revisions()])
+        total = len([*ScriptDirectory(resource_directory() / "migrations").walk_revisions()])
         assert told == [("revisions", at, total) for at in range(1, total + 1)]
         migrate.migrate(engine, progress=lambda *step: told.append(step))
     assert len(told) == total
 
 
 def test_a_second_migration_changes_nothing(seeded: str) -> None:
-    with connect(seeded) as engine:
+    with temporary_engine(seeded) as engine:
         migrate.migrate(engine)
         with engine.connect() as connection:
             assert connection.scalar(text("SELECT count(*) FROM chip")) == 305
@@ -117,17 +119,17 @@ def _ddl(engine: Engine) -> dict[str, list[str]]:
 def test_migrations_make_what_the_classes_declare_checks_and_names_included(tmp_path: Path) -> None:
     declared = create_engine("sqlite://")
     METADATA.create_all(declared)
-    with connect(f"sqlite:///{tmp_path / 'migrated.db'}") as migrated:
+    with temporary_engine(f"sqlite:///{tmp_path / 'migrated.db'}") as migrated:
         migrate.migrate(migrated)
         assert _ddl(migrated) == _ddl(declared)
     declared.dispose()
 
 
 def test_check_tells_of_a_column_too_many(seeded: str) -> None:
-    with connect(seeded) as engine:
+    with temporary_engine(seeded) as engine:
         with engine.begin() as connection:
             connection.execute(text("ALTER TABLE rack ADD COLUMN colour INTEGER"))
-        assert "colour" in (migrate.check(engine) or "")
+        assert "colour" in (migrate.schema_differences(engine) or "")
 
 
 def test_sql_is_printed_for_either_backend() -> None:
@@ -135,43 +137,43 @@ def test_sql_is_printed_for_either_backend() -> None:
         ("sqlite://", "device_memory_bytes INTEGER"),
         ("postgresql://h/d", "device_memory_bytes BIGINT"),
     ):
-        with connect(url) as engine:
-            printed = migrate.sql(engine)
+        with temporary_engine(url) as engine:
+            printed = migrate.upgrade_sql(engine)
         assert column in printed
         assert re.search(r"UPDATE alembic_version SET version_num='0003'", printed)
 
 
 def test_what_is_printed_runs_as_a_script_and_makes_what_migrate_makes(empty: str, tmp_path: Path) -> None:
     script = tmp_path / "trninv.sql"
-    with connect(empty) as engine:
-        script.write_text(migrate.sql(engine))
+    with temporary_engine(empty) as engine:
+        script.write_text(migrate.upgrade_sql(engine))
         if engine.dialect.name == "postgresql":
             postgres.client("psql", "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", f"--file={script}", empty)
         else:
             with closing(sqlite3.connect(empty.removeprefix("sqlite:///"))) as lite:
                 lite.executescript(script.read_text())
-        assert migrate.check(engine) is None
-        with reading(engine) as connection:
-            assert views.check(connection) is None
+        assert migrate.schema_differences(engine) is None
+        with read_transaction(engine) as connection:
+            assert views.check_views(connection) is None
         _seed_a_server(engine)
-        assert find(engine, "SELECT count(*) FROM v_chip", seconds=60).rows == [(16,)]
+        assert run_query(engine, "SELECT count(*) FROM v_chip", seconds=60).rows == [(16,)]
 
 
 def test_going_back_names_what_would_be_lost(engine: Engine) -> None:
-    assert migrate.losses(engine, "head") == migrate.losses(engine, newest_revision()) == []
-    assert any(lost.startswith("fact.differs_in (") for lost in migrate.losses(engine, "0006"))
+    assert migrate.data_loss(engine, "head") == migrate.data_loss(engine, newest_schema_version()) == []
+    assert any(lost.startswith("fact.differs_in (") for lost in migrate.data_loss(engine, "0006"))
     with engine.begin() as connection:
         connection.execute(text("UPDATE node SET state = 'degraded', factor_ppm = 5 WHERE id = 1"))
         connection.execute(text("INSERT INTO token (id, name, scope, created) VALUES (1, 'a', 'read', '')"))
         connection.execute(text("INSERT INTO _token_digest VALUES (1, 'b')"))
-    assert not any("token" in lost for lost in migrate.losses(engine, "0008"))
-    lost = migrate.losses(engine, "0002")
+    assert not any("token" in lost for lost in migrate.data_loss(engine, "0008"))
+    lost = migrate.data_loss(engine, "0002")
     assert {"token (1 row)", "_token_digest (1 row)", "node.factor_ppm (1 value)", "server.state (47 values)"} <= set(
         lost
     )
     assert "state_event (1 row)" in lost
     assert not any("own_state" in each for each in lost)
-    assert "chip (305 rows)" in migrate.losses(engine, "base")
+    assert "chip (305 rows)" in migrate.data_loss(engine, "base")
 
 
 def test_going_on_loses_nothing(run: Run, seeded: str) -> None:
@@ -180,43 +182,43 @@ def test_going_on_loses_nothing(run: Run, seeded: str) -> None:
     token = out.splitlines()[0]
     assert run("migrate", "--to", "0008", "--yes", database=seeded)[0] == 0
     assert run("migrate", database=seeded)[0] == 0
-    with connect(seeded) as engine, reading(engine) as connection:
-        assert access.holder(connection, token).name == "grafana"
+    with temporary_engine(seeded) as engine, read_transaction(engine) as connection:
+        assert access.find_principal(connection, token).name == "grafana"
 
 
 def test_an_empty_database_has_nothing_to_lose(empty: str) -> None:
-    with connect(empty) as engine:
-        assert migrate.losses(engine, "base") == []
+    with temporary_engine(empty) as engine:
+        assert migrate.data_loss(engine, "base") == []
         migrate.migrate(engine)
-        assert migrate.losses(engine, "base") == []
+        assert migrate.data_loss(engine, "base") == []
 
 
 def test_jobs_stay_as_they_are(seeded: str) -> None:
-    with connect(seeded) as engine:
-        with writing(engine) as connection:
-            made = hold(connection, "kept", ["u-trn2x64/d0/s1"], who="me")
+    with temporary_engine(seeded) as engine:
+        with write_transaction(engine) as connection:
+            made = allocate(connection, "kept", ["u-trn2x64/d0/s1"], who="me")
         for revision in ("0022", "head"):
             migrate.migrate(engine, revision)
-        with writing(engine) as connection:
-            assert jobs(connection, None, 10) == [made]
+        with write_transaction(engine) as connection:
+            assert list_jobs(connection, None, 10) == [made]
             assert release(connection, "kept").chips == 16
 
 
 def test_an_unknown_revision_is_refused(seeded: str) -> None:
-    with connect(seeded) as engine, pytest.raises(UsageError, match="nowhere"):
+    with temporary_engine(seeded) as engine, pytest.raises(UsageError, match="nowhere"):
         migrate.migrate(engine, "nowhere")
 
 
 def test_no_server_is_one_line() -> None:
     with (
-        connect("postgresql://nobody@127.0.0.1:1/none") as engine,
-        pytest.raises(NotReachableError, match="no database at"),
+        temporary_engine("postgresql://nobody@127.0.0.1:1/none") as engine,
+        pytest.raises(DatabaseUnreachableError, match="no database at"),
     ):
         migrate.migrate(engine)
 
 
 def test_foreign_keys_hold_after_a_migration(databases: Databases) -> None:
-    with connect(databases.empty("sqlite")) as engine:
+    with temporary_engine(databases.empty("sqlite")) as engine:
         migrate.migrate(engine)
         with pytest.raises(IntegrityError), engine.begin() as connection:
             connection.execute(text("INSERT INTO rack (id, cluster_id, ordinal, rack_units) VALUES (1, 999, 0, 42)"))
@@ -226,14 +228,14 @@ def test_foreign_keys_hold_after_a_migration(databases: Databases) -> None:
 def test_another_revision_is_not_asked(engine: Engine, revision: str) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = :to"), {"to": revision})
-    with pytest.raises(NotMigratedError, match=f"is at revision {revision}"), reading(engine):
+    with pytest.raises(SchemaOutdatedError, match=f"is at revision {revision}"), read_transaction(engine):
         pass
 
 
 def test_a_newer_database_is_not_migrated(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(NotMigratedError, match="upgrade trninv"):
+    with pytest.raises(SchemaOutdatedError, match="upgrade trninv"):
         migrate.migrate(engine)
 
 

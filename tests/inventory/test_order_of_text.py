@@ -17,21 +17,21 @@ from sqlalchemy import text
 
 import postgres
 import trninv
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.graphql.api import Api, Request
-from trninv.graphql.arguments import TEXTS, is_ordered
-from trninv.graphql.queries import LISTS
+from trninv.graphql.arguments import TEXT_FORMS, is_ordered
+from trninv.graphql.queries import QUERY_LISTS
 from trninv.inventory import migrate, stamp
-from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.fields import Form
-from trninv.inventory.kinds import KINDS
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.fields import ValueFormat
+from trninv.inventory.kinds import THINGS
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
-from trninv.inventory.transfer import transfer
-from trninv.reports.guard import checked
-from trninv.reports.library import reports
-from trninv.reports.reader import find
+from trninv.inventory.transfer import copy_database
+from trninv.reports.guard import compile_query
+from trninv.reports.library import read_reports
+from trninv.reports.reader import run_query
 from trninv.reports.views import READABLE
 from trninv.routing.fleet import Fleet
 from trninv.settings import Settings
@@ -44,14 +44,14 @@ pytestmark = pytest.mark.slow  # a server of their own
 
 
 def _make(url: str) -> None:
-    small, wide = (systems().names[name] for name in ("trn1.2xlarge", "trn1.32xlarge"))
-    with connect(url) as engine:
+    small, wide = (default_systems().by_name[name] for name in ("trn1.2xlarge", "trn1.32xlarge"))
+    with temporary_engine(url) as engine:
         migrate.migrate(engine)
         for name in NAMES:
-            with writing(engine) as connection:
-                stamp.seed(connection, catalog(), small, name=name)
-        with writing(engine) as connection:
-            stamp.seed(connection, catalog(), wide, name="w-1")
+            with write_transaction(engine) as connection:
+                stamp.seed(connection, default_catalog(), small, name=name)
+        with write_transaction(engine) as connection:
+            stamp.seed(connection, default_catalog(), wide, name="w-1")
             for name in NAMES[::2]:
                 set_state(connection, [f"{name}/d0/s0/c0"], Condition("down"), why="test", who=f"who {name}")
 
@@ -83,10 +83,10 @@ def both(dictionary: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """The same fleets on SQLite and there."""
     urls = [f"sqlite:///{tmp_path_factory.mktemp('order')}/fleet.db", dictionary]
     _make(urls[0])
-    with connect(urls[0]) as source, connect(urls[1]) as target:
+    with temporary_engine(urls[0]) as source, temporary_engine(urls[1]) as target:
         migrate.migrate(target)
-        with reading(source) as found, writing(target) as made:
-            transfer(found, made)
+        with read_transaction(source) as found, write_transaction(target) as made:
+            copy_database(found, made)
     with trninv.open(urls[0]) as lite, trninv.open(urls[1]) as other:
         yield [lite, other]
 
@@ -116,9 +116,13 @@ def _pages(api: Api, name: str, order: str, given: str) -> list[Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize("name", QUERY_LISTS)
 def test_pages_of_every_list_ordered_by_every_text(both: list[Fleet], name: str, *, compiled: bool) -> None:
-    fields = [each for each in KINDS[LISTS[name]].fields if is_ordered(each) and each.form in (*TEXTS, Form.ENUM)]
+    fields = [
+        each
+        for each in THINGS[QUERY_LISTS[name]].fields
+        if is_ordered(each) and each.format in (*TEXT_FORMS, ValueFormat.ENUM)
+    ]
     apis = [Api(fleet, Settings(database_url="", compiled=compiled)) for fleet in both]
     for field in fields:
         first, *rest = field.name.split("_")
@@ -169,17 +173,19 @@ def test_sql_orders_and_compares_texts_alike(both: list[Fleet], name: str) -> No
 def test_numbers_as_text_are_ordered_alike(both: list[Fleet]) -> None:
     """The column is no text, so it is what a query makes of it that counts."""
     sql = "SELECT CAST(ordinal - 2 AS TEXT) AS x FROM v_chip WHERE cluster = 'w-1' ORDER BY CAST(ordinal - 2 AS TEXT)"
-    lite, other = (find(fleet.engine, checked(sql, fleet.engine.dialect.name), seconds=30).rows for fleet in both)
+    lite, other = (
+        run_query(fleet.engine, compile_query(sql, fleet.engine.dialect.name), seconds=30).rows for fleet in both
+    )
     assert lite == other
     assert lite[0] == ("-1",)
 
 
-@pytest.mark.parametrize("name", sorted(reports()))
+@pytest.mark.parametrize("name", sorted(read_reports()))
 def test_reports_have_one_order(both: list[Fleet], name: str) -> None:
     now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"  # one for both, where a report is of the time until it is asked for
-    given = {each.name: now for each in reports()[name].parameters if each.name == "until"}
-    sql = (reports()[name].sql(fleet.engine.dialect.name, given) for fleet in both)
-    lite, other = (find(fleet.engine, each, seconds=30).rows for fleet, each in zip(both, sql, strict=True))
+    given = {each.name: now for each in read_reports()[name].parameters if each.name == "until"}
+    sql = (read_reports()[name].sql(fleet.engine.dialect.name, given) for fleet in both)
+    lite, other = (run_query(fleet.engine, each, seconds=30).rows for fleet, each in zip(both, sql, strict=True))
     assert json.dumps(lite) == json.dumps(other)
 
 
@@ -212,9 +218,9 @@ def test_the_locale_orders_again_after_the_way_back(dictionary: str, both: list[
         with psycopg.connect(dictionary) as connection:
             return (connection.execute(ordered.encode()).fetchone() or ((),))[0]
 
-    with connect(dictionary) as engine:
+    with temporary_engine(dictionary) as engine:
         migrate.migrate(engine, "0009")
         assert found() == ["b1", "b-10"]
         migrate.migrate(engine)
         assert found() == ["b-10", "b1"]
-        assert migrate.check(engine) is None
+        assert migrate.schema_differences(engine) is None

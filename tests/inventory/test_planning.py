@@ -11,8 +11,8 @@ import trninv
 from conftest import Databases
 from trninv.graphql.api import Api, Request
 from trninv.inventory import transfer
-from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.schema import ORDER
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.schema import INSERT_ORDER
 from trninv.reports import postgresql_reader
 from trninv.settings import Settings
 
@@ -22,7 +22,7 @@ DOCUMENT = "query ($n: Int) { chips(first: $n) { nodes { address links(first: 3)
 
 @pytest.fixture(scope="module")
 def planned(databases: Databases) -> Iterator[Engine]:
-    with connect(databases.seeded("postgresql")) as engine:
+    with temporary_engine(databases.seeded("postgresql")) as engine:
         yield engine
 
 
@@ -32,16 +32,16 @@ def test_sizes_are_known_at_once(planned: Engine, databases: Databases, made: st
     if made == "seeded":
         check_sizes(planned)
         return
-    with connect(databases.migrated("postgresql")) as other:
-        with reading(planned) as source, writing(other) as target:
-            transfer.transfer(source, target)
+    with temporary_engine(databases.migrated("postgresql")) as other:
+        with read_transaction(planned) as source, write_transaction(other) as target:
+            transfer.copy_database(source, target)
         check_sizes(other)
 
 
 def check_sizes(engine: Engine) -> None:
-    for name in ORDER:
+    for name in INSERT_ORDER:
         sizes = f"SELECT (SELECT count(*) FROM {name}), reltuples FROM pg_class WHERE oid = '{name}'::regclass"
-        with reading(engine) as connection:
+        with read_transaction(engine) as connection:
             counted, known = connection.exec_driver_sql(sizes).one()
         assert known == counted, name
 
@@ -51,11 +51,11 @@ def test_nothing_is_compiled_just_in_time(planned: Engine) -> None:
         assert connection.exec_driver_sql(JIT).scalar() == "off"
         connection.rollback()
         assert connection.exec_driver_sql(JIT).scalar() == "off"
-    with reading(planned) as connection:
+    with read_transaction(planned) as connection:
         assert connection.exec_driver_sql(JIT).scalar() == "off"
-    with writing(planned) as connection:
+    with write_transaction(planned) as connection:
         assert connection.exec_driver_sql(JIT).scalar() == "off"
-    with postgresql_reader.opened(planned, 10, Event()) as cursor:  # POST /sql, reports and exports
+    with postgresql_reader.open_session(planned, 10, Event()) as cursor:  # POST /sql, reports and exports
         cursor.execute(JIT)
         assert list(cursor.fetchmany(2)) == [("off",)]
 

@@ -7,17 +7,17 @@ from sqlalchemy import Engine, select, text
 from tampering import tamper, triggers_off
 
 from conftest import BACKENDS, Databases, seed_everything
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import chain, stamp
-from trninv.inventory.address import resolve
-from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.fold import fold, spans
-from trninv.inventory.replay import uncompared
+from trninv.inventory.address import resolve_place
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.fold import event_spans, fold_events
+from trninv.inventory.replay import unverifiable
 from trninv.inventory.schema import TABLES
-from trninv.inventory.start import record
+from trninv.inventory.start import record_start
 from trninv.inventory.state import Condition, set_state
-from trninv.inventory.verify import kept
+from trninv.inventory.verify import verify_history
 from trninv.jobs import closings, holding
 
 D = "u-trn2x64/d0"
@@ -27,24 +27,27 @@ CHIP += "WHERE slug = 'u-trn2x64' AND server.ordinal = 2 AND chip.ordinal = 7)"
 
 
 def _down(engine: Engine, *addresses: str, state: str = "down") -> None:
-    with writing(engine) as connection:
-        set_state(connection, addresses, Condition.of(state), why="a test", who="tester")
+    with write_transaction(engine) as connection:
+        set_state(connection, addresses, Condition.from_user(state), why="a test", who="tester")
 
 
 def _faults(engine: Engine) -> list[str]:
-    with reading(engine) as connection:
-        return [f"{one.table}: {one.what} {one.detail}" for one in kept(connection, chain.check(connection))]
+    with read_transaction(engine) as connection:
+        return [
+            f"{one.table}: {one.kind} {one.detail}"
+            for one in verify_history(connection, chain.verify_chain(connection))
+        ]
 
 
 def _live(url: str) -> None:
     """Chips down, a job that runs, one that moved and one that ended, and a closed server."""
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         _down(engine, f"{D}/s3/c0-3")
-        with writing(engine) as connection:
-            holding.hold(connection, "a", [f"{D}/s0/c0-3"], who="ann", spares=[f"{D}/s0/c10"])
-            holding.hold(connection, "b", [f"{D}/s1"], who="ann")
-            closings.close(connection, [f"{D}/s2"], who="ann", why="firmware")
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
+            holding.allocate(connection, "a", [f"{D}/s0/c0-3"], who="ann", spares=[f"{D}/s0/c10"])
+            holding.allocate(connection, "b", [f"{D}/s1"], who="ann")
+            closings.cordon(connection, [f"{D}/s2"], who="ann", why="firmware")
+        with write_transaction(engine) as connection:
             holding.release(connection, "b")
         assert _faults(engine) == []
 
@@ -56,7 +59,7 @@ def _seeded_and_lived(url: str) -> None:
 
 @pytest.fixture(params=BACKENDS)
 def lived(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with connect(databases.copied(request.param, _seeded_and_lived)) as engine:
+    with temporary_engine(databases.copied(request.param, _seeded_and_lived)) as engine:
         yield engine
 
 
@@ -196,7 +199,7 @@ def test_what_was_done_by_hand_is_noticed(lived: Engine, what: str) -> None:
 def test_chips_that_a_job_never_held_are_a_difference_also_after_it(lived: Engine, chips: str) -> None:
     with lived.begin() as connection:
         connection.execute(text("UPDATE job SET chip_ids = :chips WHERE name = 'a'"), {"chips": chips})
-    with writing(lived) as connection:
+    with write_transaction(lived) as connection:
         holding.release(connection, "a")
     (fault,) = _faults(lived)
     assert fault.startswith("allocation: changed ")
@@ -210,11 +213,11 @@ def test_chips_that_plain_sql_writes_anyhow_are_a_difference(lived: Engine, chip
     (fault,) = _faults(lived)
     assert fault.startswith("allocation: changed 1 row: job a holds chips ")
     assert fault.endswith(f"by its events {chips}")
-    with writing(lived) as connection:
+    with write_transaction(lived) as connection:
         holding.release(connection, "a")
     assert _faults(lived) == []
-    with reading(lived) as connection:
-        assert list(uncompared(connection)) == ["u-trn2x64: chips of 1 job that no event tells"]
+    with read_transaction(lived) as connection:
+        assert list(unverifiable(connection)) == ["u-trn2x64: chips of 1 job that no event tells"]
 
 
 @pytest.mark.parametrize("state", ["x", "[]", "{}", "[" * 100_000, NO_PAIRS])
@@ -236,14 +239,14 @@ def test_a_change_without_an_event_is_noticed_after_another_that_has_one(lived: 
 
 def test_nothing_is_lost_sight_of_where_a_start_says_that_something_was_down(lived: Engine) -> None:
     """A chip that was down when its cluster's history began anew comes up, with an event and without."""
-    with writing(lived) as connection:
+    with write_transaction(lived) as connection:
         cluster = (
             connection.execute(select(TABLES["cluster"]).where(TABLES["cluster"].c.slug == "u-trn2x64"))
             .mappings()
             .one()
         )
-        state = next(fold(connection, span) for span in spans(connection) if span.slug == "u-trn2x64")
-        record(connection, cluster, "grow", 8, state)
+        state = next(fold_events(connection, span) for span in event_spans(connection) if span.slug == "u-trn2x64")
+        record_start(connection, cluster, "grow", 8, state)
         connection.execute(text("UPDATE cluster SET known_from = 8 WHERE slug = 'u-trn2x64'"))
     assert _faults(lived) == []
     _down(lived, f"{D}/s3/c0", state="up")
@@ -258,15 +261,15 @@ def test_nothing_is_lost_sight_of_where_a_start_says_that_something_was_down(liv
 
 def test_events_of_a_cluster_that_is_gone_are_of_no_other(tables: str) -> None:
     """Its ids follow those of the cluster before it, and are between those of the others or after all."""
-    with connect(tables) as engine:
+    with temporary_engine(tables) as engine:
         for name in ("one", "two", "three"):
-            with writing(engine) as connection:
-                stamp.seed(connection, catalog(), systems().get("trn2-16.48xlarge"), name)
+            with write_transaction(engine) as connection:
+                stamp.seed(connection, default_catalog(), default_systems().get("trn2-16.48xlarge"), name)
         for name in ("two", "three"):
             _down(engine, f"{name}/d0/s0", f"{name}/d0/s0/c0--{name}/d0/s0/c1")
-            with writing(engine) as connection:
-                stamp.unseed(connection, resolve(connection, name).id)
+            with write_transaction(engine) as connection:
+                stamp.unseed(connection, resolve_place(connection, name).id)
             assert _faults(engine) == []
-        with writing(engine) as connection:
-            stamp.seed(connection, catalog(), systems().get("trn2-16.48xlarge"), "three")
+        with write_transaction(engine) as connection:
+            stamp.seed(connection, default_catalog(), default_systems().get("trn2-16.48xlarge"), "three")
         assert _faults(engine) == []

@@ -12,9 +12,9 @@ from sqlalchemy import text as sql
 from sqlalchemy.exc import DBAPIError
 
 from conftest import BACKENDS, Databases
-from trninv.importers.observation import File, observe
+from trninv.importers.observation import ImportFile, import_files
 from trninv.inventory import migrate, retention
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.schema import TABLES
 from trninv.settings import LEAST_OBSERVATIONS as NEWEST
 
@@ -27,7 +27,7 @@ APPEND_ONLY = "observation is append only"
 
 @pytest.fixture(params=BACKENDS)
 def engine(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with connect(databases.migrated(request.param)) as made:
+    with temporary_engine(databases.migrated(request.param)) as made:
         yield made
 
 
@@ -36,8 +36,8 @@ def reports(connection: Connection, numbers: range, instance: str = "i-0a", **mo
     for number in numbers:
         devices = neuron_ls(instance, chips=[0])
         devices[0]["memory_size"] = number
-        file = File(f"{number}.json", BytesIO(text(devices)))
-        observe(connection, "neuron-ls", [file], taken_at=START + number * timedelta(minutes=1), **more)
+        file = ImportFile(f"{number}.json", BytesIO(text(devices)))
+        import_files(connection, "neuron-ls", [file], taken_at=START + number * timedelta(minutes=1), **more)
 
 
 def kept(connection: Connection, speaker: str = "i-0a") -> list[int]:
@@ -66,7 +66,7 @@ def left(connection: Connection) -> set[int | None]:
 
 
 def test_the_newest_are_kept_and_the_one_before_them_goes(engine: Engine) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         reports(connection, range(NEWEST))
         reports(connection, range(3), "i-0b")
         assert kept(connection) == list(range(NEWEST))
@@ -77,22 +77,22 @@ def test_the_newest_are_kept_and_the_one_before_them_goes(engine: Engine) -> Non
 
 
 def test_more_are_kept_where_that_is_set(engine: Engine) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         reports(connection, range(NEWEST + 3), newest=NEWEST + 2)
         assert kept(connection) == list(range(1, NEWEST + 3))
 
 
 def test_what_was_seen_again_is_new(engine: Engine) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         reports(connection, range(NEWEST))
-        again = File("0.json", BytesIO(text([neuron_ls("i-0a", chips=[0])[0] | {"memory_size": 0}])))
-        assert observe(connection, "neuron-ls", [again])[0].is_known
+        again = ImportFile("0.json", BytesIO(text([neuron_ls("i-0a", chips=[0])[0] | {"memory_size": 0}])))
+        assert import_files(connection, "neuron-ls", [again])[0].is_known
         reports(connection, range(NEWEST, NEWEST + 1))
         assert kept(connection) == [0, *range(2, NEWEST + 1)]
 
 
 def test_the_newest_row_stays_however_old_its_file_is_so_that_no_number_comes_twice(engine: Engine) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         reports(connection, range(1, NEWEST + 1))
         reports(connection, range(1))
         assert kept(connection) == [*range(1, NEWEST + 1), 0]
@@ -104,7 +104,7 @@ def test_the_newest_row_stays_however_old_its_file_is_so_that_no_number_comes_tw
 
 @pytest.mark.parametrize("cleared", ["NULL", "'x'"])
 def test_what_a_finding_cites_stays(engine: Engine, cleared: str) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         reports(connection, range(3))
         cite(connection, "1 3", cleared=cleared)
         reports(connection, range(3, NEWEST + 3))
@@ -119,9 +119,9 @@ def test_what_a_finding_cites_stays(engine: Engine, cleared: str) -> None:
 
 
 def test_plain_sql_removes_what_is_superseded_and_nothing_else(engine: Engine) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         reports(connection, range(NEWEST + 3), newest=NEWEST + 3)
-        observe(connection, "ec2", [File("all", BytesIO(text(instances("i-0a"))))])
+        import_files(connection, "ec2", [ImportFile("all", BytesIO(text(instances("i-0a"))))])
     for which in ("id = 4", "id = 3 OR id = 4", f"id = {NEWEST + 3}", f"id = {NEWEST + 4}", "true"):
         with pytest.raises(DBAPIError, match=APPEND_ONLY), engine.begin() as connection:
             connection.execute(sql(f"DELETE FROM observation WHERE {which}"))
@@ -136,10 +136,10 @@ def test_plain_sql_removes_what_is_superseded_and_nothing_else(engine: Engine) -
 
 def test_listings_of_managers_and_files_of_several_machines_are_kept(engine: Engine) -> None:
     both = [*neuron_ls("i-0a", chips=[0]), *neuron_ls("i-0b", chips=[0])]
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         lines = b"\n".join(text([each]) for each in both)
-        observe(connection, "neuron-ls", [File("two", BytesIO(lines))])
-        observe(connection, "ec2", [File("all", BytesIO(text(instances("i-0a"))))])
+        import_files(connection, "neuron-ls", [ImportFile("two", BytesIO(lines))])
+        import_files(connection, "ec2", [ImportFile("all", BytesIO(text(instances("i-0a"))))])
         assert connection.scalars(select(OBSERVATION.c.speaker)).all() == [None, None]
 
 
@@ -147,7 +147,7 @@ def test_little_is_removed_at_a_time_and_the_next_import_goes_on(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "_AT_ONCE", 2)
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         reports(connection, range(NEWEST + 5), newest=NEWEST + 5)
         for number, oldest in ((5, 2), (6, 4), (7, 6), (8, 8), (9, 10)):
             reports(connection, range(NEWEST + number, NEWEST + number + 1))
@@ -155,58 +155,58 @@ def test_little_is_removed_at_a_time_and_the_next_import_goes_on(
 
 
 def test_an_import_that_fails_removes_nothing_and_again_removes_once(engine: Engine) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         reports(connection, range(NEWEST))
 
     def fail() -> None:
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             reports(connection, range(NEWEST, NEWEST + 1))
             raise ZeroDivisionError
 
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
             fail()
-        with reading(engine) as connection:
+        with read_transaction(engine) as connection:
             assert kept(connection) == list(range(NEWEST))
     for _ in range(2):
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             reports(connection, range(NEWEST, NEWEST + 1))
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         assert kept(connection) == list(range(1, NEWEST + 1))
 
 
 def test_two_that_import_at_once_keep_the_newest(engine: Engine) -> None:
     def run(numbers: range) -> None:
         for number in numbers:
-            with writing(engine) as connection:
+            with write_transaction(engine) as connection:
                 reports(connection, range(number, number + 1))
 
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         reports(connection, range(NEWEST))
     threads = [Thread(target=run, args=(range(NEWEST + first, NEWEST + 16, 2),)) for first in (0, 1)]
     for each in threads:
         each.start()
     for each in threads:
         each.join()
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         assert sorted(kept(connection)) == list(range(16, NEWEST + 16))
         assert left(connection) == {NEWEST}
 
 
 def test_a_migration_names_the_speakers_and_marks_what_is_cited(engine: Engine) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         reports(connection, range(3))
-        observe(connection, "ec2", [File("all", BytesIO(text(instances("i-0a"))))])
+        import_files(connection, "ec2", [ImportFile("all", BytesIO(text(instances("i-0a"))))])
         cite(connection, "2")
         cite(connection, "", key=2)
     columns = (OBSERVATION.c.id, OBSERVATION.c.speaker, OBSERVATION.c.is_cited)
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         before = connection.execute(select(*columns).order_by(OBSERVATION.c.id)).all()
     migrate.migrate(engine, "0028")
     with pytest.raises(DBAPIError, match=APPEND_ONLY), engine.begin() as connection:
         connection.execute(sql("DELETE FROM observation"))
     migrate.migrate(engine)
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         assert connection.execute(select(*columns).order_by(OBSERVATION.c.id)).all() == before
     assert [row.speaker for row in before] == ["i-0a", "i-0a", "i-0a", None]
     assert [row.is_cited for row in before] == [False, True, False, False]

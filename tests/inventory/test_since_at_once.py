@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from trninv.errors import ConflictError
-from trninv.inventory.address import resolve
-from trninv.inventory.database import writing
+from trninv.inventory.address import resolve_place
+from trninv.inventory.database import write_transaction
 from trninv.inventory.state import Condition, set_state
 
 C = "u-trn2x64/d0/s0/c0"
@@ -16,11 +16,11 @@ C = "u-trn2x64/d0/s0/c0"
 
 def test_who_comes_second_waits_and_is_refused(engine: Engine) -> None:
     def second() -> None:
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             set_state(connection, [C], Condition("maintenance"), why="a look", who="other", unchanged_since=0)
 
     with engine.connect() as connection:
-        chip = resolve(connection, C).id
+        chip = resolve_place(connection, C).id
     with ThreadPoolExecutor(1) as pool:
         with engine.begin() as first:
             first.execute(text("UPDATE node SET state = 'down' WHERE id = :chip"), {"chip": chip})

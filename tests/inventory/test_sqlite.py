@@ -18,8 +18,8 @@ import trninv
 from conftest import Databases
 from trninv.errors import DatabaseError
 from trninv.inventory import sqlite
-from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.revision import Revision
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.revision import RevisionTracker
 from trninv.inventory.state import Condition, set_state
 
 CHIP = "u-trn2x64/d0/s0/c3"
@@ -31,7 +31,7 @@ def _file(url: str) -> Path:
 
 
 def _set(url: str, state: str) -> None:
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         set_state(connection, [CHIP], Condition(state), why="test", who="test")
 
 
@@ -55,8 +55,8 @@ def test_a_writer_and_a_question_that_began_before_do_not_wait_for_each_other(da
 def test_which_state_it_is_is_never_waited_for(databases: Databases) -> None:
     """With a rollback journal, while a writer waits to commit, nobody is told a state and nobody is held up."""
     url = _with_journal(databases.seeded("sqlite"))
-    with connect(url) as engine, trninv.open(url) as fleet:
-        revision = Revision(engine)
+    with temporary_engine(url) as engine, trninv.open(url) as fleet:
+        revision = RevisionTracker(engine)
         assert revision.current() is not None
         blocker = sqlite3.connect(_file(url), timeout=0, isolation_level=None)
         reader = sqlite3.connect(_file(url), isolation_level=None)
@@ -78,11 +78,11 @@ def test_which_state_it_is_is_never_waited_for(databases: Databases) -> None:
 
 def test_a_write_gives_a_log_and_leaves_it_empty(databases: Databases) -> None:
     url = _with_journal(databases.seeded("sqlite"))
-    with connect(url) as engine:
-        with reading(engine) as connection:
+    with temporary_engine(url) as engine:
+        with read_transaction(engine) as connection:
             assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "delete"
         _set(url, "down")
-        with reading(engine) as connection:
+        with read_transaction(engine) as connection:
             assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         _set(url, "up")
         assert _file(url).with_name(f"{_file(url).name}-wal").stat().st_size == 0
@@ -95,7 +95,7 @@ def test_a_write_is_made_although_a_reader_keeps_the_journal(databases: Database
     reader = sqlite3.connect(_file(url), isolation_level=None)
     cursor = reader.execute("SELECT id FROM node")
     cursor.fetchone()
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "delete"
         cursor.close()
     reader.close()
@@ -168,20 +168,20 @@ def interrupted_soon() -> Iterator[None]:
 
 
 def test_who_waits_too_long_for_another_is_told_so(lite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "WAIT", 300)
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_MS", 300)
     refused = pytest.raises(DatabaseError, match="is locked: another has been writing")
-    with another_writing(lite), connect(lite) as engine, refused, writing(engine):
+    with another_writing(lite), temporary_engine(lite) as engine, refused, write_transaction(engine):
         pass
 
 
 def test_who_waits_for_another_hears_ctrl_c(lite: str) -> None:
-    with another_writing(lite), connect(lite) as engine, interrupted_soon(), writing(engine):
+    with another_writing(lite), temporary_engine(lite) as engine, interrupted_soon(), write_transaction(engine):
         pass
-    with connect(lite) as engine, writing(engine):
+    with temporary_engine(lite) as engine, write_transaction(engine):
         pass  # the lock is free, and nobody has it
 
 
 def test_ctrl_c_in_a_long_statement_is_no_failure_of_the_database(lite: str) -> None:
     forever = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"
-    with connect(lite) as engine, interrupted_soon(), reading(engine) as connection:
+    with temporary_engine(lite) as engine, interrupted_soon(), read_transaction(engine) as connection:
         connection.execute(text(forever))

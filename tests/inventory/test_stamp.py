@@ -8,12 +8,12 @@ from sqlalchemy.schema import CreateTable
 
 from apart import killed_half_way, seed_half
 from conftest import BACKENDS, SYSTEMS, Databases
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.errors import ClusterExistsError, DatabaseError, NotMigratedError
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.errors import ClusterExistsError, DatabaseError, SchemaOutdatedError
 from trninv.inventory import migrate, stamp
-from trninv.inventory.address import resolve
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.address import resolve_place
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.schema import TABLES
 from trninv.inventory.verify import verify
 
@@ -37,15 +37,15 @@ def _everything(engine: Engine) -> dict[str, list[tuple[object, ...]]]:
 def test_seeding_again_changes_nothing(engine: Engine) -> None:
     before = _everything(engine)
     for system in SYSTEMS:
-        with writing(engine) as connection:
-            assert stamp.seed(connection, catalog(), system) is False
+        with write_transaction(engine) as connection:
+            assert stamp.seed(connection, default_catalog(), system) is False
     assert _everything(engine) == before
 
 
 def test_both_databases_hold_the_same_rows(databases: Databases) -> None:
     found = []
     for backend in BACKENDS:
-        with connect(databases.seeded(backend)) as engine:
+        with temporary_engine(databases.seeded(backend)) as engine:
             found.append(_everything(engine))
     assert found[0] == found[1]
     assert {
@@ -60,22 +60,22 @@ def test_both_databases_hold_the_same_rows(databases: Databases) -> None:
 
 
 def test_the_same_system_twice_under_two_names(engine: Engine) -> None:
-    with writing(engine) as connection:
-        assert stamp.seed(connection, catalog(), systems().get("u-trn2x64"), "lab")
-    with reading(engine) as connection:
-        assert list(verify(connection, catalog(), systems())) == []
+    with write_transaction(engine) as connection:
+        assert stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64"), "lab")
+    with read_transaction(engine) as connection:
+        assert list(verify(connection, default_catalog(), default_systems())) == []
 
 
 def test_a_name_of_another_system_is_refused(engine: Engine) -> None:
-    with pytest.raises(ClusterExistsError, match="choose another --name"), writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("trn1.32xlarge"), "u-trn2x64")
+    with pytest.raises(ClusterExistsError, match="choose another --name"), write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get("trn1.32xlarge"), "u-trn2x64")
 
 
 def test_unseeding_leaves_the_others_as_they_were(engine: Engine) -> None:
     before = _everything(engine)
-    with writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("trn3-gen1"), "lab")
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get("trn3-gen1"), "lab")
+    with write_transaction(engine) as connection:
         key = connection.scalar(text("SELECT id FROM cluster WHERE slug = 'lab'"))
         stamp.unseed(connection, int(key or 0))
     after = _everything(engine)
@@ -87,8 +87,8 @@ def test_an_error_leaves_nothing(engine: Engine) -> None:
     before = _everything(engine)
 
     def fail_half_way() -> None:
-        with writing(engine) as connection:
-            stamp.seed(connection, catalog(), systems().get("u-trn2x64"), "lab")
+        with write_transaction(engine) as connection:
+            stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64"), "lab")
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -97,7 +97,11 @@ def test_an_error_leaves_nothing(engine: Engine) -> None:
 
 
 def test_without_tables_it_says_what_to_do(empty: str) -> None:
-    with connect(empty) as engine, pytest.raises(NotMigratedError, match="run trninv migrate"), writing(engine):
+    with (
+        temporary_engine(empty) as engine,
+        pytest.raises(SchemaOutdatedError, match="run trninv migrate"),
+        write_transaction(engine),
+    ):
         pass
 
 
@@ -107,25 +111,25 @@ def test_without_tables_it_says_what_to_do(empty: str) -> None:
     indirect=["tables"],
 )
 def test_a_kill_in_the_middle_leaves_nothing(tables: str, filled: int) -> None:
-    with connect(tables) as engine:
+    with temporary_engine(tables) as engine:
         before = _everything(engine)
     killed_half_way(seed_half, tables, filled)
-    with connect(tables) as engine:
+    with temporary_engine(tables) as engine:
         assert _everything(engine) == before
-        with writing(engine) as connection:
-            assert stamp.seed(connection, catalog(), systems().get("u-trn2x64"))
-        with reading(engine) as connection:
-            assert list(verify(connection, catalog(), systems())) == []
+        with write_transaction(engine) as connection:
+            assert stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64"))
+        with read_transaction(engine) as connection:
+            assert list(verify(connection, default_catalog(), default_systems())) == []
 
 
 def test_two_at_once_take_turns(tables: str) -> None:
     results: list[bool] = []
 
     def work() -> None:
-        with connect(tables) as engine:
+        with temporary_engine(tables) as engine:
             for system in SYSTEMS[:3]:
-                with writing(engine) as connection:
-                    results.append(stamp.seed(connection, catalog(), system))
+                with write_transaction(engine) as connection:
+                    results.append(stamp.seed(connection, default_catalog(), system))
 
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:
@@ -133,16 +137,19 @@ def test_two_at_once_take_turns(tables: str) -> None:
     for thread in threads:
         thread.join()
     assert sorted(results) == [False] * 3 + [True] * 3
-    with connect(tables) as engine, reading(engine) as connection:
-        assert list(verify(connection, catalog(), systems())) == []
+    with temporary_engine(tables) as engine, read_transaction(engine) as connection:
+        assert list(verify(connection, default_catalog(), default_systems())) == []
 
 
 def test_a_changed_catalog_is_refused_beside_older_clusters(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE link_model SET bandwidth_bytes_per_s = 1 WHERE slug = 'neuronlink-v2'"))
     before = _everything(engine)
-    with pytest.raises(DatabaseError, match="neuronlink-v2 has other numbers now"), writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("trn1"), "lab")
+    with (
+        pytest.raises(DatabaseError, match="neuronlink-v2 has other numbers now"),
+        write_transaction(engine) as connection,
+    ):
+        stamp.seed(connection, default_catalog(), default_systems().get("trn1"), "lab")
     assert _everything(engine) == before
 
 
@@ -150,26 +157,26 @@ def test_a_changed_catalog_is_refused_beside_older_clusters(engine: Engine) -> N
 def test_a_cluster_of_many_domains_with_its_fabric(engine: Engine) -> None:
     """Both ways of loading PostgreSQL: keys made after the rows, and kept while they come."""
     before = _everything(engine)
-    system = systems().get("rainier").resized(270)
-    with writing(engine) as connection:
-        assert stamp.seed(connection, catalog(), system, "large")
-        assert stamp.seed(connection, catalog(), systems().get("trn2").resized(3), "three")
-    with reading(engine) as connection:
-        assert list(verify(connection, catalog(), systems())) == []
+    system = default_systems().get("rainier").resized(270)
+    with write_transaction(engine) as connection:
+        assert stamp.seed(connection, default_catalog(), system, "large")
+        assert stamp.seed(connection, default_catalog(), default_systems().get("trn2").resized(3), "three")
+    with read_transaction(engine) as connection:
+        assert list(verify(connection, default_catalog(), default_systems())) == []
         assert connection.scalar(text("SELECT count(*) FROM network_node")) == 34 + 2 + 1 + 3
         over = "SELECT sum(bandwidth_bytes_per_s) FROM link JOIN network_node ON network_node.id = b_id AND tier = 1"
         assert connection.scalar(text(over)) == (270 * 64 + 3 * 16) * 25 * 10**9
-    assert migrate.check(engine) is None
-    with writing(engine) as connection:
+    assert migrate.schema_differences(engine) is None
+    with write_transaction(engine) as connection:
         for slug in ("large", "three"):
-            stamp.unseed(connection, resolve(connection, slug).id)
+            stamp.unseed(connection, resolve_place(connection, slug).id)
     after = _everything(engine)
     begun = after["history_start"][: len(SYSTEMS)]  # starts are only ever added
     assert after | {"history_start": begun} == before
-    assert migrate.check(engine) is None
+    assert migrate.schema_differences(engine) is None
     assert "CONSTRAINT fk_link_a_id" in str(CreateTable(TABLES["link"]))  # what is declared stays declared
 
 
 def test_clusters_of_other_sizes_are_told_apart(engine: Engine) -> None:
-    with pytest.raises(ClusterExistsError, match="u-trn2x64 of 1 domain"), writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("u-trn2x64").resized(2))
+    with pytest.raises(ClusterExistsError, match="u-trn2x64 of 1 domain"), write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64").resized(2))

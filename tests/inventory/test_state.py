@@ -7,21 +7,21 @@ from sqlalchemy import BigInteger, Engine, Integer, Subquery, Text, cast, select
 from sqlalchemy.exc import DBAPIError
 
 import trninv
-from trninv.errors import ConflictError, LimitError, UnknownAddressError, WrongLevelError
-from trninv.history.events import events
+from trninv.errors import ConflictError, InvalidArgumentError, UnknownAddressError, WrongLevelError
+from trninv.history.events import list_events
 from trninv.inventory import stamp
-from trninv.inventory.address import resolve
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.address import resolve_place
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.schema import STATES, TABLES
 from trninv.inventory.state import (
     PPM,
     UP,
     Condition,
-    carried,
-    carried_in_sql,
-    searched_in_sql,
+    carried_bandwidth,
+    carried_bandwidth_expression,
+    carried_bandwidth_filter,
+    effective_condition,
     set_state,
-    worst,
 )
 from trninv.routing.fleet import Fleet
 
@@ -35,8 +35,8 @@ conditions = st.one_of(
 
 
 def _set(engine: Engine, addresses: list[str], state: str, factor: float | None = None) -> list[str]:
-    with writing(engine) as connection:
-        made = set_state(connection, addresses, Condition.of(state, factor), why="a test", who="tester")
+    with write_transaction(engine) as connection:
+        made = set_state(connection, addresses, Condition.from_user(state, factor), why="a test", who="tester")
     return [f"{change.address}: {change.before} → {change.after}" for change in made]
 
 
@@ -47,18 +47,18 @@ def _state(engine: Engine, address: str) -> str:
 
 @given(one=conditions, other=conditions)
 def test_the_worst_of_two_carries_no_more_than_either(one: Condition, other: Condition) -> None:
-    both = worst(one, other)
+    both = effective_condition(one, other)
     assert both in (one, other)
-    assert both == worst(other, one) or both.state != "degraded"
-    assert carried(10**12, both) <= min(carried(10**12, one), carried(10**12, other))
-    assert worst(one, UP) == one
+    assert both == effective_condition(other, one) or both.state != "degraded"
+    assert carried_bandwidth(10**12, both) <= min(carried_bandwidth(10**12, one), carried_bandwidth(10**12, other))
+    assert effective_condition(one, UP) == one
 
 
 def test_a_link_carries_its_narrowest_part() -> None:
     half, third = Condition("degraded", PPM // 2), Condition("degraded", PPM // 4)
-    assert carried(128 * GB, half, UP, third) == 32 * GB
-    assert carried(128 * GB, half, Condition("down")) == 0
-    assert carried(128 * GB, Condition("degraded")) == 128 * GB
+    assert carried_bandwidth(128 * GB, half, UP, third) == 32 * GB
+    assert carried_bandwidth(128 * GB, half, Condition("down")) == 0
+    assert carried_bandwidth(128 * GB, Condition("degraded")) == 128 * GB
 
 
 def _part(name: str, condition: Condition, **more: int) -> Subquery:
@@ -72,9 +72,11 @@ def test_sql_and_python_agree_on_what_a_link_carries(
     fleet: Fleet, bandwidth: int, own: Condition, a: Condition, b: Condition
 ) -> None:
     link, end_a, end_b = _part("link", own, bandwidth_bytes_per_s=bandwidth), _part("a", a), _part("b", b)
-    query = select(carried_in_sql(link, end_a, end_b)).select_from(link.join(end_a, true()).join(end_b, true()))
+    query = select(carried_bandwidth_expression(link, end_a, end_b)).select_from(
+        link.join(end_a, true()).join(end_b, true())
+    )
     with fleet.engine.connect() as connection:
-        assert connection.scalar(query) == carried(bandwidth, own, a, b)
+        assert connection.scalar(query) == carried_bandwidth(bandwidth, own, a, b)
 
 
 def test_a_server_takes_its_chips_along_and_gives_them_back_as_they_were(engine: Engine) -> None:
@@ -94,7 +96,7 @@ def test_a_server_takes_its_chips_along_and_gives_them_back_as_they_were(engine:
         assert fleet.path(other, f"{U}/s1/c7").paths[0].bandwidth == 64 * GB
         assert not fleet.path(chip, other).reachable
         _set(engine, [chip, other], "up")
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         kept = connection.scalar(text("SELECT count(*) FROM node WHERE own_state IS NOT NULL OR state <> 'up'"))
         assert kept == 0
 
@@ -104,12 +106,12 @@ def test_every_change_is_kept_and_only_changes(engine: Engine) -> None:
     assert _set(engine, [link], "degraded", 0.5) == [f"{link}: up → degraded to 0.5"]
     assert _set(engine, [f"{U}/s0/c1--{U}/s0/c0"], "degraded", 0.5) == []
     assert _set(engine, [link, f"{U}/s0/c9"], "down") == [f"{link}: degraded to 0.5 → down", f"{U}/s0/c9: up → down"]
-    with reading(engine) as connection:
-        found = list(events(connection, f"{U}/s0/c1--{U}/s0/c0"))
+    with read_transaction(engine) as connection:
+        found = list(list_events(connection, f"{U}/s0/c1--{U}/s0/c0"))
         half = Condition("degraded", PPM // 2)
         assert [(one.before, one.after) for one in found] == [(half, Condition("down")), (UP, half)]
         assert {(one.who, one.why) for one in found} == {("tester", "a test")}
-        assert len(list(events(connection, most=2))) == 2
+        assert len(list(list_events(connection, limit=2))) == 2
     for statement in ("UPDATE state_event SET who = 'nobody'", "DELETE FROM state_event"):
         with pytest.raises(DBAPIError, match="append only"), engine.begin() as connection:
             connection.execute(text(statement))
@@ -131,11 +133,11 @@ def test_what_was_changed_since_is_refused(engine: Engine, changed: str, wanted:
         return "--".join(f"{U}/{end}" for end in short.split("--"))
 
     def set_since(event: int) -> None:
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             down, who = Condition("down"), "tester"
             set_state(connection, [f"{U}/s3", address(wanted)], down, why="x", who=who, unchanged_since=event)
 
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         known = connection.scalar(text("SELECT coalesce(max(id), 0) FROM state_event"))
     _set(engine, [address(changed)], "degraded", 0.5)
     if not is_refused:
@@ -143,7 +145,7 @@ def test_what_was_changed_since_is_refused(engine: Engine, changed: str, wanted:
     with pytest.raises(ConflictError, match=rf"up to degraded at .*tester: a test.*after event {known}"):
         set_since(known)
     assert _state(engine, f"{U}/s3/c0") == "up"
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         known = connection.scalar(text("SELECT max(id) FROM state_event"))
     return set_since(known)
 
@@ -156,24 +158,27 @@ def test_nothing_is_set_if_anything_is_wrong(engine: Engine) -> None:
     ):
         with pytest.raises(error):
             _set(engine, addresses, "down")
-    with pytest.raises(LimitError, match="why: write 1 to 1,000 characters"), writing(engine) as connection:
+    with (
+        pytest.raises(InvalidArgumentError, match="why: write 1 to 1,000 characters"),
+        write_transaction(engine) as connection,
+    ):
         set_state(connection, [f"{U}/s0/c0"], Condition("down"), why=" ", who="tester")
     assert _state(engine, f"{U}/s0/c0") == "up"
 
 
 @pytest.mark.parametrize(("state", "factor"), [("broken", None), ("degraded", None), ("up", 0.5), ("degraded", 1.0)])
 def test_a_condition_that_can_not_be_is_refused(state: str, factor: float | None) -> None:
-    with pytest.raises(LimitError):
-        Condition.of(state, factor)
+    with pytest.raises(InvalidArgumentError):
+        Condition.from_user(state, factor)
 
 
 def test_a_cluster_with_a_state_can_be_removed_and_its_events_stay(seeded: str) -> None:
-    with connect(seeded) as engine:
+    with temporary_engine(seeded) as engine:
         _set(engine, [f"{U}/s0"], "down")
-        with writing(engine) as connection:
-            stamp.unseed(connection, resolve(connection, "u-trn2x64").id)
-        with reading(engine) as connection:
-            assert [one.address for one in events(connection, f"{U}/s0")] == [f"{U}/s0"]
+        with write_transaction(engine) as connection:
+            stamp.unseed(connection, resolve_place(connection, "u-trn2x64").id)
+        with read_transaction(engine) as connection:
+            assert [one.address for one in list_events(connection, f"{U}/s0")] == [f"{U}/s0"]
 
 
 def test_of_two_states_the_worse_holds() -> None:
@@ -181,16 +186,20 @@ def test_of_two_states_the_worse_holds() -> None:
     order = [Condition("up"), Condition("degraded", 500_000), Condition("maintenance"), Condition("down")]
     for at, better in enumerate(order):
         for worse in order[at:]:
-            assert worst(better, worse) == worst(worse, better) == worse
-    assert worst(Condition("degraded", 500_000), Condition("degraded", 250_000)) == Condition("degraded", 250_000)
+            assert effective_condition(better, worse) == effective_condition(worse, better) == worse
+    assert effective_condition(Condition("degraded", 500_000), Condition("degraded", 250_000)) == Condition(
+        "degraded", 250_000
+    )
 
 
 def test_links_are_searched_by_what_they_carry(worn: Fleet) -> None:
     link, node = TABLES["link"], TABLES["node"]
     a, b = node.alias(), node.alias()
-    query = select(carried_in_sql(link, a, b), searched_in_sql(link), link.c.bandwidth_bytes_per_s)
+    query = select(
+        carried_bandwidth_expression(link, a, b), carried_bandwidth_filter(link), link.c.bandwidth_bytes_per_s
+    )
     query = query.join(a, a.c.id == link.c.a_id).join(b, b.c.id == link.c.b_id)
-    with reading(worn.engine) as connection:
+    with read_transaction(worn.engine) as connection:
         found = [tuple(map(int, row)) for row in connection.execute(query)]
     assert all(carries == searched for carries, searched, _ in found)
     assert len([carries for carries, _, nominal in found if carries != nominal]) > 100

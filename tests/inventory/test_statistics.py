@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import Connection, Engine, event, text
 
 from conftest import Databases
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.inventory.database import connect, writing
-from trninv.inventory.verify import Difference, verify
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.inventory.database import temporary_engine, write_transaction
+from trninv.inventory.verify import Mismatch, verify
 
 OF_RAINIER = {
     "domain": ("sqlite_autoindex_domain_1", "6250 6250 1"),
@@ -24,8 +24,8 @@ OF_RAINIER = {
 CHANGE = "UPDATE node SET kind = 'nic' WHERE id = (SELECT first_node_id FROM cluster WHERE slug = 'u-trn2x64')"
 
 
-def _differences(connection: Connection) -> list[Difference]:
-    return list(verify(connection, catalog(), systems()))
+def _differences(connection: Connection) -> list[Mismatch]:
+    return list(verify(connection, default_catalog(), default_systems()))
 
 
 def test_statistics_change_no_answer(engine: Engine) -> None:
@@ -42,7 +42,7 @@ def test_statistics_change_no_answer(engine: Engine) -> None:
 def analyzed(databases: Databases) -> str:
     """URL of a small SQLite database whose statistics are those of a large one."""
     url = databases.seeded("sqlite")
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         connection.execute(text("ANALYZE"))
         connection.execute(text("DELETE FROM sqlite_stat1"))
         record = text("INSERT INTO sqlite_stat1 VALUES (:tbl, :idx, :stat)")
@@ -62,9 +62,9 @@ def test_every_row_is_looked_up_by_its_id_whatever_the_statistics(analyzed: str,
             raw = connection.connection.driver_connection
             plans[table] = [row[3] for row in raw.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)]
 
-    with connect(analyzed) as engine, writing(engine) as connection:
+    with temporary_engine(analyzed) as engine, write_transaction(engine) as connection:
         event.listen(engine, "before_cursor_execute", explain)
-        assert list(verify(connection, catalog(), systems(), slug)) == []
+        assert list(verify(connection, default_catalog(), default_systems(), slug)) == []
     assert plans.keys() == set(_TABLES)
     for table, plan in plans.items():
         steps = {step for step in plan if step.startswith((f"SCAN {table}", f"SEARCH {table}"))}

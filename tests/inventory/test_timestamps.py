@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import Engine, select, text
 
-from trninv.history.events import events
-from trninv.incidents.reading import faults
+from trninv.history.events import list_events
+from trninv.incidents.reading import load_failure_events
 from trninv.inventory import migrate
-from trninv.inventory.binding import put, take_out
-from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.past import past
+from trninv.inventory.binding import bind, unbind
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.past import engine_as_of
 from trninv.inventory.schema import TABLES
-from trninv.live.pins import pin
+from trninv.live.pins import pinned_binding
 from trninv.routing.fleet import Fleet
 from trninv.timestamps import current_timestamp, format_lower_bound, format_timestamp
 
@@ -38,20 +38,20 @@ def test_a_lower_bound_includes_an_event_without_a_fraction() -> None:
 
 @pytest.mark.parametrize(("offset", "shown"), [(-MICROSECOND, 0), (timedelta(), 1), (MICROSECOND, 1)])
 def test_a_binding_begins_at_its_microsecond(engine: Engine, offset: timedelta, shown: int) -> None:
-    with writing(engine) as connection:
-        (binding,) = put(connection, [pin(connection, SLOT, "i-0a")], who="anna").made
+    with write_transaction(engine) as connection:
+        (binding,) = bind(connection, [pinned_binding(connection, SLOT, "i-0a")], who="anna").created
     time = datetime.fromisoformat(binding.since) + offset
     assert len(Fleet(engine).at(time).bindings()) == shown
 
 
 @pytest.mark.parametrize(("offset", "shown"), [(-MICROSECOND, 1), (timedelta(), 0), (MICROSECOND, 0)])
 def test_a_binding_ends_at_its_microsecond(engine: Engine, offset: timedelta, shown: int) -> None:
-    with writing(engine) as connection:
-        put(connection, [pin(connection, SLOT, "i-0a")], who="anna")
-    with writing(engine) as connection:
-        until = take_out(connection, SLOT, who="anna").until
+    with write_transaction(engine) as connection:
+        bind(connection, [pinned_binding(connection, SLOT, "i-0a")], who="anna")
+    with write_transaction(engine) as connection:
+        until = unbind(connection, SLOT, who="anna").until
     assert until
-    with reading(past(engine, 0, datetime.fromisoformat(until) + offset)) as connection:
+    with read_transaction(engine_as_of(engine, 0, datetime.fromisoformat(until) + offset)) as connection:
         query = select(TABLES["binding"]).where(TABLES["binding"].c.until.is_(None))
         assert len(connection.execute(query).all()) == shown
 
@@ -76,7 +76,7 @@ def _rows(engine: Engine) -> dict[str, tuple[object, ...]]:
 
 def test_rows_of_whole_seconds_keep_their_meaning(seeded: str) -> None:
     """Both ways; rows that are over, and those that are append only, too."""
-    with connect(seeded) as engine:
+    with temporary_engine(seeded) as engine:
         migrate.migrate(engine, "0024")
         with engine.begin() as connection:
             for table, values in ROWS.items():
@@ -92,7 +92,7 @@ def test_rows_of_whole_seconds_keep_their_meaning(seeded: str) -> None:
 
 
 def test_an_event_of_a_whole_second_is_within_bounds_at_that_second(seeded: str) -> None:
-    with connect(seeded) as engine:
+    with temporary_engine(seeded) as engine:
         migrate.migrate(engine, "0024")
         with engine.begin() as connection:
             connection.execute(
@@ -103,9 +103,9 @@ def test_an_event_of_a_whole_second_is_within_bounds_at_that_second(seeded: str)
             )
         migrate.migrate(engine)
         at, before, after = map(format_timestamp, (SECOND, SECOND - MICROSECOND, SECOND + MICROSECOND))
-        with reading(engine) as connection:
+        with read_transaction(engine) as connection:
             for bounds, count in (((at, at), 1), ((before, at), 1), ((after, None), 0), ((None, before), 0)):
                 since, until = bounds
-                assert len(list(events(connection, since=since, until=until))) == count
-            assert len(list(faults(connection, [(SECOND, SECOND)]))) == 1
-            assert not list(faults(connection, [(SECOND + MICROSECOND, SECOND + 2 * MICROSECOND)]))
+                assert len(list(list_events(connection, since=since, until=until))) == count
+            assert len(list(load_failure_events(connection, [(SECOND, SECOND)]))) == 1
+            assert not list(load_failure_events(connection, [(SECOND + MICROSECOND, SECOND + 2 * MICROSECOND)]))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import bindparam, text
 
-from trninv.inventory.totals import totals
+from trninv.inventory.totals import cluster_totals
 from trninv.routing.fleet import Fleet
 
 GIB, GB, TF = 2**30, 10**9, 1000
@@ -65,7 +65,7 @@ def test_what_show_adds_up_is_the_sum_over_the_rows(fleet: Fleet) -> None:
     nics = "SELECT sum(nic.bandwidth_bytes_per_s) FROM nic JOIN node n ON n.id = nic.id WHERE n.cluster_id = :id"
     with fleet.engine.connect() as connection:
         for slug, key in connection.execute(text("SELECT slug, id FROM cluster")).all():
-            found = totals(connection, key)
+            found = cluster_totals(connection, key)
             names = ("chips", "cores", "device_memory", "bf16_compute", "fp8_compute")
             assert tuple(map(found.get, names)) == _row(fleet, _OF_CHIPS.format(columns=sums), slug=slug)
             assert (found["efa_bandwidth"],) == _row(fleet, nics, id=key)

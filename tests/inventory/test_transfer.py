@@ -5,21 +5,21 @@ from sqlalchemy import Engine, select, text
 
 from apart import copy_half, killed_half_way
 from conftest import BACKENDS, Databases, seed_everything, wear
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.errors import DatabaseError, UsageError
 from trninv.inventory import access, migrate, stamp
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.schema import TABLES
-from trninv.inventory.transfer import transfer
+from trninv.inventory.transfer import copy_database
 from trninv.inventory.verify import verify
 
 
 def _use(url: str) -> None:
     seed_everything(url)
     wear(url)
-    with connect(url) as engine, writing(engine) as connection:
-        access.create(connection, "grafana", "read", "90d")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        access.create_token(connection, "grafana", "read", "90d")
 
 
 @pytest.fixture
@@ -37,32 +37,35 @@ def _everything(engine: Engine) -> dict[str, list[tuple[object, ...]]]:
 
 
 def _copy(source: Engine, target: Engine, *, replace: bool = False) -> int:
-    migrate.make(target)
-    with reading(source) as found, writing(target) as made:
-        return transfer(found, made, replace=replace)
+    migrate.create_tables_if_missing(target)
+    with read_transaction(source) as found, write_transaction(target) as made:
+        return copy_database(found, made, replace=replace)
 
 
 @pytest.mark.parametrize("used", BACKENDS, indirect=True)
 def test_a_copy_has_every_row_and_so_has_the_copy_of_it(used: str, databases: Databases) -> None:
-    with connect(used) as first:
+    with temporary_engine(used) as first:
         before = _everything(first)
         assert all(before[name] for name in ("fact", "cluster", "link", "state_event", "token"))
         for backend in BACKENDS:
-            with connect(databases.migrated(backend)) as second, connect(databases.migrated("sqlite")) as third:
+            with (
+                temporary_engine(databases.migrated(backend)) as second,
+                temporary_engine(databases.migrated("sqlite")) as third,
+            ):
                 assert _copy(first, second) == _copy(second, third) == sum(map(len, before.values()))
                 assert _everything(second) == _everything(third) == before
-                assert migrate.check(second) is None
+                assert migrate.schema_differences(second) is None
 
 
 @pytest.mark.parametrize("used", ["sqlite"], indirect=True)
 def test_a_copy_goes_on_as_its_original(used: str, tables: str) -> None:
-    with connect(used) as source, connect(tables) as target:
+    with temporary_engine(used) as source, temporary_engine(tables) as target:
         _copy(source, target)
-        with writing(target) as connection:
-            assert stamp.seed(connection, catalog(), systems().get("trn1"), "lab")
-            access.revoke(connection, "grafana")
-        with reading(target) as connection:
-            assert list(verify(connection, catalog(), systems())) == []
+        with write_transaction(target) as connection:
+            assert stamp.seed(connection, default_catalog(), default_systems().get("trn1"), "lab")
+            access.revoke_token(connection, "grafana")
+        with read_transaction(target) as connection:
+            assert list(verify(connection, default_catalog(), default_systems())) == []
         with pytest.raises(Exception, match="append only"), target.begin() as connection:
             connection.execute(text("DELETE FROM state_event"))
 
@@ -70,7 +73,7 @@ def test_a_copy_goes_on_as_its_original(used: str, tables: str) -> None:
 @pytest.mark.parametrize("used", ["sqlite"], indirect=True)
 def test_rows_that_are_there_are_removed_only_if_told(used: str, seeded: str) -> None:
     wear(seeded)
-    with connect(used) as source, connect(seeded) as target:
+    with temporary_engine(used) as source, temporary_engine(seeded) as target:
         before = _everything(target)
         with pytest.raises(UsageError, match=r"has [\d,]+ rows: name an empty database, or add --replace"):
             _copy(source, target)
@@ -82,7 +85,7 @@ def test_rows_that_are_there_are_removed_only_if_told(used: str, seeded: str) ->
 
 
 def test_a_database_is_not_copied_to_itself(seeded: str) -> None:
-    with connect(seeded) as source, connect(seeded) as target:
+    with temporary_engine(seeded) as source, temporary_engine(seeded) as target:
         before = _everything(source)
         with pytest.raises(UsageError, match="both FROM and TO"):
             _copy(source, target, replace=True)
@@ -100,7 +103,7 @@ _CHANGING = {
 
 @pytest.mark.parametrize("used", ["sqlite"], indirect=True)
 def test_a_row_that_differs_afterwards_undoes_everything(used: str, tables: str) -> None:
-    with connect(used) as source, connect(tables) as target:
+    with temporary_engine(used) as source, temporary_engine(tables) as target:
         with target.begin() as connection:
             for statement in _CHANGING[target.dialect.name]:
                 connection.execute(text(statement))
@@ -111,8 +114,8 @@ def test_a_row_that_differs_afterwards_undoes_everything(used: str, tables: str)
 
 def test_a_row_that_the_target_cannot_hold_undoes_everything(databases: Databases) -> None:
     with (
-        connect(databases.seeded("sqlite")) as source,
-        connect(databases.migrated("postgresql")) as target,
+        temporary_engine(databases.seeded("sqlite")) as source,
+        temporary_engine(databases.migrated("postgresql")) as target,
     ):
         with source.begin() as connection:
             connection.execute(text("UPDATE source SET title = 'a' || char(0) WHERE id = 1"))
@@ -134,7 +137,7 @@ def test_a_row_that_the_target_cannot_hold_undoes_everything(databases: Database
 @pytest.mark.parametrize("used", ["sqlite"], indirect=True)
 def test_a_kill_leaves_nothing_and_the_next_copy_is_whole(used: str, tables: str, at: str) -> None:
     killed_half_way(copy_half, used, tables, at)
-    with connect(used) as source, connect(tables) as target:
+    with temporary_engine(used) as source, temporary_engine(tables) as target:
         assert not any(_everything(target).values())
         _copy(source, target)
         assert _everything(target) == _everything(source)
@@ -142,16 +145,19 @@ def test_a_kill_leaves_nothing_and_the_next_copy_is_whole(used: str, tables: str
 
 @pytest.mark.slow
 def test_many_rows_are_loaded_before_their_keys_are_made(databases: Databases) -> None:
-    with connect(databases.empty("sqlite")) as source, connect(databases.empty("postgresql")) as target:
+    with (
+        temporary_engine(databases.empty("sqlite")) as source,
+        temporary_engine(databases.empty("postgresql")) as target,
+    ):
         migrate.migrate(source)
-        with writing(source) as connection:
-            stamp.seed(connection, catalog(), systems().get("rainier").resized(60), "large")
+        with write_transaction(source) as connection:
+            stamp.seed(connection, default_catalog(), default_systems().get("rainier").resized(60), "large")
         progress: list[tuple[str, int, int]] = []
-        migrate.make(target)
-        with reading(source) as found, writing(target) as made:
-            rows = transfer(found, made, lambda *at: progress.append(at))
+        migrate.create_tables_if_missing(target)
+        with read_transaction(source) as found, write_transaction(target) as made:
+            rows = copy_database(found, made, lambda *at: progress.append(at))
         assert rows > 50_000
         assert progress[-1][1:] == (2 * rows, 2 * rows)
         assert [done for _, done, _ in progress] == sorted(done for _, done, _ in progress)
-        assert migrate.check(target) is None
+        assert migrate.schema_differences(target) is None
         assert _everything(target) == _everything(source)

@@ -10,11 +10,11 @@ from tampering import tamper
 
 from conftest import BACKENDS, Databases, Run
 from trninv.inventory import chain, triggers
-from trninv.inventory.database import connect
+from trninv.inventory.database import temporary_engine
 from trninv.inventory.declaration import Trigger
 from trninv.inventory.guards import GUARDS
 from trninv.inventory.migrate import migrate
-from trninv.inventory.verify import kept
+from trninv.inventory.verify import verify_history
 
 HOW = {"sqlite": ("missing", "replaced"), "postgresql": ("missing", "disabled", "replaced")}
 TRIGGERS = [(backend, trigger) for backend in BACKENDS for trigger in triggers.declared(backend)]
@@ -35,7 +35,7 @@ def _spoil(connection: Connection, trigger: Trigger, how: str) -> None:
 @pytest.fixture(scope="module")
 def migrated(databases: Databases) -> Iterator[dict[str, Engine]]:
     with ExitStack() as stack:
-        yield {backend: stack.enter_context(connect(databases.migrated(backend))) for backend in BACKENDS}
+        yield {backend: stack.enter_context(temporary_engine(databases.migrated(backend))) for backend in BACKENDS}
 
 
 @pytest.mark.parametrize(("backend", "trigger"), TRIGGERS, ids=lambda value: getattr(value, "name", value))
@@ -46,7 +46,9 @@ def test_each_trigger_that_is_spoiled_is_named(migrated: dict[str, Engine], back
                 _spoil(connection, trigger, how)
                 wanted = f"triggers do not keep the history: {trigger.name} is {how}: run trninv migrate"
                 assert triggers.check(connection) == wanted
-                assert [fault.detail for fault in kept(connection, chain.check(connection))] == [wanted]
+                assert [fault.detail for fault in verify_history(connection, chain.verify_chain(connection))] == [
+                    wanted
+                ]
                 transaction.rollback()
         assert triggers.check(connection) is None
 
@@ -54,7 +56,7 @@ def test_each_trigger_that_is_spoiled_is_named(migrated: dict[str, Engine], back
 @pytest.mark.parametrize(("backend", "how"), [(backend, how) for backend in BACKENDS for how in HOW[backend]])
 def test_commands_name_each_and_fail(databases: Databases, run: Run, backend: str, how: str) -> None:
     url = databases.migrated(backend)
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         with engine.begin() as connection:
             for trigger in triggers.declared(backend):
                 _spoil(connection, trigger, how)
@@ -71,7 +73,7 @@ def test_every_trigger_that_exists_is_declared(tables: str) -> None:
         "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
         "postgresql": "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal",
     }
-    with connect(tables) as engine, engine.connect() as connection:
+    with temporary_engine(tables) as engine, engine.connect() as connection:
         names = connection.scalars(text(query[engine.dialect.name])).all()
     assert sorted(names) == sorted(trigger.name for trigger in triggers.declared(engine.dialect.name))
 
@@ -157,7 +159,7 @@ def _fill(engine: Engine) -> None:
 
 def test_a_start_goes_once_an_archive_and_a_newer_start_make_it_needless(tables: str) -> None:
     """Starts 1, 2 and 4 are of one cluster, 3 is of another, and the archived seal covers 1 to 3."""
-    with connect(tables) as engine:
+    with temporary_engine(tables) as engine:
         with engine.begin() as connection:
             connection.execute(text("INSERT INTO event_seal VALUES (7, 's', 3)"))
             for number, cluster in enumerate("aaba", 1):
@@ -189,7 +191,7 @@ def test_the_migration_takes_back_what_it_replaced(empty: str) -> None:
             SELECT tgname, pg_get_triggerdef(pg_trigger.oid), prosrc
             FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid WHERE NOT tgisinternal ORDER BY tgname""",
     }
-    with connect(empty) as engine:
+    with temporary_engine(empty) as engine:
         states = []
         for _ in range(2):
             migrate(engine, "0028")

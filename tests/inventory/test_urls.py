@@ -8,29 +8,29 @@ from sqlalchemy import make_url
 
 from trninv.errors import UsageError
 from trninv.inventory import migrate
-from trninv.inventory.database import connect, display, engine_of, reading
-from trninv.inventory.urls import parsed
+from trninv.inventory.database import open_engine, read_transaction, redacted_url, temporary_engine
+from trninv.inventory.urls import parse_url
 
 
 @pytest.mark.parametrize("name", ["a?b.db", "p%41.db", "a#b.db", "a b+c.db", "ä:@.db", "?", "%"])
 def test_a_file_is_the_one_that_is_named(tmp_path: Path, name: str) -> None:
     url = f"sqlite:///{tmp_path}/{name}"
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         migrate.migrate(engine)
-        with reading(engine):
+        with read_transaction(engine):
             pass
     assert [file.name for file in tmp_path.iterdir()] == [name]
-    assert display(url) == display(parsed(url)) == url
+    assert redacted_url(url) == redacted_url(parse_url(url)) == url
 
 
 def test_a_file_has_no_options(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"write sqlite:///x.db, or sqlite:///file:x.db\?mode=ro&uri=true"):
-        engine_of("sqlite:///x.db?mode=ro")
+        open_engine("sqlite:///x.db?mode=ro")
     file = tmp_path / "a?b%.db"
-    with connect(f"sqlite:///{file}") as engine:
+    with temporary_engine(f"sqlite:///{file}") as engine:
         migrate.migrate(engine)
     named = str(file).replace("%", "%25").replace("?", "%3F")
-    with connect(f"sqlite:///file:{named}?mode=ro&uri=true") as engine, reading(engine):
+    with temporary_engine(f"sqlite:///file:{named}?mode=ro&uri=true") as engine, read_transaction(engine):
         pass
     assert {each.name.removesuffix("-wal").removesuffix("-shm") for each in tmp_path.iterdir()} == {file.name}
 
@@ -38,7 +38,7 @@ def test_a_file_has_no_options(tmp_path: Path) -> None:
 @pytest.mark.parametrize("url", ["", " ", "x", "sqlite", "postgresql://h:x,i/d", "postgresql://h:1:2,i/d"])
 def test_what_is_no_url_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match="not a database URL"):
-        engine_of(url)
+        open_engine(url)
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ def test_what_is_no_url_is_refused(url: str) -> None:
     ],
 )
 def test_hosts_are_read_as_libpq_reads_them(url: str, wanted: dict[str, str]) -> None:
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         _, given = engine.dialect.create_connect_args(engine.url)
     said = psycopg.conninfo.conninfo_to_dict(url)
     del given["context"]
     assert {"port": ",", **said} == {"port": ",", **given}
     assert wanted.items() <= given.items()
-    assert ":p@" not in display(url)
-    assert make_url(display(url)).database == "d"
+    assert ":p@" not in redacted_url(url)
+    assert make_url(redacted_url(url)).database == "d"

@@ -6,21 +6,23 @@ import pytest
 from sqlalchemy import Connection, Engine, select, text
 
 from conftest import Databases
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.layout import wanted
-from trninv.inventory.plan import plan_of
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.layout import expected_rows
+from trninv.inventory.plan import load_plan
 from trninv.inventory.schema import TABLES
 from trninv.inventory.verify import verify
 
 
 def _found(connection: Connection, slug: str | None = None) -> set[tuple[str, str, str]]:
-    return {(one.cluster, one.table, one.what) for one in verify(connection, catalog(), systems(), slug)}
+    return {
+        (one.cluster, one.table, one.kind) for one in verify(connection, default_catalog(), default_systems(), slug)
+    }
 
 
 def _differences(engine: Engine, slug: str | None = None) -> set[tuple[str, str, str]]:
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         return _found(connection, slug)
 
 
@@ -31,14 +33,14 @@ def test_what_was_seeded_is_as_the_catalog_says(engine: Engine) -> None:
 def test_the_planner_knows_how_small_a_blueprint_is(engine: Engine) -> None:
     if engine.dialect.name == "sqlite":
         pytest.skip("asks no statistics")
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         table = TABLES["cluster"]
         cluster = connection.execute(select(table).where(table.c.slug == U)).mappings().one()
-        plan = plan_of(connection, catalog(), systems(), cluster)
+        plan = load_plan(connection, default_catalog(), default_systems(), cluster)
         assert plan
-        with wanted(connection, catalog(), plan, cluster):
+        with expected_rows(connection, default_catalog(), plan, cluster):
             known = text("SELECT reltuples FROM pg_class WHERE oid = 'blueprint_node'::regclass")
-            assert connection.scalar(known) == len(plan.parts[0].model.blueprint.nodes)
+            assert connection.scalar(known) == len(plan.domain_groups[0].model.blueprint.nodes)
 
 
 U = "u-trn2x64"
@@ -67,7 +69,7 @@ CHANGES = [
     ("table", "change"), [*CHANGES[:2], *(pytest.param(*each, marks=pytest.mark.slow) for each in CHANGES[2:])]
 )
 def test_a_changed_row_is_found(lite: str, table: str, change: str) -> None:
-    with connect(lite) as engine, writing(engine) as connection:
+    with temporary_engine(lite) as engine, write_transaction(engine) as connection:
         assert connection.execute(text(f"UPDATE {table} SET {change}")).rowcount == 1
         found = _found(connection, U)
         connection.rollback()
@@ -131,7 +133,7 @@ def test_a_state_is_no_difference(engine: Engine) -> None:
     ],
 )
 def test_a_cluster_that_is_not_what_it_says(lite: str, change: str, differences: set[tuple[str, str, str]]) -> None:
-    with connect(lite) as engine, writing(engine) as connection:
+    with temporary_engine(lite) as engine, write_transaction(engine) as connection:
         connection.execute(text(change))
         found = _found(connection)
         connection.rollback()
@@ -143,5 +145,5 @@ def test_rows_of_no_cluster_are_found(databases: Databases) -> None:
     with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
         connection.execute("DELETE FROM cluster WHERE slug = 'trn3-gen1'")
     connection.close()
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         assert ("", "chip", "unexpected") in _differences(engine)

@@ -10,10 +10,10 @@ from sqlalchemy import text
 
 import trninv
 from conftest import Databases, Run, services
-from trninv.errors import LimitError
+from trninv.errors import InvalidArgumentError
 from trninv.graphql.api import Request
 from trninv.inventory.author import MAX_LENGTH, check_author
-from trninv.inventory.database import connect
+from trninv.inventory.database import temporary_engine
 
 U = "u-trn2x64/d0"
 _COMMANDS = [
@@ -46,7 +46,7 @@ def url(request: pytest.FixtureRequest, databases: Databases) -> Iterator[str]:
 
 def _whos(url: str) -> set[str]:
     tables = ("state_event", "job", "closing", "binding")
-    with connect(url) as engine, engine.connect() as connection:
+    with temporary_engine(url) as engine, engine.connect() as connection:
         return {who for table in tables for who in connection.scalars(text(f"SELECT who FROM {table}"))}
 
 
@@ -84,5 +84,5 @@ def test_mutations_have_the_same(url: str) -> None:
 @pytest.mark.parametrize("who", ["", " ", "w" * (MAX_LENGTH + 1), "\0"])
 def test_what_can_not_be_kept_is_refused(who: str) -> None:
     for given in ((who,), ("me", who)):
-        with pytest.raises(LimitError):
+        with pytest.raises(InvalidArgumentError):
             check_author(*given)

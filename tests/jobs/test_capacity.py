@@ -12,14 +12,14 @@ import pytest
 import trninv
 from conftest import Databases, Run
 from graphs import seed_clusters
-from trninv.cli.executors import executor_at
-from trninv.errors import LimitError
-from trninv.inventory.database import writing
+from trninv.cli.executors import dask_executor
+from trninv.errors import InvalidArgumentError
+from trninv.inventory.database import write_transaction
 from trninv.inventory.state import Condition, set_state
 from trninv.jobs.fleet import Fleet
 from trninv.jobs.questions import find
 from trninv.jobs.questions.capacity import Figure
-from trninv.solvers.survival import failures, spares
+from trninv.solvers.survival import sample_failures, spares_needed
 
 if TYPE_CHECKING:
     import subprocess
@@ -81,7 +81,7 @@ def test_what_is_drawn_has_the_binomials_mean_and_percentiles(databases: Databas
         assert abs(eights.mean - sixteens.mean) < 4 * (eights.standard_error or 0)
         assert abs(eights.p5 - sixteens.p5) <= 32
         need = [each.spares for each in answer.spares]
-        assert need == [spares(n, likely, 0.99, 10**6) for n in (1, 10)]
+        assert need == [spares_needed(n, likely, 0.99, 10**6) for n in (1, 10)]
 
 
 @pytest.mark.parametrize(("count", "likely"), [(10, 0.9), (100, 0.952), (1, 0.5), (3, 1.0)])
@@ -90,21 +90,21 @@ def test_spares_are_the_fewest(count: int, likely: float) -> None:
         n = count + more
         return sum(comb(n, k) * likely**k * (1 - likely) ** (n - k) for k in range(count, n + 1)) >= 0.99
 
-    found = spares(count, likely, 0.99, 10**6)
+    found = spares_needed(count, likely, 0.99, 10**6)
     assert found is not None
     assert enough(found)
     assert not found or not enough(found - 1)
-    assert spares(10, 0.001, 0.99, 100) is None
+    assert spares_needed(10, 0.001, 0.99, 100) is None
 
 
 def test_parts_fail_one_by_one() -> None:
-    found = np.concatenate([failures(np.random.default_rng(seed), 1_000, 0.3) for seed in range(200)])
+    found = np.concatenate([sample_failures(np.random.default_rng(seed), 1_000, 0.3) for seed in range(200)])
     assert abs(len(found) - 60_000) < 4 * (200_000 * 0.3 * 0.7) ** 0.5
     times = np.bincount(found, minlength=1_000)
     assert len(times) == 1_000
     assert abs(times[0] - 60) < 4 * 42**0.5 > abs(times[-1] - 60)
-    assert len(failures(np.random.default_rng(0), 1_000, 1.0)) == 1_000
-    assert len(failures(np.random.default_rng(0), 1_000, 0.0)) == 0
+    assert len(sample_failures(np.random.default_rng(0), 1_000, 1.0)) == 1_000
+    assert len(sample_failures(np.random.default_rng(0), 1_000, 0.0)) == 0
 
 
 def test_links_switches_and_nics_take_along_what_needs_them(lite_fleet: Fleet) -> None:
@@ -126,9 +126,9 @@ def test_two_readings_and_two_beginnings(seeded: str) -> None:
         mission = own.capacity("u-trn2x64", text, mission=100)
         assert mission.domain_likely == pytest.approx(exp(-0.1) ** 64)
         assert (mission.rates[0].mtbf_hours, mission.mission_hours) == (1000, 100)
-        with pytest.raises(LimitError, match="mttr_hours"):
+        with pytest.raises(InvalidArgumentError, match="mttr_hours"):
             own.capacity("u-trn2x64", text)
-        with writing(own.engine) as connection:
+        with write_transaction(own.engine) as connection:
             set_state(connection, ["u-trn2x64/d0/s0/c0"], Condition("down"), why="x", who="me")
         now = own.capacity("u-trn2x64", text, mission=1)
         new = own.capacity("u-trn2x64", text, mission=1, start="new")
@@ -157,7 +157,7 @@ def test_two_readings_and_two_beginnings(seeded: str) -> None:
     ],
 )
 def test_rates_are_the_users_and_have_no_default(lite_fleet: Fleet, text: str, says: str) -> None:
-    with pytest.raises(LimitError, match=says):
+    with pytest.raises(InvalidArgumentError, match=says):
         lite_fleet.capacity("u-trn2x64", text)
 
 
@@ -166,7 +166,7 @@ def test_any_number_of_workers_gives_the_same_figures(lite_fleet: Fleet) -> None
     alone = lite_fleet.capacity(**asked)  # type: ignore[arg-type] # by name
     with ProcessPoolExecutor(2) as two:
         assert lite_fleet.capacity(**asked, executor=two) == alone  # type: ignore[arg-type] # as above
-    with pytest.raises(LimitError, match="--workers"):
+    with pytest.raises(InvalidArgumentError, match="--workers"):
         lite_fleet.capacity("u-trn2x64", rates(**KINDS), samples=30_000)
 
 
@@ -201,7 +201,7 @@ def test_a_dask_cluster_that_loses_a_worker_gives_the_same_figures(
     lite_fleet: Fleet, dask: tuple[str, list["subprocess.Popen[bytes]"]]
 ) -> None:
     address, workers = dask
-    with executor_at(address) as cluster:
+    with dask_executor(address) as cluster:
         assert cluster is not None
         found, wanted = (
             lite_fleet.capacity("u-trn2x64", rates(**KINDS), executor=executor)

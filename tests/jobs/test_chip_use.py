@@ -14,14 +14,14 @@ import trninv
 from conftest import Ask, Run, both_ways, seeds
 from trninv.errors import ConflictError
 from trninv.inventory.chip_use import CHIP_USE_MEANINGS
-from trninv.inventory.database import writing
+from trninv.inventory.database import write_transaction
 from trninv.inventory.state import Condition, set_state
 from trninv.jobs.fleet import Fleet
-from trninv.jobs.holders import holders
+from trninv.jobs.holders import read_allocation_map
 from trninv.jobs.questions.free import FreeAnswer
-from trninv.reports.library import report
-from trninv.reports.reader import find
-from trninv.service.app import app
+from trninv.reports.library import find_report
+from trninv.reports.reader import run_query
+from trninv.service.app import create_app
 
 CLUSTERS = ("u-trn2x64", "trn1.32xlarge", "trn3-gen1")
 SCOPES = (*CLUSTERS, "u-trn2x64/d0/s1", "u-trn2x64/r1", "trn3-gen1/d0", "trn1.32xlarge/d0/s0/c3")
@@ -43,7 +43,7 @@ def change(own: Fleet, chance: random.Random) -> None:
         match chance.randrange(5):
             case 0 | 1:
                 states = [Condition("down"), Condition("degraded", 500_000), Condition("maintenance"), Condition("up")]
-                with writing(own.engine) as connection:
+                with write_transaction(own.engine) as connection:
                     set_state(connection, [place], chance.choice(states), why="any", who="tests")
             case 2 | 3:
                 try:
@@ -85,11 +85,11 @@ def answered(answer: FreeAnswer) -> Uses:
 
 
 def in_sql(own: Fleet, query: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in find(own.engine, query, seconds=60, most=1_000).rows]
+    return [tuple(row) for row in run_query(own.engine, query, seconds=60, max_rows=1_000).rows]
 
 
 def in_reports(own: Fleet, name: str, cluster: str) -> Sequence[tuple[Any, ...]]:
-    return in_sql(own, report(name).sql(own.engine.dialect.name, {"cluster": cluster}))
+    return in_sql(own, find_report(name).sql(own.engine.dialect.name, {"cluster": cluster}))
 
 
 @pytest.mark.parametrize("seed", seeds(8, quick=2))
@@ -112,7 +112,7 @@ def test_every_interface_has_the_same_three_numbers(own: Fleet, seeded: str, see
         assert sum(row[4] for row in in_reports(own, "free-blocks", cluster)) == free
         assert sum(row[4] for row in in_reports(own, "free-servers", cluster)) == free
         with own.wirings() as reader:
-            assert sum(held for _, held in holders(reader, cluster).jobs) == allocated
+            assert sum(held for _, held in read_allocation_map(reader, cluster).jobs) == allocated
         fields = json.loads(run("free", cluster, "--format", "json", database=seeded)[1])
         assert (fields["held"], fields["free"], fields["unusable"]) == expected[cluster]
         shown = run("free", cluster, database=seeded)[1].splitlines()[1]
@@ -121,7 +121,7 @@ def test_every_interface_has_the_same_three_numbers(own: Fleet, seeded: str, see
         drawing = run("draw", f"{cluster}/d0", "--jobs", "-o", "-", database=seeded)[1]
         assert drawing.count(", free</title>") == free
         assert f"{free} of {sum(expected[cluster])} chips free" in drawing
-    with TestClient(app(seeded), base_url="http://127.0.0.1") as client:
+    with TestClient(create_app(seeded), base_url="http://127.0.0.1") as client:
         metrics = client.get("/metrics").text
     for cluster in CLUSTERS:
         for use, count in zip(CHIP_USE_MEANINGS, expected[cluster], strict=True):
@@ -174,7 +174,7 @@ def test_what_is_supposed_is_a_partition_too(own: Fleet, seed: int) -> None:
 def test_a_chip_that_a_job_holds_is_allocated_even_if_it_is_down_or_in_a_closed_server(own: Fleet) -> None:
     own.hold("job", ["u-trn2x64/d0/s0/c0-1"], who="me")
     own.close_servers(["u-trn2x64/d0/s0"], who="me", why="any")
-    with writing(own.engine) as connection:
+    with write_transaction(own.engine) as connection:
         set_state(connection, ["u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s0/c2"], Condition("down"), why="any", who="me")
     answer = own.free("u-trn2x64/d0/s0")
     assert (answer.held, answer.free, answer.unusable, answer.closed, answer.held_in_closed) == (2, 0, 14, 13, 2)

@@ -10,13 +10,13 @@ from placements import harm_of, is_whole, legal, stock_of
 
 import trninv
 from conftest import Run, examples
-from trninv.inventory.database import writing
+from trninv.inventory.database import write_transaction
 from trninv.inventory.state import Condition, set_state
 from trninv.jobs.fleet import Fleet
-from trninv.jobs.model import AnyOf, Model, model_of
-from trninv.jobs.moving import Planner
-from trninv.jobs.search import Policy, Search
-from trninv.solvers.slices import Limits
+from trninv.jobs.model import AnyServers, PlacementModel, placement_model
+from trninv.jobs.moving import MovePlanner
+from trninv.jobs.search import CandidateSearch, Policy
+from trninv.solvers.slices import BlockLimits
 
 ULTRA = "u-trn2x64/d0"
 HALF = Condition("degraded", 500_000)
@@ -29,7 +29,7 @@ def own(seeded: str) -> Iterator[Fleet]:
 
 
 def put(own: Fleet, condition: Condition, *places: str) -> None:
-    with writing(own.engine) as connection:
+    with write_transaction(own.engine) as connection:
         set_state(connection, places, condition, why="ecc", who="tests")
 
 
@@ -93,11 +93,11 @@ def test_servers_of_a_rack_that_have_a_degraded_nic_come_last(own: Fleet) -> Non
 
 
 def test_gangs_take_domains_with_nothing_degraded_first(lite_fleet: Fleet) -> None:
-    model = model_of("u-trn2x64")
+    model = placement_model("u-trn2x64")
     nic = model.chips + 4
-    search = Search(stock_of(model, [model.full] * 2, {0: {nic: 0}}), legal(lite_fleet, model), (model.full,))
-    best = search.best(search.fit, 2, Policy.QUALITY)
-    assert [(each.row, each.worn) for each in best] == [(1, False), (0, True)]
+    search = CandidateSearch(stock_of(model, [model.full] * 2, {0: {nic: 0}}), legal(lite_fleet, model), (model.full,))
+    best = search.best(search.matches, 2, Policy.QUALITY)
+    assert [(each.row, each.is_degraded) for each in best] == [(1, False), (0, True)]
     assert best[0].limits == best[1].limits
 
 
@@ -127,18 +127,18 @@ def test_make_room_prefers_and_tells_what_is_degraded(own: Fleet) -> None:
     assert (server.places, server.degraded) == ((f"{ULTRA}/s1",), False)
     only = own.make_room(of=f"{ULTRA}/s0", servers=1)
     assert (only.places, only.degraded, only.moves) == ((f"{ULTRA}/s0",), True, ())
-    assert next(only.told()) == f"room for 1 server in {ULTRA}/s0 is there already: {ULTRA}/s0 (degraded)"
+    assert next(only.render()) == f"room for 1 server in {ULTRA}/s0 is there already: {ULTRA}/s0 (degraded)"
     put(own, HALF, "trn3-gen2/d0/s0/efa0")
     rack = own.make_room(of="trn3-gen2", servers=3)
     assert (rack.places[0], rack.degraded) == ("trn3-gen2/d0/s1", False)
 
 
 def test_a_plan_takes_a_chip_that_is_not_degraded(lite_fleet: Fleet) -> None:
-    model = model_of("u-trn2x64")
+    model = placement_model("u-trn2x64")
     stock = stock_of(model, [0b111], {0: {0: 500_000}})
-    plan = Planner(stock, legal(lite_fleet, model), [], ()).plan([0b1, 0b10])
+    plan = MovePlanner(stock, legal(lite_fleet, model), [], ()).plan([0b1, 0b10])
     assert plan is not None
-    assert plan.rooms == ((0, 0b10),)
+    assert plan.targets == ((0, 0b10),)
 
 
 def test_drain_tells_what_links_carry_as_they_are(own: Fleet) -> None:
@@ -176,8 +176,8 @@ def test_memory_is_placed_on_chips_with_nothing_degraded_first(own: Fleet, best:
 @given(st.data())
 def test_what_is_degraded_is_what_has_a_part_that_is(lite_fleet: Fleet, data: st.DataObject) -> None:
     """Every set of every size against a look at each of its parts."""
-    model = model_of(data.draw(st.sampled_from(["trn1.2xlarge", "trn1.32xlarge", "u-trn2x64", "trn3-gen1"])))
-    found, blueprint = legal(lite_fleet, model), model.of.blueprint
+    model = placement_model(data.draw(st.sampled_from(["trn1.2xlarge", "trn1.32xlarge", "u-trn2x64", "trn3-gen1"])))
+    found, blueprint = legal(lite_fleet, model), model.domain_model.blueprint
     wires = [(link.a, link.b) for link in blueprint.links]
     parts = st.sampled_from([*range(len(blueprint.nodes)), *wires])
     damage = data.draw(st.dictionaries(parts, st.sampled_from([0, 400_000, 1_000_000]), max_size=6))
@@ -185,7 +185,7 @@ def test_what_is_degraded_is_what_has_a_part_that_is(lite_fleet: Fleet, data: st
     stock = stock_of(model, [model.full & ~down], {0: damage})
     broken = {
         (link.a, link.b)
-        for link in blueprint.wires
+        for link in blueprint.scale_up_links
         if any(damage.get(part, 1) == 0 for part in (link.a, link.b, (link.a, link.b)))
     }
 
@@ -203,28 +203,28 @@ def test_what_is_degraded_is_what_has_a_part_that_is(lite_fleet: Fleet, data: st
         return {*chips, *nics, *inner, *switches}
 
     for size in found.sizes:
-        if isinstance(wanted := found.any_of.get(size) or found.sets[size], AnyOf):
+        if isinstance(wanted := found.any_of.get(size) or found.sets[size], AnyServers):
             continue
-        search = Search(stock, found, wanted)
+        search = CandidateSearch(stock, found, wanted)
         for at, mask in enumerate(wanted):
             free = not mask & down
             whole = free and (mask.bit_count() == 1 or is_whole(model, mask, broken))
             assert bool(search.intact[0, at]) == whole
             if whole:
-                assert bool(search.worn[0, at]) == bool(damage.keys() & parts_of(mask)), (model.slug, mask, damage)
-        best = search.best(search.fit, 100, Policy.QUALITY)
-        assert [each.worn for each in best] == sorted(each.worn for each in best)
+                assert bool(search.degraded[0, at]) == bool(damage.keys() & parts_of(mask)), (model.slug, mask, damage)
+        best = search.best(search.matches, 100, Policy.QUALITY)
+        assert [each.is_degraded for each in best] == sorted(each.is_degraded for each in best)
         harms = [
             harm_of(found, model.full & ~down, each.mask, lambda mask: is_whole(model, mask, broken)) for each in best
         ]
-        assert [each.harm for each in best] == pytest.approx(harms)
-        healthy = Search(stock, found, wanted, healthy=True)
-        assert not np.any(healthy.fit & healthy.worn)
-        limited = Search(stock, found, wanted, least=Limits(1, 0)) if size > 1 else healthy
-        assert np.all(~limited.fit | limited.intact)
+        assert [each.fragmentation_cost for each in best] == pytest.approx(harms)
+        healthy = CandidateSearch(stock, found, wanted, healthy_only=True)
+        assert not np.any(healthy.matches & healthy.degraded)
+        limited = CandidateSearch(stock, found, wanted, min_limits=BlockLimits(1, 0)) if size > 1 else healthy
+        assert np.all(~limited.matches | limited.intact)
 
 
-def _is_intact(model: Model, broken: set[tuple[int, int]], mask: int) -> bool:
+def _is_intact(model: PlacementModel, broken: set[tuple[int, int]], mask: int) -> bool:
     return is_whole(model, mask, broken)
 
 

@@ -11,14 +11,14 @@ import trninv
 from conftest import Databases
 from graphs import seed_clusters
 from trninv.errors import StalePlanError, UnknownAddressError, WrongLevelError
-from trninv.inventory.address import chips_of, node_addresses, resolve
-from trninv.inventory.database import writing
+from trninv.inventory.address import chip_ids_of, node_addresses, resolve_place
+from trninv.inventory.database import write_transaction
 from trninv.inventory.schema import TABLES
 from trninv.jobs.draining import Way
 from trninv.jobs.fleet import Fleet
-from trninv.jobs.model import model_of
+from trninv.jobs.model import placement_model
 from trninv.jobs.questions.drain import DrainAnswer
-from trninv.jobs.relocation import relocate
+from trninv.jobs.relocation import move_jobs
 
 ULTRA = "u-trn2x64/d0"
 PLACES = [f"{ULTRA}/s1", f"{ULTRA}/s2/c5", "u-trn2x64/r0", f"{ULTRA}/s0/c0--{ULTRA}/s0/c1", ULTRA]
@@ -82,7 +82,7 @@ def gone(own: Fleet, place: str) -> tuple[int, int]:
     with own.reading() as connection:
         if "--" in place:
             return 0, sum(map(bit, place.split("--")))
-        chips = connection.scalars(chips_of(resolve(connection, place)))
+        chips = connection.scalars(chip_ids_of(resolve_place(connection, place)))
         named = node_addresses().where(TABLES["node"].c.id.in_(chips.all()))
         return sum(bit(row.address) for row in connection.execute(named)), 0
 
@@ -97,9 +97,9 @@ def largest(own: Fleet, without: int, link: int) -> int:
     with own.reading() as connection:
         query = text("SELECT address FROM v_free_chip WHERE cluster = 'u-trn2x64'")
         free = sum(map(bit, connection.scalars(query))) & ~without
-    torus = model_of("u-trn2x64").torus
+    torus = placement_model("u-trn2x64").torus
     assert torus
-    whole = (mask for mask in torus.shape_of if mask & free == mask and (not link or mask & link != link))
+    whole = (mask for mask in torus.shape_by_mask if mask & free == mask and (not link or mask & link != link))
     return max((mask.bit_count() for mask in whole), default=0)
 
 
@@ -177,12 +177,12 @@ def test_its_moves_are_carried_out_with_its_revision_and_no_other(own: Fleet) ->
     own.hold("big", [f"{ULTRA}/s0"], who="me")
     plan = own.drain(f"{ULTRA}/s0")
     own.close_servers([f"{ULTRA}/s0"], who="me", why="cooling")
-    with writing(own.engine) as connection, pytest.raises(StalePlanError):
-        relocate(connection, ULTRA, [Move("big", plan.jobs[0].to)], plan.revision, who="me")
+    with write_transaction(own.engine) as connection, pytest.raises(StalePlanError):
+        move_jobs(connection, ULTRA, [Move("big", plan.jobs[0].to)], plan.revision, who="me")
     assert (own.free(ULTRA).closed, own.free(ULTRA).held_in_closed) == (0, 16)
     again = own.drain(f"{ULTRA}/s0")
-    with writing(own.engine) as connection:
-        (moved,) = relocate(connection, ULTRA, [Move("big", again.jobs[0].to)], again.revision, who="me")
+    with write_transaction(own.engine) as connection:
+        (moved,) = move_jobs(connection, ULTRA, [Move("big", again.jobs[0].to)], again.revision, who="me")
     assert moved.chips == 16
     assert own.drain(f"{ULTRA}/s0").touched == 0
 

@@ -9,15 +9,15 @@ from sqlalchemy import Engine, text
 from archives import at, happen, state
 from archives import run as archived
 from conftest import Databases
-from trninv.errors import FileError
-from trninv.history.archive.removing import remove
-from trninv.history.archive.store import opened
-from trninv.history.events import Event, events
+from trninv.errors import InvalidFileError
+from trninv.history.archive.removing import prune_events
+from trninv.history.archive.store import open_for_writing
+from trninv.history.events import Event, list_events
 from trninv.inventory import chain
-from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.migrate import check, migrate
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.migrate import migrate, schema_differences
 from trninv.inventory.state import Condition, set_state
-from trninv.inventory.verify import kept
+from trninv.inventory.verify import verify_history
 from trninv.jobs import closings, holding
 
 D = "u-trn2x64/d0"
@@ -32,14 +32,14 @@ def rows(engine: Engine, table: str) -> list[dict[str, Any]]:
 
 
 def happened(engine: Engine) -> list[Event]:
-    with reading(engine) as connection:
-        return list(events(connection, most=100))[::-1]
+    with read_transaction(engine) as connection:
+        return list(list_events(connection, limit=100))[::-1]
 
 
 def is_sound(engine: Engine) -> None:
-    with reading(engine) as connection:
-        found = chain.check(connection)
-        assert (found.broken, found.unsealed, list(kept(connection, found))) == (None, 0, [])
+    with read_transaction(engine) as connection:
+        found = chain.verify_chain(connection)
+        assert (found.broken, found.unsealed, list(verify_history(connection, found))) == (None, 0, [])
 
 
 def back_and_on(engine: Engine, to: str) -> None:
@@ -48,7 +48,7 @@ def back_and_on(engine: Engine, to: str) -> None:
     as_it_is = rows(engine, "state_event"), rows(engine, "event_seal")
     migrate(engine)
     assert (rows(engine, "state_event"), rows(engine, "event_seal")) == as_it_is
-    assert check(engine) is None
+    assert schema_differences(engine) is None
     is_sound(engine)
 
 
@@ -65,17 +65,19 @@ def held(engine: Engine, day: int, job: str, chip: int) -> None:
 
 @pytest.mark.parametrize("to", ["0023", "0022"])
 def test_only_events_of_jobs_are_lost_and_numbers_have_no_gaps(seeded: str, to: str) -> None:
-    with connect(seeded) as engine:
-        with writing(engine) as connection:
-            set_state(connection, [f"{D}/s2/c0"], Condition.of("down"), why="first", who="eve")
-            holding.hold(connection, "a", [f"{D}/s0/c0-3"], who="ann", spares=[f"{D}/s0/c4"], pinned=True)
-            closings.close(connection, [f"{D}/s1", f"{D}/s3"], who="ann", why="fw")
-            set_state(connection, [f"{D}/s2/c0", f"{D}/s2/c1"], Condition.of("degraded", 0.5), why="x", who="eve")
-            closings.open_(connection, [f"{D}/s1"], who="eve")
-            holding.hold(connection, "b", [f"{D}/s1/c7"], who="bob")
+    with temporary_engine(seeded) as engine:
+        with write_transaction(engine) as connection:
+            set_state(connection, [f"{D}/s2/c0"], Condition.from_user("down"), why="first", who="eve")
+            holding.allocate(connection, "a", [f"{D}/s0/c0-3"], who="ann", spares=[f"{D}/s0/c4"], pinned=True)
+            closings.cordon(connection, [f"{D}/s1", f"{D}/s3"], who="ann", why="fw")
+            set_state(
+                connection, [f"{D}/s2/c0", f"{D}/s2/c1"], Condition.from_user("degraded", 0.5), why="x", who="eve"
+            )
+            closings.uncordon(connection, [f"{D}/s1"], who="eve")
+            holding.allocate(connection, "b", [f"{D}/s1/c7"], who="bob")
             holding.release(connection, "b")
-            set_state(connection, [f"{D}/s2/c0"], Condition.of("up"), why="y", who="eve")
-            holding.hold(connection, "c", [f"{D}/s1/c7"], who="bob")
+            set_state(connection, [f"{D}/s2/c0"], Condition.from_user("up"), why="y", who="eve")
+            holding.allocate(connection, "c", [f"{D}/s1/c7"], who="bob")
         lasting = {table: rows(engine, table) for table in ("job", "allocation", "closing", "node", "server", "link")}
         states = [each for each in happened(engine) if not each.action]
         back_and_on(engine, to)
@@ -86,40 +88,40 @@ def test_only_events_of_jobs_are_lost_and_numbers_have_no_gaps(seeded: str, to: 
         assert [(each.at, each.address, each.after, each.why) for each in found] == [
             (each.at, each.address, each.after, each.why) for each in states
         ]
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             assert holding.release(connection, "c").chips == 1
-            closings.open_(connection, [f"{D}/s3"], who="eve")
+            closings.uncordon(connection, [f"{D}/s3"], who="eve")
         assert [(each.event, each.action) for each in happened(engine)][4:] == [(5, "release"), (6, "open")]
         is_sound(engine)
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_what_is_left_can_be_archived_and_removed(databases: Databases, kind: str, tmp_path: Path) -> None:
-    with connect(databases.seeded(kind)) as engine:
+    with temporary_engine(databases.seeded(kind)) as engine:
         held(engine, 1, "a", 1)
         held(engine, 2, "b", 2)
         archived(engine, tmp_path / "later", at(6, 0))
         back_and_on(engine, "0023")
-        with pytest.raises(FileError, match="of a later state of this one"):
+        with pytest.raises(InvalidFileError, match="of a later state of this one"):
             archived(engine, tmp_path / "later", at(6, 0))
         held(engine, 3, "c", 3)
         archived(engine, tmp_path / "new", at(6, 0))
-        with opened(tmp_path / "new") as store:
-            assert remove(engine, store, "me").events == 6
+        with open_for_writing(tmp_path / "new") as store:
+            assert prune_events(engine, store, "me").events == 6
         assert [each.event for each in happened(engine)] == [7]
         is_sound(engine)
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_numbers_go_on_where_only_jobs_came_after_the_archive(databases: Databases, kind: str, tmp_path: Path) -> None:
-    with connect(databases.seeded(kind)) as engine:
+    with temporary_engine(databases.seeded(kind)) as engine:
         held(engine, 1, "a", 1)
-        with writing(engine) as connection:
-            holding.hold(connection, "b", [f"{D}/s0"], who="me")
+        with write_transaction(engine) as connection:
+            holding.allocate(connection, "b", [f"{D}/s0"], who="me")
         archived(engine, tmp_path, at(6, 0))
-        with opened(tmp_path) as store:
-            assert remove(engine, store, "me").upto == 3
-        with writing(engine) as connection:
+        with open_for_writing(tmp_path) as store:
+            assert prune_events(engine, store, "me").last_event == 3
+        with write_transaction(engine) as connection:
             holding.release(connection, "b")
         back_and_on(engine, "0023")
         assert [(each.event, each.kind, each.action, each.job) for each in happened(engine)] == [(4, None, None, None)]
@@ -129,7 +131,7 @@ def test_numbers_go_on_where_only_jobs_came_after_the_archive(databases: Databas
 
 
 def test_a_clock_that_went_back_is_told_of_what_is_left(seeded: str) -> None:
-    with connect(seeded) as engine:
+    with temporary_engine(seeded) as engine:
         happen(engine, at(3, 0), state("down", 1))
         held(engine, 1, "a", 2)
         assert [bool(row["clock_went_back"]) for row in rows(engine, "state_event")] == [False, True, False, False]

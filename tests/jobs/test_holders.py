@@ -7,21 +7,21 @@ from tampering import tamper
 
 import trninv
 from conftest import BACKENDS, Databases
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import migrate, stamp
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
 from trninv.jobs.fleet import Fleet
-from trninv.jobs.holders import Holders, holders
-from trninv.routing.overview import overview
-from trninv.service.app import app
+from trninv.jobs.holders import AllocationMap, read_allocation_map
+from trninv.routing.overview import read_overview
+from trninv.service.app import create_app
 
 
-def of(fleet: Fleet, cluster: str) -> tuple[Holders, dict[str, str]]:
+def of(fleet: Fleet, cluster: str) -> tuple[AllocationMap, dict[str, str]]:
     """Who holds what, and by the address of each held chip the name of its job."""
     with fleet.wirings() as reader:
-        found, seen = holders(reader, cluster), overview(reader.connection, cluster)
+        found, seen = read_allocation_map(reader, cluster), read_overview(reader.connection, cluster)
     at: dict[str, str] = {}
     for first, length, job in found.runs.tolist():
         run = {seen.address(chip): found.jobs[job][0] for chip in range(first, first + length)}
@@ -33,12 +33,14 @@ def of(fleet: Fleet, cluster: str) -> tuple[Holders, dict[str, str]]:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_who_holds_what_and_what_is_free(databases: Databases, backend: str) -> None:
     url = databases.empty(backend)
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         migrate.migrate(engine)
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             for name, domains in {"other": 2, "lab": 3}.items():
-                stamp.seed(connection, catalog(), systems().get("u-trn2x64").resized(domains), name=name)
-            set_state(connection, ["lab/d2/s0/c5"], Condition.of("down", None), why="test", who="tests")
+                stamp.seed(
+                    connection, default_catalog(), default_systems().get("u-trn2x64").resized(domains), name=name
+                )
+            set_state(connection, ["lab/d2/s0/c5"], Condition.from_user("down", None), why="test", who="tests")
     with trninv.open(url) as fleet:
         fleet.hold("other", ["other/d0"], who="tests")
         fleet.hold("small", ["lab/d1/s3/c15", "lab/d2/s0/c0"], who="tests")
@@ -53,9 +55,9 @@ def test_who_holds_what_and_what_is_free(databases: Databases, backend: str) -> 
         assert found.blocks == [fleet.free(f"lab/d{domain}").largest for domain in range(3)]
         assert found.blocks is not None
         assert 16 <= min(found.blocks) < max(found.blocks) < 64
-    with TestClient(app(url), base_url="http://127.0.0.1") as client:
+    with TestClient(create_app(url), base_url="http://127.0.0.1") as client:
         answer = client.get("/chips/lab/jobs")
-        assert answer.json() == found.fields()
+        assert answer.json() == found.to_json()
         assert "revision=" in answer.headers["X-As-Of"]
         again = client.get("/chips/lab/jobs", headers={"If-None-Match": answer.headers["ETag"]})
         assert (again.status_code, again.content) == (304, b"")
@@ -79,8 +81,8 @@ def test_a_cluster_of_several_models_has_holders_but_no_blocks(databases: Databa
 
 def test_who_held_what_at_another_time(databases: Databases) -> None:
     url = databases.seeded("sqlite")
-    with connect(url) as engine, writing(engine) as connection:
-        set_state(connection, ["u-trn2x64/d0/s0/c0"], Condition.of("down", None), why="test", who="tests")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        set_state(connection, ["u-trn2x64/d0/s0/c0"], Condition.from_user("down", None), why="test", who="tests")
     with trninv.open(url) as fleet:
         fleet.hold("later", ["u-trn2x64/d0/s3"], who="tests")
         for table in ("job", "allocation"):

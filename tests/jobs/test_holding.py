@@ -15,15 +15,22 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 import trninv
 from conftest import Databases, examples
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.errors import BusyError, ConflictError, LimitError, UnknownAddressError, UnknownJobError, WrongLevelError
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.errors import (
+    BusyError,
+    ConflictError,
+    InvalidArgumentError,
+    UnknownAddressError,
+    UnknownJobError,
+    WrongLevelError,
+)
 from trninv.inventory import stamp
-from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.held import held_mask, held_row
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.held import allocated_mask, allocation_bits_row
 from trninv.inventory.schema import HELD, TABLES
 from trninv.inventory.state import Condition, set_state
-from trninv.inventory.transfer import transfer
+from trninv.inventory.transfer import copy_database
 from trninv.inventory.verify import verify
 from trninv.jobs import closings, holding
 
@@ -37,13 +44,13 @@ def _held(connection: Connection) -> dict[str, str]:
 
 
 def test_a_job_holds_its_places_and_gives_them_back(engine: Engine) -> None:
-    with writing(engine) as connection:
-        made = holding.hold(connection, "llm", [f"{ULTRA}/s0", f"{ULTRA}/s1/c5"], who="me", spares=[f"{ULTRA}/s3"])
+    with write_transaction(engine) as connection:
+        made = holding.allocate(connection, "llm", [f"{ULTRA}/s0", f"{ULTRA}/s1/c5"], who="me", spares=[f"{ULTRA}/s3"])
         assert (made.chips, made.servers, made.first, made.wounded, made.ended) == (33, 3, f"{ULTRA}/s0", 0, None)
         assert len(_held(connection)) == 33
         row = connection.execute(text("SELECT * FROM v_job")).mappings().one()
         assert (row["chips"], row["spares"], row["state"], row["pinned"]) == (17, 16, "holds", "no")
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         done = holding.release(connection, "llm")
         assert done.chips == 33
         assert done.ended
@@ -51,81 +58,81 @@ def test_a_job_holds_its_places_and_gives_them_back(engine: Engine) -> None:
         assert connection.scalar(text("SELECT count(*) FROM domain_held")) == 0
         assert connection.scalar(text("SELECT count(*) FROM allocation")) == 33
         assert holding.release(connection, "llm").ended == done.ended
-        assert list(verify(connection, catalog(), systems())) == []
+        assert list(verify(connection, default_catalog(), default_systems())) == []
 
 
 def test_the_same_job_again_is_no_change_and_another_is_a_conflict(engine: Engine) -> None:
-    with writing(engine) as connection:
-        first = holding.hold(connection, "a", [f"{ULTRA}/s0"], who="me")
-        assert holding.hold(connection, "a", [f"{ULTRA}/s0"], who="you") == first
+    with write_transaction(engine) as connection:
+        first = holding.allocate(connection, "a", [f"{ULTRA}/s0"], who="me")
+        assert holding.allocate(connection, "a", [f"{ULTRA}/s0"], who="you") == first
         with pytest.raises(ConflictError, match="job a holds other chips"):
-            holding.hold(connection, "a", [f"{ULTRA}/s1"], who="me")
+            holding.allocate(connection, "a", [f"{ULTRA}/s1"], who="me")
         with pytest.raises(ConflictError, match=f"{ULTRA}/s0/c3 is held by job a"):
-            holding.hold(connection, "b", [f"{ULTRA}/s0/c3"], who="me")
+            holding.allocate(connection, "b", [f"{ULTRA}/s0/c3"], who="me")
         assert connection.scalar(text("SELECT count(*) FROM job")) == 1
         holding.release(connection, "a")
-        assert holding.hold(connection, "a", [f"{ULTRA}/s1"], who="me").first == f"{ULTRA}/s1"
-        assert len(holding.jobs(connection, None, 10)) == 1
-        assert len(holding.jobs(connection, None, 10, ended=True)) == 2
+        assert holding.allocate(connection, "a", [f"{ULTRA}/s1"], who="me").first == f"{ULTRA}/s1"
+        assert len(holding.list_jobs(connection, None, 10)) == 1
+        assert len(holding.list_jobs(connection, None, 10, include_ended=True)) == 2
 
 
 def test_what_is_down_or_closed_takes_no_job_and_says_so(engine: Engine) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         set_state(connection, [f"{ULTRA}/s1/c5"], Condition("down"), why="HBM", who="me")
-        closings.close(connection, [f"{ULTRA}/s2"], who="me", why="firmware")
+        closings.cordon(connection, [f"{ULTRA}/s2"], who="me", why="firmware")
         with pytest.raises(ConflictError, match=f"{ULTRA}/s1/c5 is down"):
-            holding.hold(connection, "a", [f"{ULTRA}/s1"], who="me")
+            holding.allocate(connection, "a", [f"{ULTRA}/s1"], who="me")
         with pytest.raises(ConflictError, match=r"s2/c0 takes no new jobs \(firmware\)"):
-            holding.hold(connection, "a", [f"{ULTRA}/s2"], who="me")
-        holding.hold(connection, "a", [f"{ULTRA}/s0"], who="me")
+            holding.allocate(connection, "a", [f"{ULTRA}/s2"], who="me")
+        holding.allocate(connection, "a", [f"{ULTRA}/s0"], who="me")
         set_state(connection, [f"{ULTRA}/s0/c1"], Condition("down"), why="HBM", who="me")
-        assert [job.wounded for job in holding.jobs(connection, None, 10)] == [1]
+        assert [job.wounded for job in holding.list_jobs(connection, None, 10)] == [1]
 
 
 def test_servers_close_and_open(engine: Engine) -> None:
-    with writing(engine) as connection:
-        made = closings.close(connection, [ULTRA, f"{ULTRA}/s0"], who="me", why="drain")
+    with write_transaction(engine) as connection:
+        made = closings.cordon(connection, [ULTRA, f"{ULTRA}/s0"], who="me", why="drain")
         assert [each.server for each in made] == [f"{ULTRA}/s{at}" for at in range(4)]
-        assert closings.close(connection, [ULTRA], who="me", why="again") == []
-        assert len(closings.closed(connection, 10)) == 4
+        assert closings.cordon(connection, [ULTRA], who="me", why="again") == []
+        assert len(closings.list_cordons(connection, 10)) == 4
         assert connection.scalar(text(f"SELECT free FROM v_domain_free WHERE address = '{ULTRA}'")) == 0
-        opened = closings.open_(connection, [f"{ULTRA}/s0", f"{ULTRA}/s1"])
+        opened = closings.uncordon(connection, [f"{ULTRA}/s0", f"{ULTRA}/s1"])
         assert [each.server for each in opened] == [f"{ULTRA}/s0", f"{ULTRA}/s1"]
         assert all(each.until for each in opened)
         row = connection.execute(text(f"SELECT * FROM v_domain_free WHERE address = '{ULTRA}'")).mappings().one()
         assert (row["free"], row["free_servers"], row["closed_servers"], row["usable"]) == (32, 2, 2, 64)
         assert connection.scalar(text(f"SELECT count(*) FROM v_free_chip WHERE domain = '{ULTRA}'")) == 32
         with pytest.raises(WrongLevelError, match="name servers"):
-            closings.close(connection, [f"{ULTRA}/s0/c0"], who="me", why="x")
+            closings.cordon(connection, [f"{ULTRA}/s0/c0"], who="me", why="x")
 
 
 def test_a_server_that_is_open_again_takes_jobs(lite_connection: Connection) -> None:
-    closings.close(lite_connection, [f"{ULTRA}/s0"], who="me", why="firmware")
+    closings.cordon(lite_connection, [f"{ULTRA}/s0"], who="me", why="firmware")
     with pytest.raises(ConflictError, match=r"s0/c0 takes no new jobs \(firmware\)"):
-        holding.hold(lite_connection, "a", [f"{ULTRA}/s0"], who="me")
-    closings.open_(lite_connection, [f"{ULTRA}/s0"])
-    assert holding.hold(lite_connection, "a", [f"{ULTRA}/s0"], who="me").name == "a"
+        holding.allocate(lite_connection, "a", [f"{ULTRA}/s0"], who="me")
+    closings.uncordon(lite_connection, [f"{ULTRA}/s0"])
+    assert holding.allocate(lite_connection, "a", [f"{ULTRA}/s0"], who="me").name == "a"
 
 
 def test_of_several_chips_that_are_taken_the_first_is_named(lite_connection: Connection) -> None:
     for job, chip in (("late", 9), ("early", 3)):
-        holding.hold(lite_connection, job, [f"{ULTRA}/s0/c{chip}"], who="me")
+        holding.allocate(lite_connection, job, [f"{ULTRA}/s0/c{chip}"], who="me")
     with pytest.raises(ConflictError, match="s0/c3 is held by job early"):
-        holding.hold(lite_connection, "b", [f"{ULTRA}/s0"], who="me")
+        holding.allocate(lite_connection, "b", [f"{ULTRA}/s0"], who="me")
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * 201, "a:b", "\x00", "a\u202e"])
 def test_names_that_nobody_can_read_are_refused(lite_connection: Connection, name: str) -> None:
-    with pytest.raises(LimitError):
-        holding.hold(lite_connection, name, [f"{ULTRA}/s0"], who="me")
+    with pytest.raises(InvalidArgumentError):
+        holding.allocate(lite_connection, name, [f"{ULTRA}/s0"], who="me")
 
 
 @pytest.mark.parametrize(
     ("places", "error"),
     [
-        ([], LimitError),
-        ([f"{ULTRA}/s0"] * 1001, LimitError),
-        ([ULTRA, "trn1.32xlarge/d0"], LimitError),
+        ([], InvalidArgumentError),
+        ([f"{ULTRA}/s0"] * 1001, InvalidArgumentError),
+        ([ULTRA, "trn1.32xlarge/d0"], InvalidArgumentError),
         (["u-trn2x64"], WrongLevelError),
         ([f"{ULTRA}/s0/c0/nc1"], WrongLevelError),
         ([f"{ULTRA}/s0/efa0"], WrongLevelError),
@@ -134,17 +141,17 @@ def test_names_that_nobody_can_read_are_refused(lite_connection: Connection, nam
 )
 def test_places_that_no_job_can_hold(lite_connection: Connection, places: list[str], error: type[Exception]) -> None:
     with pytest.raises(error):
-        holding.hold(lite_connection, "a", places, who="me")
+        holding.allocate(lite_connection, "a", places, who="me")
     assert lite_connection.scalar(text("SELECT count(*) FROM job")) == 0
 
 
 def test_a_chip_is_to_work_on_or_to_spare(lite_connection: Connection) -> None:
-    with pytest.raises(LimitError, match=f"{ULTRA}/s0 has chips that are to spare as well: name a chip once"):
-        holding.hold(lite_connection, "a", [f"{ULTRA}/s0"], who="me", spares=[f"{ULTRA}/s0/c1", f"{ULTRA}/s1"])
+    with pytest.raises(InvalidArgumentError, match=f"{ULTRA}/s0 has chips that are to spare as well: name a chip once"):
+        holding.allocate(lite_connection, "a", [f"{ULTRA}/s0"], who="me", spares=[f"{ULTRA}/s0/c1", f"{ULTRA}/s1"])
 
 
 def test_a_job_that_never_was(lite_connection: Connection) -> None:
-    holding.hold(lite_connection, "train-70b", [f"{ULTRA}/s0"], who="me")
+    holding.allocate(lite_connection, "train-70b", [f"{ULTRA}/s0"], who="me")
     with pytest.raises(UnknownJobError, match="did you mean train-70b"):
         holding.release(lite_connection, "train-70")
     with pytest.raises(UnknownJobError):
@@ -153,7 +160,7 @@ def test_a_job_that_never_was(lite_connection: Connection) -> None:
 
 @pytest.fixture
 def lite_connection(databases: Databases) -> Iterator[Connection]:
-    with connect(databases.seeded("sqlite")) as engine, writing(engine) as connection:
+    with temporary_engine(databases.seeded("sqlite")) as engine, write_transaction(engine) as connection:
         yield connection
         connection.rollback()
 
@@ -166,7 +173,7 @@ def _raw(connection: Connection, key: int, job: int, chips: list[int]) -> None:
 
 
 def _two_jobs(engine: Engine) -> list[int]:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         for number in (1, 2):
             connection.execute(
                 insert(TABLES["job"]).values(
@@ -189,14 +196,14 @@ def test_the_database_refuses_a_second_holder(engine: Engine) -> None:
 
 def test_a_chip_that_is_taken_after_the_look_is_a_conflict(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     _two_jobs(engine)
-    monkeypatch.setattr(holding, "refuse_taken", lambda connection, chips: _raw(connection, 1, 1, chips[-1:]))
+    monkeypatch.setattr(holding, "refuse_allocated", lambda connection, chips: _raw(connection, 1, 1, chips[-1:]))
     with (
         pytest.raises(ConflictError, match="the chips of job late were taken meanwhile"),
-        writing(engine) as connection,
+        write_transaction(engine) as connection,
     ):
-        holding.hold(connection, "late", ["u-trn2x64/d0/s0/c0-3"], who="me")
-    with reading(engine) as connection:
-        assert [job.chips for job in holding.jobs(connection, None, 10)] == [0, 0]
+        holding.allocate(connection, "late", ["u-trn2x64/d0/s0/c0-3"], who="me")
+    with read_transaction(engine) as connection:
+        assert [job.chips for job in holding.list_jobs(connection, None, 10)] == [0, 0]
 
 
 def test_racing_transactions_never_hold_a_chip_twice(engine: Engine) -> None:
@@ -222,10 +229,10 @@ def test_racing_transactions_never_hold_a_chip_twice(engine: Engine) -> None:
     with ThreadPoolExecutor(4) as threads:
         came = list(threads.map(race, range(160)))
     assert set(came) == {"held", "refused", "released"}
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         twice = "SELECT chip_id FROM allocation WHERE ended IS NULL GROUP BY chip_id HAVING count(*) > 1"
         assert connection.execute(text(twice)).all() == []
-        found = list(verify(connection, catalog(), systems(), "trn1.2xlarge"))
+        found = list(verify(connection, default_catalog(), default_systems(), "trn1.2xlarge"))
         connection.rollback()
     assert [each for each in found if each.table == "domain_held"] == []
 
@@ -233,7 +240,7 @@ def test_racing_transactions_never_hold_a_chip_twice(engine: Engine) -> None:
 def test_a_number_of_numpy_does_not_slip_past_the_index(databases: Databases) -> None:
     """The driver of SQLite would bind it as bytes."""
     url = databases.seeded("sqlite")
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         chips = _two_jobs(engine)
     with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as driver:
         insert_one = "INSERT INTO allocation VALUES (?, 1, ?, 'work', 'x', NULL)"
@@ -244,16 +251,21 @@ def test_a_number_of_numpy_does_not_slip_past_the_index(databases: Databases) ->
 
 
 def test_verify_sees_words_that_do_not_say_what_is_held(engine: Engine) -> None:
-    with writing(engine) as connection:
-        holding.hold(connection, "a", [f"{ULTRA}/s3"], who="me")
-        holding.hold(connection, "b", ["trn3-gen2/d0/s35", "trn3-gen2/d0/s0/c1"], who="me")
+    with write_transaction(engine) as connection:
+        holding.allocate(connection, "a", [f"{ULTRA}/s3"], who="me")
+        holding.allocate(connection, "b", ["trn3-gen2/d0/s35", "trn3-gen2/d0/s0/c1"], who="me")
         words = {
-            row["id"]: held_mask(dict(row)) for row in connection.execute(text("SELECT * FROM domain_held")).mappings()
+            row["id"]: allocated_mask(dict(row))
+            for row in connection.execute(text("SELECT * FROM domain_held")).mappings()
         }
         assert sorted(words.values()) == [0xFFFF << 48, 0xF << 140 | 2]
-        assert list(verify(connection, catalog(), systems())) == []
+        assert list(verify(connection, default_catalog(), default_systems())) == []
         connection.execute(text("UPDATE domain_held SET held_0 = held_0 & ~2"))
-        assert {each.what for each in verify(connection, catalog(), systems()) if each.table == "domain_held"} == {
+        assert {
+            each.kind
+            for each in verify(connection, default_catalog(), default_systems())
+            if each.table == "domain_held"
+        } == {
             "missing",
             "unexpected",
         }
@@ -261,45 +273,45 @@ def test_verify_sees_words_that_do_not_say_what_is_held(engine: Engine) -> None:
 
 @given(st.integers(0, 2**192 - 1))
 def test_words_say_their_chips(mask: int) -> None:
-    row = held_row(7, mask)
-    assert held_mask(row) == mask
+    row = allocation_bits_row(7, mask)
+    assert allocated_mask(row) == mask
     assert all(-(2**63) <= row[f"held_{word}"] < 2**63 for word in range(3))
 
 
 @examples(15)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 63), st.booleans()), max_size=12))
 def test_words_follow_any_order_of_holding_and_releasing(lite: str, steps: list[tuple[str, int, bool]]) -> None:
-    with connect(lite) as engine, writing(engine) as connection:
+    with temporary_engine(lite) as engine, write_transaction(engine) as connection:
         for name, chip, takes in steps:
             try:
                 if takes:
-                    holding.hold(connection, name, [f"{ULTRA}/s{chip // 16}/c{chip % 16}"], who="me")
+                    holding.allocate(connection, name, [f"{ULTRA}/s{chip // 16}/c{chip % 16}"], who="me")
                 else:
                     holding.release(connection, name)
             except (ConflictError, UnknownJobError):
                 pass
-        found = list(verify(connection, catalog(), systems(), "trn1.2xlarge"))
+        found = list(verify(connection, default_catalog(), default_systems(), "trn1.2xlarge"))
         connection.rollback()
     assert [each for each in found if each.table == "domain_held"] == []
 
 
 def test_unseed_takes_jobs_along_and_a_copy_has_them(engine: Engine, databases: Databases) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         for name, place in (("a", f"{ULTRA}/s0"), ("b", "trn3-gen2/d0/s35"), ("c", "trn3-gen2/d0/s0")):
-            holding.hold(connection, name, [place], who="me")
+            holding.allocate(connection, name, [place], who="me")
         holding.release(connection, "c")
-        closings.close(connection, [f"{ULTRA}/s1"], who="me", why="x")
+        closings.cordon(connection, [f"{ULTRA}/s1"], who="me", why="x")
     other = "postgresql" if engine.dialect.name == "sqlite" else "sqlite"
-    with connect(databases.migrated(other)) as target:
-        with reading(engine) as found, writing(target) as made:
-            transfer(found, made)
-        with reading(target) as connection:
+    with temporary_engine(databases.migrated(other)) as target:
+        with read_transaction(engine) as found, write_transaction(target) as made:
+            copy_database(found, made)
+        with read_transaction(target) as connection:
             assert len(_held(connection)) == 20
-            assert list(verify(connection, catalog(), systems())) == []
-    with writing(engine) as connection:
+            assert list(verify(connection, default_catalog(), default_systems())) == []
+    with write_transaction(engine) as connection:
         key = connection.scalar(text("SELECT id FROM cluster WHERE slug = 'u-trn2x64'"))
         stamp.unseed(connection, key)
-        assert [job.name for job in holding.jobs(connection, None, 9, ended=True)] == ["b", "c"]
+        assert [job.name for job in holding.list_jobs(connection, None, 9, include_ended=True)] == ["b", "c"]
         stamp.unseed(connection, connection.scalar(text("SELECT id FROM cluster WHERE slug = 'trn3-gen2'")))
         assert all(connection.scalar(text(f"SELECT count(*) FROM {name}")) == 0 for name in HELD)
 

@@ -19,23 +19,23 @@ from spoiling import spoilt
 from sqlalchemy import Connection, Engine, text
 
 from conftest import Databases, Run, examples
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.errors import FileError, LimitError, UnknownJobError
-from trninv.importers.observation import File
-from trninv.inventory.binding import put
-from trninv.inventory.database import connect, writing
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.errors import InvalidArgumentError, InvalidFileError, UnknownJobError
+from trninv.importers.observation import ImportFile
+from trninv.inventory.binding import bind
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.verify import verify
 from trninv.jobs import holding
-from trninv.jobs.imported import JobsImported, import_jobs, read_jobs
-from trninv.live.pins import pin
+from trninv.jobs.imported import JobImportResult, import_jobs, read_jobs
+from trninv.live.pins import pinned_binding
 
 ULTRA = "u-trn2x64/d0"
 
 
-def counts(found: JobsImported) -> tuple[int, int, int, int]:
+def counts(found: JobImportResult) -> tuple[int, int, int, int]:
     """Jobs held, moved, unchanged and ended."""
-    return found.held, found.moved, found.unchanged, found.ended
+    return found.allocated, found.moved, found.unchanged, found.ended
 
 
 def held(connection: Connection) -> dict[str, list[str]]:
@@ -58,16 +58,16 @@ def test_a_listing_is_held_again_unchanged_moved_and_ended(engine: Engine) -> No
         slurm(3, "", job_state="PENDING"),
         slurm(4, HOSTS[3], "neuron:16(IDX:0-15)", job_state=["COMPLETED"]),
     ]
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         assert counts(told(connection, {"jobs": first})) == (2, 0, 0, 0)
         assert {name: len(chips) for name, chips in held(connection).items()} == {"job1": 32, "job2": 4}
         assert held(connection)["job2"] == ["s2/c0", "s2/c1", "s2/c4", "s2/c5"]
-        one, two = holding.jobs(connection, None, 10)
+        one, two = holding.list_jobs(connection, None, 10)
         expected = ("ann", "2026-09-21T14:13:20.000000+00:00", "slurm", "1")
         assert (one.who, one.began, one.system, one.external_id) == expected
         assert two.began == "1970-01-01T00:00:07.000000+00:00"
         assert counts(told(connection, {"jobs": first})) == (0, 0, 2, 0)
-        assert holding.jobs(connection, None, 10) == [one, two]
+        assert holding.list_jobs(connection, None, 10) == [one, two]
         second = [first[0], slurm(2, HOSTS[2], "neuron:4(IDX:4-7)"), slurm(5, HOSTS[3], "neuron:1(IDX:0)")]
         assert counts(told(connection, {"jobs": second})) == (1, 1, 1, 0)
         assert held(connection)["job2"] == ["s2/c4", "s2/c5", "s2/c6", "s2/c7"]
@@ -75,48 +75,48 @@ def test_a_listing_is_held_again_unchanged_moved_and_ended(engine: Engine) -> No
         assert counts(told(connection, {"jobs": second[:1]}, partial=True)) == (0, 0, 1, 0)
         assert counts(told(connection, {"jobs": second[:1]})) == (0, 0, 1, 2)
         assert list(held(connection)) == ["job1"]
-        with pytest.raises(FileError, match="no job that holds chips is listed, and 1 job of slurm would end"):
+        with pytest.raises(InvalidFileError, match="no job that holds chips is listed, and 1 job of slurm would end"):
             told(connection, {"jobs": []})
         assert counts(told(connection, {"jobs": []}, allow_empty=True)) == (0, 0, 0, 1)
         assert connection.scalar(text("SELECT count(*) FROM allocation")) == 39
-        assert list(verify(connection, catalog(), systems())) == []
+        assert list(verify(connection, default_catalog(), default_systems())) == []
 
 
 def test_a_system_owns_its_jobs_and_conflicts_are_named(engine: Engine) -> None:
     listing = {"jobs": [slurm(1, HOSTS[0], "neuron:2(IDX:0-1)"), slurm(2, HOSTS[1], "neuron:2(IDX:0-1)")]}
-    with writing(engine) as connection:
-        holding.hold(connection, "mine", [f"{ULTRA}/s0/c1"], who="me")
-        with pytest.raises(FileError) as refused:
+    with write_transaction(engine) as connection:
+        holding.allocate(connection, "mine", [f"{ULTRA}/s0/c1"], who="me")
+        with pytest.raises(InvalidFileError) as refused:
             told(connection, listing)
-        assert refused.value.faults == [
+        assert refused.value.errors == [
             "jobs.json:1.jobs[0]: job job1 is on 1 chip that job mine of trninv holds: release one of them"
         ]
         found = told(connection, listing, keep_going=True)
-        assert (counts(found), len(found.left_out)) == ((1, 0, 0, 0), 1)
+        assert (counts(found), len(found.omitted)) == ((1, 0, 0, 0), 1)
         assert held(connection) == {"mine": ["s0/c1"], "job2": ["s1/c0", "s1/c1"]}
-        with pytest.raises(FileError) as refused:
+        with pytest.raises(InvalidFileError) as refused:
             told(connection, listing, system="slurm-b")
-        assert "job2 of slurm holds" in refused.value.faults[1]
+        assert "job2 of slurm holds" in refused.value.errors[1]
         holding.release(connection, "mine")
         assert counts(told(connection, listing)) == (1, 0, 1, 0)
         with pytest.raises(UnknownJobError, match="no job job2: did you mean slurm:2, which is called so"):
             holding.release(connection, "job2")
         assert holding.release(connection, "slurm:2").ended
-        with pytest.raises(LimitError, match="give it a name"):
+        with pytest.raises(InvalidArgumentError, match="give it a name"):
             told(connection, listing, system="trninv")
 
 
 def test_what_is_not_said_of_chips_is_not_guessed(engine: Engine) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         alone = told(connection, {"jobs": [slurm(1, HOSTS[0], "neuron(CNT:4)"), slurm(2, HOSTS[1], "neuron(CNT:16)")]})
-        assert (counts(alone), alone.whole) == ((2, 0, 0, 0), 1)
+        assert (counts(alone), alone.whole_servers) == ((2, 0, 0, 0), 1)
         assert {name: len(chips) for name, chips in held(connection).items()} == {"job1": 16, "job2": 16}
-        with pytest.raises(FileError) as refused:
+        with pytest.raises(InvalidFileError) as refused:
             told(connection, {"jobs": [slurm(1, HOSTS[0], "neuron(CNT:4)"), slurm(3, HOSTS[0], "neuron(CNT:4)")]})
-        assert len(refused.value.faults) == 2
-        assert "give each a File= in gres.conf" in refused.value.faults[0]
+        assert len(refused.value.errors) == 2
+        assert "give each a File= in gres.conf" in refused.value.errors[0]
         no_devices = told(connection, {"jobs": [slurm(1, HOSTS[0]), slurm(2, HOSTS[1], "gpu:4(IDX:0-3)")]})
-        assert (counts(no_devices), no_devices.whole, no_devices.without) == ((0, 0, 1, 1), 1, 1)
+        assert (counts(no_devices), no_devices.whole_servers, no_devices.without_chips) == ((0, 0, 1, 1), 1, 1)
         assert counts(told(connection, {"jobs": [slurm(1, HOSTS[0], "neuron(CNT:16)"), slurm(9, HOSTS[2])]})) == (
             0,
             0,
@@ -138,7 +138,7 @@ def test_what_is_not_said_of_chips_is_not_guessed(engine: Engine) -> None:
     ],
 )
 def test_all_that_a_host_gives_of_every_type_is_held(engine: Engine, detail: str, chips: Sequence[int]) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         told(connection, {"jobs": [slurm(1, HOSTS[0], detail)]})
         assert sorted(held(connection).get("job1", [])) == sorted(f"s0/c{chip}" for chip in chips)
 
@@ -152,20 +152,20 @@ def test_all_that_a_host_gives_of_every_type_is_held(engine: Engine, detail: str
 )
 def test_what_is_not_read_of_an_entry_is_a_fault(entry: str) -> None:
     listing = json.dumps({"jobs": [slurm(8, "h[0-1]", "gpu:1", f"gpu:1,{entry}")]}).encode()
-    with pytest.raises(FileError) as refused:
-        read_jobs("slurm", [File("jobs.json", io.BytesIO(listing))])
-    (fault,) = refused.value.faults
+    with pytest.raises(InvalidFileError) as refused:
+        read_jobs("slurm", [ImportFile("jobs.json", io.BytesIO(listing))])
+    (fault,) = refused.value.errors
     assert fault.startswith(f"jobs.json:1.jobs[0].gres_detail[1]: '{entry}' does not say which chips")
 
 
 def test_hosts_are_those_that_are_bound(engine: Engine) -> None:
-    with writing(engine) as connection:
-        put(connection, [pin(connection, f"{ULTRA}/s3", "ip-10-0-0-7.ec2.internal")], who="me")
+    with write_transaction(engine) as connection:
+        bind(connection, [pinned_binding(connection, f"{ULTRA}/s3", "ip-10-0-0-7.ec2.internal")], who="me")
         jobs = [slurm(1, "ip-10-0-0-7", "neuron:1(IDX:3)"), slurm(2, "cpu[1-2]")]
         listing = {"jobs": [*jobs, slurm(3, HOSTS[0], "neuron:1(IDX:77)")]}
-        with pytest.raises(FileError) as refused:
+        with pytest.raises(InvalidFileError) as refused:
             told(connection, listing)
-        assert refused.value.faults == [
+        assert refused.value.errors == [
             f"jobs.json:1.jobs[1]: job job2 is on cpu{number}, which stands in no slot: trninv bind SLOT cpu{number}"
             for number in (1, 2)
         ] + [f"jobs.json:1.jobs[2]: job job3: {HOSTS[0]} has no chip 77"]
@@ -174,32 +174,32 @@ def test_hosts_are_those_that_are_bound(engine: Engine) -> None:
 
 
 def test_a_name_of_the_template_is_no_slot_that_another_host_is_bound_to(engine: Engine) -> None:
-    with writing(engine) as connection:
-        put(connection, [pin(connection, f"{ULTRA}/s0", "elsewhere")], who="me")
-        put(connection, [pin(connection, f"{ULTRA}/s1", "i-0123456789abcdef0")], who="me")
+    with write_transaction(engine) as connection:
+        bind(connection, [pinned_binding(connection, f"{ULTRA}/s0", "elsewhere")], who="me")
+        bind(connection, [pinned_binding(connection, f"{ULTRA}/s1", "i-0123456789abcdef0")], who="me")
         chip = "neuron:1(IDX:0)"
         for name in (HOSTS[0], "u-trn2x64-d00-s2", "u-trn2x64-d0-s02"):
-            with pytest.raises(FileError) as refused:
+            with pytest.raises(InvalidFileError) as refused:
                 told(connection, {"jobs": [slurm(1, name, chip)]})
-            assert f"job job1 is on {name}, which stands in no slot" in refused.value.faults[0]
+            assert f"job job1 is on {name}, which stands in no slot" in refused.value.errors[0]
         assert counts(told(connection, {"jobs": [slurm(1, HOSTS[1], chip), slurm(2, HOSTS[2], chip)]})) == (2, 0, 0, 0)
 
 
 def test_no_chip_is_held_twice_in_the_past(engine: Engine) -> None:
     """A listing comes late: the one before a job's own ended, by what was known, after the job had begun."""
     listing = {"jobs": [slurm(1, HOSTS[0], "neuron:2(IDX:0-1)")]}
-    with writing(engine) as connection:
-        holding.hold(connection, "mine", [f"{ULTRA}/s0/c0"], who="me")
+    with write_transaction(engine) as connection:
+        holding.allocate(connection, "mine", [f"{ULTRA}/s0/c0"], who="me")
         holding.release(connection, "mine")
         found = told(connection, listing)
-        assert (found.held, found.later) == (1, 1)
+        assert (found.allocated, found.started_late) == (1, 1)
         query = "SELECT chip_id, began, ended FROM allocation ORDER BY chip_id, id"
         before, after, other = connection.execute(text(query)).all()
         assert after.began == before.ended
-        assert other.began == holding.jobs(connection, None, 10)[-1].began == "2026-09-21T14:13:20.000000+00:00"
+        assert other.began == holding.list_jobs(connection, None, 10)[-1].began == "2026-09-21T14:13:20.000000+00:00"
         told(connection, {"jobs": []}, allow_empty=True)
         again = told(connection, {"jobs": [slurm(2, HOSTS[0], "neuron:3(IDX:0-2)", start_time=1_790_000_900)]})
-        assert again.later == 1
+        assert again.started_late == 1
         twice = "SELECT count(*) FROM allocation AS a JOIN allocation AS b USING (chip_id) WHERE a.id < b.id"
         assert connection.scalar(text(f"{twice} AND b.began < a.ended")) == 0
 
@@ -220,17 +220,17 @@ def test_claims_name_devices(engine: Engine) -> None:
         claim("c") | {"status": {}},
         {"kind": "ResourceSlice", "spec": spec},
     ]
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         assert counts(told(connection, {"kind": "List", "items": items}, "kubernetes")) == (1, 0, 0, 0)
         assert held(connection) == {"ml/a": ["s0/c3", "s1/c5"]}
-        (job,) = holding.jobs(connection, None, 10)
+        (job,) = holding.list_jobs(connection, None, 10)
         assert (job.external_id, job.who) == ("uid-a", "pod-1")
         whole = {"kind": "List", "items": [claim("a", ("p", "node"), ("p", "neuron-device-9")), items[-1]]}
         assert counts(told(connection, whole, "kubernetes")) == (0, 1, 0, 0)
         assert len(held(connection)["ml/a"]) == 16
-        with pytest.raises(FileError) as refused:
+        with pytest.raises(InvalidFileError) as refused:
             told(connection, claim("a", ("p", "what")), "kubernetes")
-        assert "is a device of no ResourceSlice" in refused.value.faults[0]
+        assert "is a device of no ResourceSlice" in refused.value.errors[0]
 
 
 @pytest.mark.parametrize(
@@ -246,9 +246,9 @@ def test_claims_name_devices(engine: Engine) -> None:
 )
 def test_every_fault_has_its_place(job: Mapping[str, Any], fault: str) -> None:
     listing = json.dumps({"jobs": [slurm(8, "a"), job]}).encode()
-    with pytest.raises(FileError) as refused:
-        read_jobs("slurm", [File("jobs.json", io.BytesIO(listing))])
-    (told,) = refused.value.faults
+    with pytest.raises(InvalidFileError) as refused:
+        read_jobs("slurm", [ImportFile("jobs.json", io.BytesIO(listing))])
+    (told,) = refused.value.errors
     assert told.startswith(f"jobs.json:1.jobs[1]{fault}")
 
 
@@ -268,7 +268,7 @@ def test_jobs_as_yaml_are_those_as_json() -> None:
         ("kubernetes", yaml.safe_dump(claims), claims),
     ):
         one, two = (
-            [replace(job, where="") for job in read_jobs(kind, [File("f", io.BytesIO(content.encode()))])]
+            [replace(job, where="") for job in read_jobs(kind, [ImportFile("f", io.BytesIO(content.encode()))])]
             for content in (written, json.dumps(printed))
         )
         assert one == two != []
@@ -278,15 +278,15 @@ def test_jobs_as_yaml_are_those_as_json() -> None:
 def test_a_claim_without_a_name_is_a_fault(name: str | None) -> None:
     nameless = claim("a", (HOSTS[0], "neuron-device-0"))
     nameless["metadata"]["name"] = name
-    with pytest.raises(FileError) as refused:
-        read_jobs("kubernetes", [File("claims.json", io.BytesIO(json.dumps({"items": [nameless]}).encode()))])
-    assert refused.value.faults == ["claims.json:1.items[0].metadata: has no name"]
+    with pytest.raises(InvalidFileError) as refused:
+        read_jobs("kubernetes", [ImportFile("claims.json", io.BytesIO(json.dumps({"items": [nameless]}).encode()))])
+    assert refused.value.errors == ["claims.json:1.items[0].metadata: has no name"]
 
 
 def test_a_hostile_name_is_shown_and_not_obeyed(engine: Engine) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         told(connection, slurm(1, HOSTS[0], "neuron:1(IDX:0)", name="\x1b[2J\u202e" + "x" * 500))
-        (job,) = holding.jobs(connection, None, 10)
+        (job,) = holding.list_jobs(connection, None, 10)
     assert job.name.startswith("\\u001b[2J\\u202ex")
     assert len(job.name) == holding.MAX_TEXT
 
@@ -296,18 +296,18 @@ def test_a_spoilt_listing_is_held_whole_or_not_at_all(engine: Engine, seeds: ran
     squeue = {"jobs": [slurm(1, f"{HOSTS[0]},{HOSTS[1]}", "neuron:2(IDX:0-1)", "neuron:1(IDX:4)"), slurm(2, HOSTS[2])]}
     listings = {"slurm": squeue, "kubernetes": {"kind": "List", "items": [claim("a", (HOSTS[0], "neuron-device-0"))]}}
     became = Counter[str]()
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         for seed, (kind, listing) in itertools.product(seeds, listings.items()):
             content, before = spoilt(json.dumps(listing).encode(), random.Random(seed)), held(connection)
             try:
-                import_jobs(connection, kind, read_jobs(kind, [File("f", io.BytesIO(content))]))
-            except (FileError, LimitError) as refused:
+                import_jobs(connection, kind, read_jobs(kind, [ImportFile("f", io.BytesIO(content))]))
+            except (InvalidFileError, InvalidArgumentError) as refused:
                 assert held(connection) == before
                 became[type(refused).__name__] += 1
             else:
                 became["held"] += 1
     assert became["held"]
-    assert became["FileError"]
+    assert became["InvalidFileError"]
 
 
 _JOB = st.tuples(st.integers(1, 5), st.integers(0, 3), st.integers(0, 1))
@@ -316,12 +316,12 @@ _JOBS = st.lists(_JOB, max_size=5, unique_by=lambda job: job[0])
 
 @pytest.mark.drawing
 def test_after_any_listings_what_is_held_is_the_last_one(databases: Databases) -> None:
-    with connect(databases.seeded("sqlite")) as engine:
+    with temporary_engine(databases.seeded("sqlite")) as engine:
 
         @examples(40)
         @given(listings=st.lists(_JOBS, min_size=1, max_size=4))
         def check(listings: Sequence[Sequence[tuple[int, int, int]]]) -> None:
-            with writing(engine) as connection:
+            with write_transaction(engine) as connection:
                 for listing in listings:
                     _held_as_listed(connection, listing)
                 connection.rollback()
@@ -337,8 +337,8 @@ def _held_as_listed(connection: Connection, listing: Sequence[tuple[int, int, in
     now = held(connection)
     assert sorted(chip for (chip,) in now.values()) == sorted(set(wanted.values()))
     assert all(wanted[name] == chip for name, (chip,) in now.items())
-    assert len(found.left_out) == len(wanted) - len(now)
-    assert (found.held, found.ended) == (len(set(now) - before), len(before - set(now)))
+    assert len(found.omitted) == len(wanted) - len(now)
+    assert (found.allocated, found.ended) == (len(set(now) - before), len(before - set(now)))
 
 
 def test_the_command_says_what_became_of_a_listing(run: Run, seeded: str, tmp_path: Path) -> None:

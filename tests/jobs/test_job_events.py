@@ -17,24 +17,24 @@ from sqlalchemy import Connection, Engine, select, text
 import trninv
 from archives import run as archived
 from conftest import Databases, Run, examples, services
-from trninv.errors import ConflictError, LimitError, TrninvError
+from trninv.errors import ConflictError, InvalidArgumentError, TrninvError
 from trninv.graphql.api import Request
-from trninv.history.archive.removing import remove
-from trninv.history.archive.store import opened
-from trninv.history.events import events
+from trninv.history.archive.removing import prune_events
+from trninv.history.archive.store import open_for_writing
+from trninv.history.events import list_events
 from trninv.inventory import chain
-from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.migrate import losses, migrate
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.migrate import data_loss, migrate
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
-from trninv.inventory.transfer import transfer
+from trninv.inventory.transfer import copy_database
 from trninv.jobs import closings, holding
 from trninv.jobs.fleet import Fleet
 from trninv.jobs.questions.make_room import JobMove
-from trninv.jobs.relocation import relocate
-from trninv.jobs.revision import revision
-from trninv.reports.guard import checked
-from trninv.reports.reader import find
+from trninv.jobs.relocation import move_jobs
+from trninv.jobs.revision import plan_revision
+from trninv.reports.guard import compile_query
+from trninv.reports.reader import run_query
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def moved(connection: Connection, job: str, to: str, chips: int, why: str = "") 
     key = connection.scalar(select(TABLES["cluster"].c.id).where(TABLES["cluster"].c.slug == CLUSTER))
     assert key
     going = JobMove(job, chips, (), (to,), stops=False)
-    relocate(connection, CLUSTER, [going], revision(connection, key), who="mover", why=why)
+    move_jobs(connection, CLUSTER, [going], plan_revision(connection, key), who="mover", why=why)
 
 
 def test_each_is_told_once_with_who_and_why(own: Fleet) -> None:
@@ -60,8 +60,8 @@ def test_each_is_told_once_with_who_and_why(own: Fleet) -> None:
     own.hold("b", [f"{D}/s2/c7"], who="bob")
     own.close_servers([D], who="ann", why="firmware")
     own.open_servers([f"{D}/s3"], who="eve")
-    with writing(own.engine) as connection:
-        set_state(connection, [f"{D}/s2/c0"], Condition.of("down"), why="broke", who="eve")
+    with write_transaction(own.engine) as connection:
+        set_state(connection, [f"{D}/s2/c0"], Condition.from_user("down"), why="broke", who="eve")
         moved(connection, "b", f"{D}/s3/c0", 1, "room")
         holding.release(connection, "b", who="bob", why="done", source="api")
     own.release("a")
@@ -94,12 +94,12 @@ def test_each_is_told_once_with_who_and_why(own: Fleet) -> None:
 def test_what_changes_nothing_leaves_none_and_what_is_refused_nothing_at_all(own: Fleet) -> None:
     own.hold("a", [f"{D}/s0"], who="ann")
     own.hold("a", [f"{D}/s0"], who="bob")
-    with writing(own.engine) as connection:
+    with write_transaction(own.engine) as connection:
         with pytest.raises(ConflictError, match="is held by job a"):
-            holding.hold(connection, "b", [f"{D}/s1", f"{D}/s0/c3"], who="bob")
-        with pytest.raises(LimitError, match="source 'magic'"):
-            holding.hold(connection, "b", [f"{D}/s1"], who="bob", source="magic")
-        holding.hold(connection, "c", [f"{D}/s1"], who="bob")
+            holding.allocate(connection, "b", [f"{D}/s1", f"{D}/s0/c3"], who="bob")
+        with pytest.raises(InvalidArgumentError, match="source 'magic'"):
+            holding.allocate(connection, "b", [f"{D}/s1"], who="bob", source="magic")
+        holding.allocate(connection, "c", [f"{D}/s1"], who="bob")
     own.release("c")
     own.release("c")
     assert own.open_servers([D]) == []
@@ -142,29 +142,29 @@ def _step(connection: Connection, action: str, *given: Any) -> None:
     chips = [f"{D}/s{at // 16}/c{at % 16}" for at in range(64)]
     match action, given:
         case "hold", (job, at, count):
-            holding.hold(connection, job, chips[at : at + count], who="me")
+            holding.allocate(connection, job, chips[at : at + count], who="me")
         case "release", (job,):
             holding.release(connection, job, who="me")
         case "move", (job, at):
-            held = next(each for each in holding.jobs(connection, None, 10) if each.name == job)
+            held = next(each for each in holding.list_jobs(connection, None, 10) if each.name == job)
             to = JobMove(job, held.chips, (), tuple(chips[at + 16 : at + 16 + held.chips]), stops=False)
             cluster = connection.scalar(select(TABLES["job"].c.cluster_id).where(TABLES["job"].c.id == held.key))
             assert cluster
-            relocate(connection, CLUSTER, [to], revision(connection, cluster), who="me")
+            move_jobs(connection, CLUSTER, [to], plan_revision(connection, cluster), who="me")
         case "close", (server,):
-            closings.close(connection, [f"{D}/s{server}"], who="me", why="x")
+            closings.cordon(connection, [f"{D}/s{server}"], who="me", why="x")
         case "open", (server,):
-            closings.open_(connection, [f"{D}/s{server}"], who="me")
+            closings.uncordon(connection, [f"{D}/s{server}"], who="me")
         case "set", (at, state):
-            set_state(connection, [chips[at]], Condition.of(state), why="x", who="me")
+            set_state(connection, [chips[at]], Condition.from_user(state), why="x", who="me")
 
 
 @examples(60)
 @given(steps=STEPS)
 def test_the_events_tell_who_holds_what_and_what_is_closed(lite_steps: Engine, steps: list[tuple[Any, ...]]) -> None:
     """Replayed, they end in what the tables have; and the events of a place are those of the jobs that were there."""
-    with writing(lite_steps) as connection, connection.begin_nested() as nothing:
-        first = chain.check(connection).events
+    with write_transaction(lite_steps) as connection, connection.begin_nested() as nothing:
+        first = chain.verify_chain(connection).events
         for each in steps:
             with suppress(TrninvError, StopIteration):
                 _step(connection, *each)
@@ -181,26 +181,26 @@ def test_the_events_tell_who_holds_what_and_what_is_closed(lite_steps: Engine, s
                     closed.add(event.address)
                 case "open", None:
                     closed.remove(event.address)
-        jobs = holding.jobs(connection, None, 10)
+        jobs = holding.list_jobs(connection, None, 10)
         assert {job.name for job in jobs} == live.keys()
-        assert {each.server for each in closings.closed(connection, 10)} == closed
+        assert {each.server for each in closings.list_cordons(connection, 10)} == closed
         for place in (D, f"{D}/s0", f"{D}/s1", f"{D}/s1/c3", f"{CLUSTER}/r0"):
-            here = {job.name for job in holding.jobs(connection, place, 100, ended=True)}
-            assert {each.job for each in events(connection, place, most=1_000) if each.job} == here
-        assert chain.check(connection).broken is None
+            here = {job.name for job in holding.list_jobs(connection, place, 100, include_ended=True)}
+            assert {each.job for each in list_events(connection, place, limit=1_000) if each.job} == here
+        assert chain.verify_chain(connection).broken is None
         nothing.rollback()
 
 
 @pytest.fixture(scope="module")
 def lite_steps(databases: Databases) -> Iterator[Engine]:
-    with connect(databases.seeded("sqlite")) as engine:
+    with temporary_engine(databases.seeded("sqlite")) as engine:
         yield engine
 
 
 def test_an_import_is_one_change_and_a_move_is_told_of_both_places(own: Fleet) -> None:
-    with writing(own.engine) as connection:
+    with write_transaction(own.engine) as connection:
         told(connection, {"jobs": [slurm(1, HOSTS[0]), slurm(2, HOSTS[1]), slurm(3, f"{HOSTS[2]},{HOSTS[3]}")]})
-    with writing(own.engine) as connection:
+    with write_transaction(own.engine) as connection:
         told(connection, {"jobs": [slurm(1, HOSTS[0]), slurm(2, HOSTS[2])]})
     found = happened(own)
     assert done(found) == [
@@ -224,13 +224,13 @@ def test_an_import_is_one_change_and_a_move_is_told_of_both_places(own: Fleet) -
 
 def test_where_a_job_was_and_when_it_had_moved_is_known_of_each_time(own: Fleet) -> None:
     for host in HOSTS[:3]:
-        with writing(own.engine) as connection:
+        with write_transaction(own.engine) as connection:
             told(connection, {"jobs": [slurm(1, host)]})
     moves = [event for event in happened(own) if event.action == "move"]
     assert [each.event for each in moves] == [2, 3, 4, 5]
     ask = "SELECT job.place, v_job.moved FROM job JOIN v_job ON v_job.name = job.name"
-    query = checked(ask, own.engine.dialect.name)
-    seen = [list(find(own.at(number).engine, query, seconds=60).rows) for number in (1, 3, 5)]
+    query = compile_query(ask, own.engine.dialect.name)
+    seen = [list(run_query(own.at(number).engine, query, seconds=60).rows) for number in (1, 3, 5)]
     assert seen == [
         [(f"{D}/s0", None)],
         *([(f"{D}/s{server}", moves[2 * server - 1].at)] for server in (1, 2)),
@@ -239,15 +239,15 @@ def test_where_a_job_was_and_when_it_had_moved_is_known_of_each_time(own: Fleet)
 
 def test_interfaces_agree(own: Fleet, run: Run) -> None:
     own.hold("a", [f"{D}/s0", f"{D}/s1/c0"], who="ann", why="go <b>")
-    with writing(own.engine) as connection:
-        set_state(connection, [f"{D}/s0"], Condition.of("down"), why="x", who="ann")
+    with write_transaction(own.engine) as connection:
+        set_state(connection, [f"{D}/s0"], Condition.from_user("down"), why="x", who="ann")
     own.close_servers([f"{D}/s1"], who="ann", why="fw")
     own.release("a", who="ann")
     url = own.engine.url.render_as_string(hide_password=False)
     node = "event batch at who source kind action job address before after why"
     api = services(own)["compiled"], services(own)["executed"]
     for scope in (None, D, f"{D}/s1", f"{D}/s0/c3", f"{CLUSTER}/r0", f"{D}/s2"):
-        python = [each.fields() for each in happened(own, scope)]
+        python = [each.to_json() for each in happened(own, scope)]
         of = f'of: "{scope}", ' if scope else ""
         hidden = "filter: {takenAlong: {eq: false}}, " if scope != f"{D}/s0/c3" else ""
         query = f"{{ events({of}{hidden}first: 100) {{ nodes {{ {node} }} }} }}"
@@ -274,7 +274,7 @@ def test_interfaces_agree(own: Fleet, run: Run) -> None:
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_they_go_into_the_archive_and_out_of_the_database(databases: Databases, kind: str, tmp_path: Path) -> None:
-    with connect(databases.seeded(kind)) as engine:
+    with temporary_engine(databases.seeded(kind)) as engine:
         with engine.begin() as connection:
             said = {"id": 1, "at": "2026-01-01T12:00:00.000000+00:00", "who": "a", "why": "b", "source": "sql"}
             connection.execute(TABLES["_change"].insert().values(**said))
@@ -284,32 +284,32 @@ def test_they_go_into_the_archive_and_out_of_the_database(databases: Databases, 
             names = "id, cluster_id, name, system, external_id, began, pinned, who"
             connection.execute(text(f"INSERT INTO job ({names}) VALUES ({job})"))
             connection.execute(TABLES["_change"].delete())
-            chain.seal(connection)
-        with writing(engine) as connection:
+            chain.seal_events(connection)
+        with write_transaction(engine) as connection:
             holding.release(connection, "x:7")
         archived(engine, tmp_path, "2026-01-05T00:00:00+00:00")
-        with opened(tmp_path) as store:
-            assert remove(engine, store, "me").events == 2
+        with open_for_writing(tmp_path) as store:
+            assert prune_events(engine, store, "me").events == 2
         is_sound(engine)
         assert [(each.action, each.job) for each in happened(engine)] == [("release", "old")]
 
 
 def test_what_was_sealed_before_stays_so_and_going_back_loses_the_new_ones(seeded: str) -> None:
-    with connect(seeded) as engine:
+    with temporary_engine(seeded) as engine:
         migrate(engine, "0023")
         with engine.begin() as connection:
             connection.execute(text("UPDATE node SET state = 'down' WHERE id = 1"))
         migrate(engine)
-        with writing(engine) as connection:
-            holding.hold(connection, "kept", [f"{D}/s1"], who="me")
-            set_state(connection, [f"{D}/s0/c1"], Condition.of("down"), why="x", who="me")
+        with write_transaction(engine) as connection:
+            holding.allocate(connection, "kept", [f"{D}/s1"], who="me")
+            set_state(connection, [f"{D}/s0/c1"], Condition.from_user("down"), why="x", who="me")
         is_sound(engine)
-        assert "state_event.action (1 value)" in losses(engine, "0023")
+        assert "state_event.action (1 value)" in data_loss(engine, "0023")
         migrate(engine, "0023")
         migrate(engine)
         assert [each.job for each in happened(engine)] == [None] * len(happened(engine))
         is_sound(engine)
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             assert holding.release(connection, "kept").chips == 16
         assert done(happened(engine))[-1] == ("release", "kept", CLUSTER)
         is_sound(engine)
@@ -317,14 +317,14 @@ def test_what_was_sealed_before_stays_so_and_going_back_loses_the_new_ones(seede
 
 def test_a_copy_of_a_database_has_them_once(databases: Databases) -> None:
     for one, other in (("sqlite", "postgresql"), ("postgresql", "sqlite")):
-        with connect(databases.seeded(one)) as source, connect(databases.migrated(other)) as target:
-            with writing(source) as connection:
-                holding.hold(connection, "a", [f"{D}/s1"], who="me")
-                closings.close(connection, [f"{D}/s2"], who="me", why="x")
-            with reading(source) as here, writing(target) as there:
-                transfer(here, there)
+        with temporary_engine(databases.seeded(one)) as source, temporary_engine(databases.migrated(other)) as target:
+            with write_transaction(source) as connection:
+                holding.allocate(connection, "a", [f"{D}/s1"], who="me")
+                closings.cordon(connection, [f"{D}/s2"], who="me", why="x")
+            with read_transaction(source) as here, write_transaction(target) as there:
+                copy_database(here, there)
             assert done(happened(target)) == done(happened(source))
-            with writing(target) as connection:
+            with write_transaction(target) as connection:
                 holding.release(connection, "a")
             is_sound(target)
 

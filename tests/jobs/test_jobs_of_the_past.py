@@ -13,14 +13,14 @@ from tampering import triggers_off
 import trninv
 from conftest import Run, seeds
 from trninv.errors import ConflictError, UnknownJobError
-from trninv.history.events import last
-from trninv.inventory.binding import put
-from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.past import past
+from trninv.history.events import last_event_number
+from trninv.inventory.binding import bind
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.past import engine_as_of
 from trninv.inventory.schema import TABLES
 from trninv.jobs import closings, holding
 from trninv.jobs.fleet import Fleet
-from trninv.live.pins import pin
+from trninv.live.pins import pinned_binding
 
 ULTRA = "u-trn2x64/d0"
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -33,12 +33,12 @@ def _at(hours: float) -> datetime:
 @pytest.fixture
 def kept(seeded: str) -> str:
     """URL of a database where two jobs held s0 one after the other, s2 was closed, and a host stood in s3."""
-    with connect(seeded) as engine, writing(engine) as connection:
-        holding.hold(connection, "first", [f"{ULTRA}/s0", f"{ULTRA}/s3/c15"], who="me")
+    with temporary_engine(seeded) as engine, write_transaction(engine) as connection:
+        holding.allocate(connection, "first", [f"{ULTRA}/s0", f"{ULTRA}/s3/c15"], who="me")
         holding.release(connection, "first")
-        holding.hold(connection, "second", [f"{ULTRA}/s0", f"{ULTRA}/s1/c3"], who="me")
-        closings.close(connection, [f"{ULTRA}/s2"], who="me", why="firmware")
-        put(connection, [pin(connection, f"{ULTRA}/s3", "node-a")], who="me")
+        holding.allocate(connection, "second", [f"{ULTRA}/s0", f"{ULTRA}/s1/c3"], who="me")
+        closings.cordon(connection, [f"{ULTRA}/s2"], who="me", why="firmware")
+        bind(connection, [pinned_binding(connection, f"{ULTRA}/s3", "node-a")], who="me")
         _lasted(connection, "job", "external_id = 'first'", began=1, ended=3)
         _lasted(connection, "allocation", "ended IS NOT NULL", began=1, ended=3)
         _lasted(connection, "job", "external_id = 'second'", began=3)
@@ -74,7 +74,7 @@ def test_a_moment_of_jobs_is_a_database_that_was_stopped_then(seeded: str, seed:
         for number in range(16):
             _changed(fleet, number, dice)
             with fleet.reading() as connection:
-                kept.append((last(connection), _stood(fleet)))
+                kept.append((last_event_number(connection), _stood(fleet)))
         for event, stood in kept:
             assert _stood(fleet.at(event)) == stood
 
@@ -113,9 +113,9 @@ def test_jobs_of_then_are_supposed_to_end_or_to_hold(kept: str) -> None:
 
 
 def test_the_words_of_then_are_those_of_its_allocations(kept: str) -> None:
-    with connect(kept) as engine:
+    with temporary_engine(kept) as engine:
         for hours in (1, 3):
-            with reading(past(engine, 0, _at(hours))) as connection:
+            with read_transaction(engine_as_of(engine, 0, _at(hours))) as connection:
                 words = connection.execute(text("SELECT held_0, held_1, held_2 FROM domain_held")).one()
             low = (1 << 16) - 1
             other = 1 << 63 if hours == 1 else 1 << 19
@@ -156,7 +156,7 @@ def test_differences_are_between_what_was_held_then_and_then(kept: str) -> None:
         assert fleet.diff(_at(0.5), _at(3), f"{ULTRA}/s1").closings == ()
         (slot,) = fleet.diff(_at(3)).bindings
         assert (slot.server, slot.host_before, slot.host, slot.who) == (f"{ULTRA}/s3", None, "node-a", "me")
-        with writing(fleet.engine) as connection:
+        with write_transaction(fleet.engine) as connection:
             open_again = text("UPDATE closing SET until = :at")
             connection.execute(open_again, {"at": _at(4).isoformat(timespec="microseconds")})
         (opened,) = fleet.diff(_at(3), _at(5)).closings

@@ -10,10 +10,10 @@ from sqlalchemy.exc import DBAPIError
 
 import trninv
 from conftest import Run
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import stamp
-from trninv.inventory.database import writing
+from trninv.inventory.database import write_transaction
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
 from trninv.jobs.fleet import Fleet
@@ -55,24 +55,24 @@ def test_unseeding_gives_back_what_jobs_held(own: Fleet, seeded: str, run: Run) 
 
 def test_a_job_is_not_taken_for_one_of_a_cluster_that_is_gone(own: Fleet) -> None:
     own.hold("old", [f"{D}/s0", f"{D}/s1"], who="ann")
-    with writing(own.engine) as connection:
+    with write_transaction(own.engine) as connection:
         cluster = connection.scalar(text(f"SELECT id FROM cluster WHERE slug = '{CLUSTER}'"))
         assert cluster
         stamp.unseed(connection, cluster)
-        stamp.seed(connection, catalog(), systems().get(CLUSTER))
+        stamp.seed(connection, default_catalog(), default_systems().get(CLUSTER))
     own.hold("new", [f"{D}/s2", f"{D}/s3"], who="ann")
     assert done(happened(own, f"{D}/s2")) == [("hold", "new", D)]
 
 
 def test_a_rack_has_no_events_of_one_that_is_gone(tables: str) -> None:
     with trninv.open(tables) as own:
-        with writing(own.engine) as connection:
-            stamp.seed(connection, catalog(), systems().get(CLUSTER), "gone")
+        with write_transaction(own.engine) as connection:
+            stamp.seed(connection, default_catalog(), default_systems().get(CLUSTER), "gone")
         own.close_servers(["gone/d0/s0"], who="me", why="firmware")
-        with writing(own.engine) as connection:
-            set_state(connection, ["gone/d0/s0"], Condition.of("down"), why="x", who="me")
+        with write_transaction(own.engine) as connection:
+            set_state(connection, ["gone/d0/s0"], Condition.from_user("down"), why="x", who="me")
             stamp.unseed(connection, connection.scalars(select(TABLES["cluster"].c.id)).one())
-            stamp.seed(connection, catalog(), systems().get(CLUSTER))
+            stamp.seed(connection, default_catalog(), default_systems().get(CLUSTER))
         own.close_servers([f"{D}/s0"], who="me", why="firmware")
         own.hold("a", [f"{D}/s1"], who="me")
         assert done(happened(own, f"{CLUSTER}/r0")) == [("close", None, f"{D}/s0"), ("hold", "a", f"{D}/s1")]

@@ -9,10 +9,10 @@ from sqlalchemy import Connection, Engine, text
 
 import trninv
 from conftest import Run
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.errors import ConflictError
-from trninv.inventory.database import writing
+from trninv.inventory.database import write_transaction
 from trninv.inventory.verify import verify
 from trninv.jobs import closings, holding
 
@@ -29,67 +29,65 @@ def free(connection: Connection) -> dict[str, int]:
 
 def test_the_servers_of_a_job_that_is_left_out_are_not_available_until_a_complete_import(engine: Engine) -> None:
     other = slurm(2, HOSTS[1], "neuron:16(IDX:0-15)")
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         found = told(connection, {"jobs": [UNKNOWN, other]}, keep_going=True)
-        assert (found.held, found.not_available, found.available_again) == (1, (f"{ULTRA}/s0",), ())
+        assert (found.allocated, found.cordoned, found.uncordoned) == (1, (f"{ULTRA}/s0",), ())
         assert free(connection) == {"s2": 16, "s3": 16}
         with pytest.raises(ConflictError, match="an import left out a job that runs here: job1 "):
-            holding.hold(connection, "mine", [f"{ULTRA}/s0/c8"], who="me")
+            holding.allocate(connection, "mine", [f"{ULTRA}/s0/c8"], who="me")
         again = told(connection, {"jobs": [UNKNOWN, other]}, keep_going=True)
-        assert (again.not_available, again.available_again) == ((f"{ULTRA}/s0",), ())
-        assert len(closings.closed(connection, 10)) == 1
+        assert (again.cordoned, again.uncordoned) == ((f"{ULTRA}/s0",), ())
+        assert len(closings.list_cordons(connection, 10)) == 1
         part = told(connection, {"jobs": [WHOLE]}, partial=True)
-        assert (part.held, part.not_available, part.available_again) == (1, (), ())
+        assert (part.allocated, part.cordoned, part.uncordoned) == (1, (), ())
         assert free(connection) == {"s2": 16, "s3": 16}, "a partial listing does not say that nothing is left out"
         all_ = told(connection, {"jobs": [WHOLE, other]})
-        assert (all_.unchanged, all_.not_available, all_.available_again) == (2, (), (f"{ULTRA}/s0",))
+        assert (all_.unchanged, all_.cordoned, all_.uncordoned) == (2, (), (f"{ULTRA}/s0",))
         assert free(connection) == {"s0": 12, "s2": 16, "s3": 16}
-        assert list(verify(connection, catalog(), systems())) == []
+        assert list(verify(connection, default_catalog(), default_systems())) == []
 
 
 def test_what_a_left_out_job_held_is_given_back_but_its_servers_now_are_not_available(engine: Engine) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         told(connection, {"jobs": [slurm(1, f"{HOSTS[0]},{HOSTS[1]}", *["neuron:16(IDX:0-15)"] * 2)]})
         found = told(connection, {"jobs": [UNKNOWN]}, keep_going=True)
-        assert (found.ended, found.not_available) == (1, (f"{ULTRA}/s0",))
+        assert (found.ended, found.cordoned) == (1, (f"{ULTRA}/s0",))
         assert free(connection) == {"s1": 16, "s2": 16, "s3": 16}
 
 
 def test_only_chips_that_a_left_out_job_has_make_a_server_not_available(engine: Engine) -> None:
     on_cpu = slurm(3, f"{HOSTS[2]},cpu1", "", "neuron:1(IDX:0)")
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         found = told(
             connection, {"jobs": [on_cpu, slurm(4, f"{HOSTS[3]},{HOSTS[3]}", "neuron:1(IDX:77)", "")]}, keep_going=True
         )
-        assert found.not_available == (f"{ULTRA}/s3",)
+        assert found.cordoned == (f"{ULTRA}/s3",)
 
 
 def test_a_server_that_somebody_closed_is_not_opened_by_an_import(engine: Engine) -> None:
-    with writing(engine) as connection:
-        closings.close(connection, [f"{ULTRA}/s0"], who="ann", why="new firmware")
-        closings.close(connection, [f"{ULTRA}/s2"], who="slurm", why="new firmware")
+    with write_transaction(engine) as connection:
+        closings.cordon(connection, [f"{ULTRA}/s0"], who="ann", why="new firmware")
+        closings.cordon(connection, [f"{ULTRA}/s2"], who="slurm", why="new firmware")
         found = told(connection, {"jobs": [UNKNOWN]}, keep_going=True)
-        assert found.not_available == (f"{ULTRA}/s0",)
-        assert told(connection, {"jobs": [WHOLE]}).available_again == ()
-        assert {each.who for each in closings.closed(connection, 10)} == {"ann", "slurm"}
+        assert found.cordoned == (f"{ULTRA}/s0",)
+        assert told(connection, {"jobs": [WHOLE]}).uncordoned == ()
+        assert {each.who for each in closings.list_cordons(connection, 10)} == {"ann", "slurm"}
 
 
 def test_each_system_opens_only_what_was_closed_for_its_jobs(engine: Engine) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         told(connection, {"jobs": [UNKNOWN]}, keep_going=True)
-        assert (
-            told(connection, {"jobs": [slurm(9, HOSTS[3], "neuron:1(IDX:0)")]}, system="slurm-b").available_again == ()
-        )
-        assert [each.who for each in closings.closed(connection, 10)] == ["slurm"]
-        assert told(connection, {"jobs": []}, allow_empty=True).available_again == (f"{ULTRA}/s0",)
+        assert told(connection, {"jobs": [slurm(9, HOSTS[3], "neuron:1(IDX:0)")]}, system="slurm-b").uncordoned == ()
+        assert [each.who for each in closings.list_cordons(connection, 10)] == ["slurm"]
+        assert told(connection, {"jobs": []}, allow_empty=True).uncordoned == (f"{ULTRA}/s0",)
 
 
 def test_history_and_placement_heed_it(seeded: str) -> None:
-    with trninv.open(seeded) as own, writing(own.engine) as connection:
+    with trninv.open(seeded) as own, write_transaction(own.engine) as connection:
         told(connection, {"jobs": [UNKNOWN]}, keep_going=True)
         query = "SELECT action, address, source, who FROM v_event WHERE action IS NOT NULL"
         assert [tuple(row) for row in connection.execute(text(query))] == [("close", f"{ULTRA}/s0", "import", "slurm")]
-        (closing,) = closings.closed(connection, 10)
+        (closing,) = closings.list_cordons(connection, 10)
         assert closing.why == "an import left out a job that runs here: job1 (1)"
     with trninv.open(seeded) as own:
         answer = own.free(ULTRA)

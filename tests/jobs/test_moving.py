@@ -12,50 +12,54 @@ from tampering import tamper
 
 import trninv
 from conftest import Ask, examples
-from trninv.errors import ConflictError, LimitError, StalePlanError, UnknownJobError
+from trninv.errors import ConflictError, InvalidArgumentError, StalePlanError, UnknownJobError
 from trninv.jobs.fleet import Fleet
 from trninv.jobs.holding import Job
-from trninv.jobs.model import AnyOf, Legal, Model, legal_of, model_of
-from trninv.jobs.moving import Plan, Planner, alternatives
+from trninv.jobs.model import AnyServers, LegalSets, PlacementModel, placement_model, read_legal_sets
+from trninv.jobs.moving import MovePlan, MovePlanner, alternative_sets
 from trninv.jobs.questions.make_room import JobMove
-from trninv.jobs.stock import Stock
-from trninv.jobs.tenants import Tenant
-from trninv.solvers.blocks import words
-from trninv.solvers.rearrangement import ordered
+from trninv.jobs.stock import FreeCapacity
+from trninv.jobs.tenants import JobAllocation
+from trninv.solvers.blocks import pack_masks
+from trninv.solvers.rearrangement import order_moves
 
 ULTRA = "u-trn2x64/d0"
 At = tuple[int, int]
 
 
-def legal(fleet: Fleet, model: Model) -> Legal:
+def legal(fleet: Fleet, model: PlacementModel) -> LegalSets:
     with fleet.reading() as connection:
-        return legal_of(connection, model)
+        return read_legal_sets(connection, model)
 
 
-def held_by(model: Model, jobs: Sequence[Sequence[At]], domains: int = 1) -> tuple[Stock, list[Tenant]]:
+def held_by(
+    model: PlacementModel, jobs: Sequence[Sequence[At]], domains: int = 1
+) -> tuple[FreeCapacity, list[JobAllocation]]:
     """Domains that only these jobs hold chips of."""
     masks = [0] * domains
     for each in jobs:
         for row, mask in each:
             assert not masks[row] & mask
             masks[row] |= mask
-    inside = words([model.full] * domains, model.chips)
-    stock = Stock("f", model, np.arange(domains), inside, inside, words(masks, model.chips), np.zeros_like(inside))
+    inside = pack_masks([model.full] * domains, model.chips)
+    stock = FreeCapacity(
+        "f", model, np.arange(domains), inside, inside, pack_masks(masks, model.chips), np.zeros_like(inside)
+    )
     return stock, [
-        Tenant(key, f"j{key}", "trninv", pinned=False, work=dict(at), spare={}) for key, at in enumerate(jobs)
+        JobAllocation(key, f"j{key}", "trninv", pinned=False, work=dict(at), spare={}) for key, at in enumerate(jobs)
     ]
 
 
-def carried_out(plan: Plan, jobs: Sequence[Sequence[At]]) -> None:
+def carried_out(plan: MovePlan, jobs: Sequence[Sequence[At]]) -> None:
     """Every destination is free when its turn comes, and in the end the rooms are."""
     held = {key: set(at) for key, at in enumerate(jobs)}
     for move in plan.moves:
-        if move.stops:
-            held[move.tenant.key].clear()
+        if move.must_stop:
+            held[move.allocation.key].clear()
     for move in plan.moves:
-        assert not any(row == move.to_row and mask & move.to for at in held.values() for row, mask in at)
-        held[move.tenant.key] = {(move.to_row, move.to)}
-    assert not any(row == of and mask & room for at in held.values() for row, mask in at for of, room in plan.rooms)
+        assert not any(row == move.target_row and mask & move.target_mask for at in held.values() for row, mask in at)
+        held[move.allocation.key] = {(move.target_row, move.target_mask)}
+    assert not any(row == of and mask & room for at in held.values() for row, mask in at for of, room in plan.targets)
 
 
 def least(rooms: Sequence[int], now: Sequence[int], choices: Sequence[Sequence[int]]) -> tuple[int, int] | None:
@@ -76,10 +80,10 @@ def least(rooms: Sequence[int], now: Sequence[int], choices: Sequence[Sequence[i
 @examples(40)
 @given(st.data())
 def test_within_a_server_no_arrangement_moves_less(lite_fleet: Fleet, data: st.DataObject) -> None:
-    model = model_of("trn1.32xlarge")
+    model = placement_model("trn1.32xlarge")
     found = legal(lite_fleet, model)
     assert model.torus
-    sets = [*model.torus.shape_of, *found.sets[4] * 8, *found.sets[8] * 8]
+    sets = [*model.torus.shape_by_mask, *found.sets[4] * 8, *found.sets[8] * 8]
     now = list[int]()
     for mask in data.draw(st.lists(st.sampled_from([each for each in sets if each.bit_count() <= 8]), max_size=4)):
         if not any(mask & other for other in now):
@@ -87,7 +91,7 @@ def test_within_a_server_no_arrangement_moves_less(lite_fleet: Fleet, data: st.D
     stock, tenants = held_by(model, [[(0, mask)] for mask in now])
     pinned = data.draw(st.sets(st.sampled_from(range(4)), max_size=1))
     wanted = data.draw(st.sampled_from([found.sets[4], found.sets[8], *map(_shaped, ((2, 2), (2, 4), (3, 3), (1, 4)))]))
-    plan = Planner(stock, found, tenants, pinned).plan(wanted)
+    plan = MovePlanner(stock, found, tenants, pinned).plan(wanted)
     choices = [() if key in pinned else _choices(stock, found, mask) for key, mask in enumerate(now)]
     expected = least(wanted, now, choices)
     assert (plan is None) == (expected is None)
@@ -98,14 +102,14 @@ def test_within_a_server_no_arrangement_moves_less(lite_fleet: Fleet, data: st.D
 
 
 def _shaped(spans: tuple[int, ...]) -> tuple[int, ...]:
-    torus = model_of("trn1.32xlarge").torus
+    torus = placement_model("trn1.32xlarge").torus
     assert torus
-    return tuple(block.mask for shape in torus.turned(spans) for block in torus.blocks(shape))
+    return tuple(block.mask for shape in torus.orientations(spans) for block in torus.blocks(shape))
 
 
-def _choices(stock: Stock, found: Legal, mask: int) -> list[int]:
-    wanted, limit = alternatives(stock, found, mask), stock.model.limits(mask).all_gather
-    assert not isinstance(wanted, AnyOf)
+def _choices(stock: FreeCapacity, found: LegalSets, mask: int) -> list[int]:
+    wanted, limit = alternative_sets(stock, found, mask), stock.model.limits(mask).all_gather
+    assert not isinstance(wanted, AnyServers)
     return [each for each in wanted if stock.model.limits(each).all_gather >= limit]
 
 
@@ -116,7 +120,7 @@ def test_moves_are_in_an_order_that_can_be_carried_out(pairs: list[At]) -> None:
     moves = [(1 << a, 1 << b) for a, b in pairs if a != b]
     if len(sources) < len(pairs) or len(targets) < len(pairs):
         return
-    order, stopped = ordered(moves)
+    order, stopped = order_moves(moves)
     held = [0 if at in stopped else source for at, (source, _) in enumerate(moves)]
     for at in order:
         assert not any(moves[at][1] & mask for mask in held)
@@ -137,48 +141,48 @@ def _free_moves(moves: Sequence[At], order: Sequence[int]) -> int:
 
 
 def test_who_changes_places_stops_first() -> None:
-    assert ordered([(0b0011, 0b1100), (0b1100, 0b0011)]) == ([1, 0], [0])
-    assert ordered([(0b0011, 0b0110)]) == ([0], [0])
+    assert order_moves([(0b0011, 0b1100), (0b1100, 0b0011)]) == ([1, 0], [0])
+    assert order_moves([(0b0011, 0b0110)]) == ([0], [0])
 
 
 def test_across_domains_jobs_go_to_what_is_free_and_bounds_are_told(lite_fleet: Fleet) -> None:
-    model = model_of("u-trn2x64")
+    model = placement_model("u-trn2x64")
     found = legal(lite_fleet, model)
-    one, two, three, four = model.whole_server
+    one, two, three, four = model.server_masks
     jobs = [[(0, one)], [(0, two)], [(0, three)], [(1, one)], [(1, two | three)], [(2, model.full)]]
     stock, tenants = held_by(model, jobs, 3)
-    plan = Planner(stock, found, tenants, ()).plan(found.sets[32])
+    plan = MovePlanner(stock, found, tenants, ()).plan(found.sets[32])
     assert plan is not None
-    assert [(move.tenant.key, move.to_row, move.to) for move in plan.moves] == [(2, 1, four)]
+    assert [(move.allocation.key, move.target_row, move.target_mask) for move in plan.moves] == [(2, 1, four)]
     assert plan.exact
     carried_out(plan, jobs)
-    assert Planner(stock, found, tenants, range(6)).plan(found.sets[32]) is None
-    whole = Planner(stock, found, tenants, ()).domains(1)
+    assert MovePlanner(stock, found, tenants, range(6)).plan(found.sets[32]) is None
+    whole = MovePlanner(stock, found, tenants, ()).plan_domains(1)
     assert whole is not None
-    assert (whole.rooms, whole.lower) == ((), 1)
+    assert (whole.targets, whole.lower_bound) == ((), 1)
     stock, tenants = held_by(model, jobs[:3], 4)
-    emptied = Planner(stock, found, tenants, ()).domains(3)
+    emptied = MovePlanner(stock, found, tenants, ()).plan_domains(3)
     assert emptied is not None
-    assert (emptied.moves, emptied.exact, len(emptied.rooms)) == ((), True, 3)
-    emptied = Planner(stock, found, tenants, ()).domains(4)
+    assert (emptied.moves, emptied.exact, len(emptied.targets)) == ((), True, 3)
+    emptied = MovePlanner(stock, found, tenants, ()).plan_domains(4)
     assert emptied is not None
-    assert emptied.rooms == ()
-    assert Planner(stock, found, tenants, (0,)).domains(4) is None
+    assert emptied.targets == ()
+    assert MovePlanner(stock, found, tenants, (0,)).plan_domains(4) is None
 
 
 def test_any_servers_of_a_rack(lite_fleet: Fleet) -> None:
-    model = model_of("trn3-gen2")
+    model = placement_model("trn3-gen2")
     found = legal(lite_fleet, model)
-    three = model.whole_server[0] | model.whole_server[1] | model.whole_server[2]
-    jobs = [[(0, three)], *([(0, model.whole_server[at])] for at in range(3, 17)), [(0, model.whole_server[30])]]
+    three = model.server_masks[0] | model.server_masks[1] | model.server_masks[2]
+    jobs = [[(0, three)], *([(0, model.server_masks[at])] for at in range(3, 17)), [(0, model.server_masks[30])]]
     stock, tenants = held_by(model, jobs)
-    plan = Planner(stock, found, tenants, ()).plan(AnyOf(4))
-    assert plan == Plan(((0, sum(model.whole_server[at] for at in range(18, 22))),), (), 0)
-    plan = Planner(stock, found, tenants, range(1, 16)).plan(AnyOf(18))
+    plan = MovePlanner(stock, found, tenants, ()).plan(AnyServers(4))
+    assert plan == MovePlan(((0, sum(model.server_masks[at] for at in range(18, 22))),), (), 0)
+    plan = MovePlanner(stock, found, tenants, range(1, 16)).plan(AnyServers(18))
     assert plan is None
-    plan = Planner(stock, found, tenants, ()).plan(AnyOf(18))
+    plan = MovePlanner(stock, found, tenants, ()).plan(AnyServers(18))
     assert plan is not None
-    assert (len(plan.moves), plan.lower) == (1, 1)
+    assert (len(plan.moves), plan.lower_bound) == (1, 1)
     carried_out(plan, jobs)
 
 
@@ -244,10 +248,10 @@ def test_pinned_jobs_stay_and_no_is_no(own: Fleet) -> None:
     assert own.make_room(of=ULTRA, servers=2, pinned="a").possible is False
     plan = own.make_room(of=ULTRA, servers=2)
     assert [move.job for move in plan.moves] == ["a"]
-    assert not own.make_room("4x4x4", ULTRA).succeeded()
+    assert not own.make_room("4x4x4", ULTRA).is_satisfied()
     with pytest.raises(UnknownJobError, match="no job c holds"):
         own.make_room("4x4x2", ULTRA, pinned="c")
-    with pytest.raises(LimitError, match=r"which place\? There are \d clusters: name one of "):
+    with pytest.raises(InvalidArgumentError, match=r"which place\? There are \d clusters: name one of "):
         own.make_room("4x4x2")
     assert own.make_room(of=ULTRA, domains=1).possible is False
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 import trninv
-from trninv.errors import IllegalSizeError, LimitError, UnknownAddressError, WrongLevelError
-from trninv.inventory.database import writing
+from trninv.errors import IllegalSizeError, InvalidArgumentError, UnknownAddressError, WrongLevelError
+from trninv.inventory.database import write_transaction
 from trninv.inventory.state import Condition, set_state
 from trninv.jobs.fleet import Fleet
-from trninv.reports.library import report
-from trninv.reports.reader import find
+from trninv.reports.library import find_report
+from trninv.reports.reader import run_query
 
 ULTRA = "u-trn2x64/d0"
 GB = 10**9
@@ -60,7 +60,7 @@ def test_the_meaning_says_the_rule_of_the_policy(own: Fleet) -> None:
 
 
 def test_why_names_the_first_thing_that_is_lacking(own: Fleet) -> None:
-    with writing(own.engine) as connection:
+    with write_transaction(own.engine) as connection:
         set_state(connection, [f"{ULTRA}/s0/c0--{ULTRA}/s0/c1"], Condition("down"), why="x", who="me")
     assert own.fits(ULTRA, "4x4x4").why == "no domain has it with every link up"
     assert own.fits(ULTRA, "4x4x4", min_all_gather="700 GB/s").why == "no domain has it with every link up"
@@ -70,7 +70,7 @@ def test_why_names_the_first_thing_that_is_lacking(own: Fleet) -> None:
     )
     own.close_servers([f"{ULTRA}/s1"], who="me", why="x")
     assert own.fits(ULTRA, "4x4x4").why == "no domain has 64 chips free"
-    with writing(own.engine) as connection:
+    with write_transaction(own.engine) as connection:
         set_state(connection, [f"{ULTRA}/s0/c0"], Condition("down"), why="x", who="me")
     assert own.fits(ULTRA, "4x4x4").why == "no domain has 64 chips usable"
 
@@ -115,9 +115,11 @@ def test_the_better_shape_is_as_good_as_its_place_and_as_choosy_as_the_job(own: 
 
 
 def test_what_is_wrongly_asked_is_told_what_would_do(own: Fleet) -> None:
-    with pytest.raises(LimitError, match=f"4x4x1 is a shape, and {ULTRA} is none: write fits {ULTRA} 4x4x1"):
+    with pytest.raises(InvalidArgumentError, match=f"4x4x1 is a shape, and {ULTRA} is none: write fits {ULTRA} 4x4x1"):
         own.fits("4x4x1", ULTRA)
-    with pytest.raises(LimitError, match=f"4x4x1 is a shape, and {ULTRA} is none: write make-room 4x4x1 {ULTRA}"):
+    with pytest.raises(
+        InvalidArgumentError, match=f"4x4x1 is a shape, and {ULTRA} is none: write make-room 4x4x1 {ULTRA}"
+    ):
         own.make_room(ULTRA, "4x4x1")
     with pytest.raises(UnknownAddressError, match="no cluster 2x2"):
         own.fits("2x2", "4x4")
@@ -177,20 +179,20 @@ def test_what_is_avoided_is_left_alone(own: Fleet) -> None:
 @pytest.mark.parametrize(
     ("of", "asked", "error", "says"),
     [
-        (ULTRA, {}, LimitError, "ask for one of"),
-        (ULTRA, {"chips": 4, "servers": 1}, LimitError, "ask for one of"),
-        (ULTRA, {"chips": 0}, LimitError, "ask for 1"),
+        (ULTRA, {}, InvalidArgumentError, "ask for one of"),
+        (ULTRA, {"chips": 4, "servers": 1}, InvalidArgumentError, "ask for one of"),
+        (ULTRA, {"chips": 0}, InvalidArgumentError, "ask for 1"),
         (ULTRA, {"chips": 7}, IllegalSizeError, "7 chips are not legal on u-trn2x64; nearest 4 and 8"),
-        (ULTRA, {"chips": 5, "any_block": True}, LimitError, "no box"),
-        (ULTRA, {"chips": 100}, LimitError, "100 chips are no whole domains of 64: ask for 64 or 128"),
+        (ULTRA, {"chips": 5, "any_block": True}, InvalidArgumentError, "no box"),
+        (ULTRA, {"chips": 100}, InvalidArgumentError, "100 chips are no whole domains of 64: ask for 64 or 128"),
         (ULTRA, {"servers": 3}, IllegalSizeError, "3 servers are not legal on u-trn2x64; nearest 2 and 4 "),
-        (ULTRA, {"servers": 6}, LimitError, "6 servers are no whole domains of 4: ask for 4 or 8"),
+        (ULTRA, {"servers": 6}, InvalidArgumentError, "6 servers are no whole domains of 4: ask for 4 or 8"),
         ("trn3-gen2", {"servers": 2}, IllegalSizeError, "2 servers are not legal on trn3-gen2; nearest 1 and 3$"),
         ("trn1.2xlarge", {"shape": "1x1"}, WrongLevelError, "has one chip"),
-        (ULTRA, {"shape": "5x1"}, LimitError, "the largest is 4x4x4"),
-        (ULTRA, {"shape": "0x4"}, LimitError, "write it as"),
-        (ULTRA, {"shape": "2x2x4; DROP"}, LimitError, "write it as"),
-        (ULTRA, {"shape": "²x2"}, LimitError, "write it as"),
+        (ULTRA, {"shape": "5x1"}, InvalidArgumentError, "the largest is 4x4x4"),
+        (ULTRA, {"shape": "0x4"}, InvalidArgumentError, "write it as"),
+        (ULTRA, {"shape": "2x2x4; DROP"}, InvalidArgumentError, "write it as"),
+        (ULTRA, {"shape": "²x2"}, InvalidArgumentError, "write it as"),
         ("trn3-gen2", {"shape": "2x2"}, WrongLevelError, "switched"),
         ("trn3-gen2", {"chips": 2}, IllegalSizeError, "2 chips are not legal on trn3-gen2; nearest 1 and 4$"),
         ("trn3-gen1", {"chips": 9}, IllegalSizeError, "9 chips are not legal on trn3-gen1; nearest"),
@@ -199,9 +201,9 @@ def test_what_is_avoided_is_left_alone(own: Fleet) -> None:
         ("trn1.32xlarge", {"chips": 15}, IllegalSizeError, "nearest 8 and 16"),
         ("nowhere", {"chips": 1}, UnknownAddressError, "no cluster"),
         (f"{ULTRA}/s0/efa0", {"chips": 1}, WrongLevelError, "nic"),
-        (ULTRA, {"chips": 4, "k": 101}, LimitError, "1 to 100"),
-        (ULTRA, {"domains": 10**7}, LimitError, "1 to 1,000,000"),
-        (ULTRA, {"memory": 2**63}, LimitError, "bytes"),
+        (ULTRA, {"chips": 4, "k": 101}, InvalidArgumentError, "1 to 100"),
+        (ULTRA, {"domains": 10**7}, InvalidArgumentError, "1 to 1,000,000"),
+        (ULTRA, {"memory": 2**63}, InvalidArgumentError, "bytes"),
     ],
 )
 def test_what_can_not_be_asked(
@@ -221,7 +223,7 @@ def test_more_than_there_are_domains(lite_fleet: Fleet, asked: dict[str, object]
 def test_free_and_fragmentation_say_what_each_cause_costs(own: Fleet) -> None:
     own.hold("a", [f"{ULTRA}/s0/c5", f"{ULTRA}/s1/c5"], who="me")
     own.close_servers([f"{ULTRA}/s2"], who="me", why="x")
-    with writing(own.engine) as connection:
+    with write_transaction(own.engine) as connection:
         set_state(connection, [f"{ULTRA}/s3/c0"], Condition("down"), why="x", who="me")
     free = own.free(ULTRA)
     assert (free.chips, free.usable, free.held, free.closed, free.free) == (64, 63, 2, 16, 45)
@@ -237,13 +239,13 @@ def test_the_report_counts_as_fragmentation_does(own: Fleet) -> None:
     own.hold("a", [f"{ULTRA}/s0/c5"], who="me")
     own.hold("b", ["trn3-gen2/d0/s0/c0", "trn3-gen2/d0/s20"], who="me")
     own.close_servers([f"{ULTRA}/s2"], who="me", why="x")
-    with writing(own.engine) as connection:
+    with write_transaction(own.engine) as connection:
         set_state(connection, [f"{ULTRA}/s3/c0"], Condition("down"), why="x", who="me")
     for of in ("u-trn2x64", "trn3-gen2"):
-        sql = report("fragmentation").sql(own.engine.dialect.name, {"cluster": of})
+        sql = find_report("fragmentation").sql(own.engine.dialect.name, {"cluster": of})
         answer = own.fragmentation(of)
         expected = [(of, each.chips, each.jobs, answer.free, each.unusable) for each in answer.sizes]
-        assert [tuple(row) for row in find(own.engine, sql, seconds=60, most=100).rows] == expected
+        assert [tuple(row) for row in run_query(own.engine, sql, seconds=60, max_rows=100).rows] == expected
 
 
 def test_switched_domains_have_free_sets_too(own: Fleet) -> None:

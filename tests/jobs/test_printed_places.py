@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import trninv
 from conftest import Run
-from trninv.errors import AddressError, LimitError
-from trninv.inventory.ranges import MOST, each_of
+from trninv.errors import AddressError, InvalidArgumentError
+from trninv.inventory.ranges import MAX_ADDRESSES, expand_chip_ranges
 from trninv.jobs.fleet import Fleet
-from trninv.jobs.named import folded
+from trninv.jobs.named import group_chips
 
 ULTRA = "u-trn2x64/d0"
 
@@ -26,23 +26,23 @@ def own(seeded: str) -> Iterator[Fleet]:
 @given(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 15)), min_size=1))
 def test_what_is_folded_is_written_out_again(chips: set[tuple[int, int]]) -> None:
     places = [f"{ULTRA}/s{server}/c{chip}" for server, chip in sorted(chips)]
-    assert each_of(folded(places)) == places
-    assert each_of(", ".join(folded(places)).split(" ")) == places
+    assert expand_chip_ranges(group_chips(places)) == places
+    assert expand_chip_ranges(", ".join(group_chips(places)).split(" ")) == places
 
 
 def test_other_addresses_stay_as_they_are() -> None:
     others = [ULTRA, f"{ULTRA}/s0/c0--{ULTRA}/s0/c1", "@node-1/c3", "a-1/d0/s0/efa0", "", "x/c0-1-2", "x/c1234-1239"]
-    assert each_of(others) == others
-    assert each_of(["@node-1/c3-4"]) == ["@node-1/c3", "@node-1/c4"]
+    assert expand_chip_ranges(others) == others
+    assert expand_chip_ranges(["@node-1/c3-4"]) == ["@node-1/c3", "@node-1/c4"]
     with pytest.raises(AddressError, match="lower number first"):
-        each_of([f"{ULTRA}/s0/c3-1"])
+        expand_chip_ranges([f"{ULTRA}/s0/c3-1"])
 
 
 def test_no_more_than_a_list_takes_are_written_out() -> None:
     every = f"{ULTRA}/s0/c0-999"
-    assert len(each_of([every] * (MOST // 1_000))) == MOST
-    with pytest.raises(LimitError, match="more than 100,000 addresses"):
-        each_of([f"{every}{',0-999' * 1_000_000}"])
+    assert len(expand_chip_ranges([every] * (MAX_ADDRESSES // 1_000))) == MAX_ADDRESSES
+    with pytest.raises(InvalidArgumentError, match="more than 100,000 addresses"):
+        expand_chip_ranges([f"{every}{',0-999' * 1_000_000}"])
 
 
 def test_lines_that_fits_prints_are_commands(run: Run, own: Fleet, seeded: str) -> None:
@@ -66,7 +66,7 @@ def test_chips_are_set_and_avoided_and_supposed_by_ranges(run: Run, own: Fleet, 
 
 
 def test_a_number_is_no_shape(own: Fleet) -> None:
-    with pytest.raises(LimitError, match="say --chips 16"):
+    with pytest.raises(InvalidArgumentError, match="say --chips 16"):
         own.fits(ULTRA, "16")
     assert own.fits(ULTRA, "4x1").chips == 4
 
@@ -77,7 +77,7 @@ def test_room_in_a_closed_server_is_told(own: Fleet) -> None:
     own.close_servers([f"{ULTRA}/s3"], who="me", why="firmware")
     answer = own.make_room("4x4x1", ULTRA)
     assert (answer.possible, answer.closed) == (False, (f"{ULTRA}/s3",))
-    assert any("u-trn2x64/d0/s3; there would be a plan if it took jobs" in str(part) for part in answer.told())
+    assert any("u-trn2x64/d0/s3; there would be a plan if it took jobs" in str(part) for part in answer.render())
     assert own.make_room("2x2x1", ULTRA).closed == ()
 
 

@@ -9,11 +9,11 @@ from sqlalchemy import Connection, text
 
 import trninv
 from trninv.errors import StalePlanError
-from trninv.inventory.address import resolve
-from trninv.inventory.database import reading
-from trninv.inventory.past import past
+from trninv.inventory.address import resolve_place
+from trninv.inventory.database import read_transaction
+from trninv.inventory.past import engine_as_of
 from trninv.jobs.fleet import Fleet
-from trninv.jobs.revision import require, revision
+from trninv.jobs.revision import plan_revision, require_plan_revision
 
 ULTRA = "u-trn2x64/d0"
 
@@ -43,7 +43,7 @@ def read(fleet: Fleet, cluster: str = "u-trn2x64") -> tuple[str, int]:
     """The revision, and how many rows it took."""
     with fleet.reading() as connection:
         counting: Any = Counting(connection)
-        return revision(counting, resolve(connection, cluster).cluster_id), counting.rows
+        return plan_revision(counting, resolve_place(connection, cluster).cluster_id), counting.rows
 
 
 def test_who_holds_what_is_told_by_few_rows(own: Fleet) -> None:
@@ -77,11 +77,11 @@ def test_the_same_chips_held_by_others_or_pinned_are_another_state(own: Fleet) -
         connection.execute(text("UPDATE job SET pinned = 1 WHERE name = 'a' AND ended IS NULL"))
     assert len({was, swapped, read(own)[0]}) == 3
     with own.reading() as connection, pytest.raises(StalePlanError, match=f"of revision {was}, the fleet is at"):
-        require(connection, resolve(connection, ULTRA).cluster_id, was)
+        require_plan_revision(connection, resolve_place(connection, ULTRA).cluster_id, was)
 
 
 def test_what_was_has_the_revision_that_it_had(own: Fleet) -> None:
     own.hold("a", [f"{ULTRA}/s0"], who="me")
     now, later = read(own)[0], datetime.now(UTC) + timedelta(hours=1)
-    with reading(past(own.engine, 0, later)) as connection:
-        require(connection, resolve(connection, ULTRA).cluster_id, now)
+    with read_transaction(engine_as_of(own.engine, 0, later)) as connection:
+        require_plan_revision(connection, resolve_place(connection, ULTRA).cluster_id, now)

@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import event
 
 from conftest import Databases
-from trninv.inventory.database import connect
+from trninv.inventory.database import temporary_engine
 from trninv.jobs.fleet import Fleet
-from trninv.solvers.blocks import distinct
+from trninv.solvers.blocks import unique_rows
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def noted(fleet: Fleet) -> Iterator[list[tuple[str, Any]]]:
 
 def test_what_is_not_up_is_found_by_its_index(databases: Databases) -> None:
     """An UltraCluster has millions of links: by domain or cluster, SQLite would read every one of them."""
-    with connect(databases.seeded("sqlite")) as engine:
+    with temporary_engine(databases.seeded("sqlite")) as engine:
         fleet = Fleet(engine)
         with noted(fleet) as statements:
             fleet.make_room(of="u-trn2x64", servers=1)
@@ -46,10 +46,10 @@ def test_what_is_not_up_is_found_by_its_index(databases: Databases) -> None:
 @pytest.mark.parametrize("width", [1, 3])
 def test_different_rows(width: int) -> None:
     rows = np.random.default_rng(3).integers(0, 3, (200, width)).astype(np.uint64) << np.uint64(62)
-    first, which = distinct(rows)
+    first, which = unique_rows(rows)
     _, expected, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     assert sorted(first.tolist()) == sorted(expected.tolist())
     assert (rows[first][which] == rows).all()
     assert len(set(which.tolist())) == len(set(inverse.reshape(-1).tolist()))
-    none = distinct(rows[:0])
+    none = unique_rows(rows[:0])
     assert (len(none[0]), len(none[1])) == (0, 0)

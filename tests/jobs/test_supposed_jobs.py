@@ -7,7 +7,7 @@ import pytest
 
 import trninv
 from conftest import Ask, Run
-from trninv.errors import ConflictError, LimitError, TrninvError, UnknownAddressError, UnknownJobError
+from trninv.errors import ConflictError, InvalidArgumentError, TrninvError, UnknownAddressError, UnknownJobError
 from trninv.jobs.fleet import Fleet
 from trninv.routing.fleet import Fleet as Asked
 
@@ -79,7 +79,7 @@ REFUSED: list[tuple[dict[str, Any], type[TrninvError], str]] = [
     ({"with_": {"new": "u-trn2x6"}}, UnknownAddressError, "u-trn2x64"),
     ({"with_": {"big": f"{ULTRA}/s2/c8"}}, ConflictError, "--without big"),
     ({"with_": {"a": f"{ULTRA}/s2/c8", "b": f"{ULTRA}/s2/c8"}}, ConflictError, "supposed to be held by job a"),
-    ({"with_": {"a:b": f"{ULTRA}/s2/c8"}}, LimitError, "':'"),
+    ({"with_": {"a:b": f"{ULTRA}/s2/c8"}}, InvalidArgumentError, "':'"),
 ]
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, func, select, text
 
 from conftest import Databases
 from trninv.errors import ConflictError
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
 from trninv.jobs import closings, holding
@@ -20,23 +20,25 @@ WRITERS, TURNS = 4, 12
 
 def test_writers_at_once_wait_for_each_other_and_none_for_ever(databases: Databases) -> None:
     """Jobs, closings and states of one domain, on PostgreSQL: no deadlock, one chain, numbers without gaps."""
-    with connect(databases.seeded("postgresql")) as engine:
+    with temporary_engine(databases.seeded("postgresql")) as engine:
         failed, start = list[BaseException](), threading.Barrier(WRITERS)
 
         def write(number: int) -> None:
             try:
                 start.wait(60)
                 for turn in range(TURNS):
-                    with suppress(ConflictError), writing(engine) as connection:
+                    with suppress(ConflictError), write_transaction(engine) as connection:
                         if (turn + number) % 4 == 0:
-                            set_state(connection, [f"{D}/s1"], Condition.of(("down", "up")[turn % 2]), why="x", who="w")
+                            set_state(
+                                connection, [f"{D}/s1"], Condition.from_user(("down", "up")[turn % 2]), why="x", who="w"
+                            )
                         else:
                             server = [f"{D}/s{turn % 4}"]
                             if turn % 2:
-                                closings.close(connection, server, who="me", why="x")
+                                closings.cordon(connection, server, who="me", why="x")
                             else:
-                                closings.open_(connection, server, who="me")
-                        holding.hold(connection, f"j{number}-{turn}", [f"{D}/s{turn % 4}/c{turn}"], who="w")
+                                closings.uncordon(connection, server, who="me")
+                        holding.allocate(connection, f"j{number}-{turn}", [f"{D}/s{turn % 4}/c{turn}"], who="w")
             except BaseException as error:  # noqa: BLE001 # of a thread: told below
                 failed.append(error)
 
@@ -47,7 +49,7 @@ def test_writers_at_once_wait_for_each_other_and_none_for_ever(databases: Databa
             thread.join(120)
         assert failed == []
         is_sound(engine)
-        with reading(engine) as connection:
+        with read_transaction(engine) as connection:
             count, last = connection.execute(select(func.count(), func.max(TABLES["state_event"].c.id))).one()
             assert count == last
             held = connection.scalar(select(func.count()).select_from(TABLES["job"]))
@@ -66,9 +68,9 @@ def _one_waits_or_is_done(engine: Engine, other: threading.Thread) -> None:
 @pytest.fixture
 def held(databases: Databases) -> Iterator[Engine]:
     """On PostgreSQL, with a job."""
-    with connect(databases.seeded("postgresql")) as engine:
-        with writing(engine) as connection:
-            holding.hold(connection, "a", [f"{D}/s0"], who="me")
+    with temporary_engine(databases.seeded("postgresql")) as engine:
+        with write_transaction(engine) as connection:
+            holding.allocate(connection, "a", [f"{D}/s0"], who="me")
         yield engine
 
 
@@ -86,7 +88,7 @@ def test_plain_sql_that_holds_waits_for_trninv_and_not_also_the_other_way_round(
             failed.append(error)
 
     by_hand = threading.Thread(target=insert)
-    with writing(held) as connection:
+    with write_transaction(held) as connection:
         by_hand.start()
         _one_waits_or_is_done(held, by_hand)
         holding.release(connection, "a")
@@ -101,7 +103,7 @@ def test_trninv_waits_for_plain_sql_that_gives_chips_back_and_not_also_the_other
 
     def release() -> None:
         try:
-            with writing(held) as connection:
+            with write_transaction(held) as connection:
                 holding.release(connection, "a")
         except BaseException as error:  # noqa: BLE001 # of a thread: told below
             failed.append(error)

@@ -13,22 +13,22 @@ from seen import TOP, below, fleet, instance, nodes
 from sqlalchemy import Engine, text
 
 from conftest import BACKENDS, Databases, Run
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.errors import AddressError, AdoptionError, ClusterExistsError, LimitError
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.errors import AddressError, AdoptionError, ClusterExistsError, InvalidArgumentError
 from trninv.inventory import stamp
-from trninv.inventory.address import resolve
-from trninv.inventory.binding import Standing, put
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.address import resolve_place
+from trninv.inventory.binding import ProposedBinding, bind
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.verify import verify
 from trninv.jobs.fleet import Fleet
 from trninv.live.adopt import adopt
-from trninv.live.drift import drift
+from trninv.live.drift import detect_drift
 
 
 @pytest.fixture
 def engine(databases: Databases) -> Iterator[Engine]:
-    with connect(databases.migrated("sqlite")) as made:
+    with temporary_engine(databases.migrated("sqlite")) as made:
         yield made
 
 
@@ -38,12 +38,12 @@ def ultra(*numbers: int, block: str = "cb-1", node: str = "nn-c") -> Iterator[di
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_mixed_fleet_is_one_import_and_one_cluster(databases: Databases, backend: str) -> None:
-    with connect(databases.migrated(backend)) as engine:
-        with writing(engine) as connection:
+    with temporary_engine(databases.migrated(backend)) as engine:
+        with write_transaction(engine) as connection:
             keep(connection, "ec2", *fleet())
-            would = adopt(connection, catalog(), systems(), "prod", dry_run=True)
+            would = adopt(connection, default_catalog(), default_systems(), "prod", dry_run=True)
             assert connection.scalar(text("SELECT count(*) FROM cluster")) == 0
-            found = adopt(connection, catalog(), systems(), "prod")
+            found = adopt(connection, default_catalog(), default_systems(), "prod")
         assert would == found
         assert {each.model: (each.domains, each.machines, each.empty) for each in found.models} == {
             "Trn1.2xlarge": (1, 1, 0),
@@ -54,10 +54,10 @@ def test_a_mixed_fleet_is_one_import_and_one_cluster(databases: Databases, backe
         assert found.tiers == (1, 3, 4)
         assert [left.name for left in found.left_out] == ["i-00000000000000028"]
         assert len(standing(engine)) == 17
-        with reading(engine) as connection:
-            assert list(verify(connection, catalog(), systems())) == []
+        with read_transaction(engine) as connection:
+            assert list(verify(connection, default_catalog(), default_systems())) == []
             down = connection.execute(text("SELECT address, state, why FROM state_event WHERE kind = 'server'")).all()
-            node = resolve(connection, "prod/fabric/t1/n0").id
+            node = resolve_place(connection, "prod/fabric/t1/n0").id
             vendor_id = text("SELECT vendor_id FROM network_node WHERE id = :node")
             assert connection.scalar(vendor_id, {"node": node}) == TOP
         assert [tuple(row) for row in down] == [("prod/d8/s3", "down", "no instance")]
@@ -66,15 +66,15 @@ def test_a_mixed_fleet_is_one_import_and_one_cluster(databases: Databases, backe
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_domains_of_a_mixed_fleet_answer_as_those_that_are_seeded(databases: Databases, backend: str) -> None:
     models = {"d6": "u-trn2x64", "d9": "trn3-gen1"}
-    with connect(databases.migrated(backend)) as engine:
-        with writing(engine) as connection:
+    with temporary_engine(databases.migrated(backend)) as engine:
+        with write_transaction(engine) as connection:
             keep(connection, "kubernetes", nodes())
-            adopt(connection, catalog(), systems(), "prod")
+            adopt(connection, default_catalog(), default_systems(), "prod")
             for domain, slug in models.items():
-                stamp.seed(connection, catalog(), systems().get(slug), domain)
-            assert drift(connection).findings == ()
-        with reading(engine) as connection:
-            assert list(verify(connection, catalog(), systems())) == []
+                stamp.seed(connection, default_catalog(), default_systems().get(slug), domain)
+            assert detect_drift(connection).findings == ()
+        with read_transaction(engine) as connection:
+            assert list(verify(connection, default_catalog(), default_systems())) == []
         with Fleet(engine) as asked:
             for domain in models:
                 one, other = (asked.bisection(of) for of in (f"prod/{domain}", f"{domain}/d0"))
@@ -87,19 +87,24 @@ def test_domains_of_a_mixed_fleet_answer_as_those_that_are_seeded(databases: Dat
 
 
 def test_jobs_of_a_mixed_fleet_are_held_and_not_placed(engine: Engine) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         keep(connection, "ec2", *fleet())
-        adopt(connection, catalog(), systems(), "prod")
+        adopt(connection, default_catalog(), default_systems(), "prod")
     placing = Fleet(engine)
     assert placing.hold("a", ["prod/d2"], who="me").chips == 16
-    for ask in (placing.free, placing.fragmentation, placing.drain, partial(placing.fits, chips=4)):
-        with pytest.raises(LimitError, match="prod has domains of several models"):
+    for ask in (
+        placing.free,
+        placing.fragmentation,
+        placing.drain,
+        partial(placing.fits, chips=4),
+    ):
+        with pytest.raises(InvalidArgumentError, match="prod has domains of several models"):
             ask("prod/d2")
 
 
 def test_places_in_the_ring_are_the_servers(engine: Engine) -> None:
     page = list(ultra(1, 2, 3, 4))
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         keep(connection, "ec2", {"Instances": page})
         for number, position in ((1, 3), (2, 0), (3, 1)):
             name = f"i-{number:017x}"
@@ -108,7 +113,7 @@ def test_places_in_the_ring_are_the_servers(engine: Engine) -> None:
             node = {"kind": "Node", "metadata": {"name": f"n{number}", "labels": labels}, "status": {}}
             node["spec"] = {"providerID": f"aws:///us-west-2d/{name}"}
             keep(connection, "kubernetes", {"kind": "List", "items": [node]})
-        found = adopt(connection, catalog(), systems(), "lab")
+        found = adopt(connection, default_catalog(), default_systems(), "lab")
     assert standing(engine) == {f"lab/d0/s{at}": f"i-{number:017x}" for at, number in enumerate((2, 3, 4, 1))}
     assert found.models[0].ordered == 1
     with engine.connect() as connection:
@@ -152,11 +157,11 @@ def test_chips_tell_the_models_of_trn3_apart(engine: Engine) -> None:
     pages = [
         below(instance(number, "trn3.48xlarge", f"cb-{number // 10}"), "nn-a", "nn-b") for number in (10, 11, 20, 21)
     ]
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         keep(connection, "ec2", {"Instances": pages})
         for number, count in ((10, 16), (11, 16), (20, 4), (21, 4)):
             keep(connection, "neuron-ls", chips(f"i-{number:017x}", count))
-        found = adopt(connection, catalog(), systems(), "lab")
+        found = adopt(connection, default_catalog(), default_systems(), "lab")
     assert [(each.model, each.machines, each.empty) for each in found.models] == [
         ("Trn3 Gen1 UltraServer", 2, 2),
         ("Trn3 Gen2 UltraServer", 2, 34),
@@ -167,8 +172,8 @@ def test_a_machine_below_no_network_node_is_left_out_beside_others(engine: Engin
     alone = below(instance(9, "trn1.32xlarge"))
     found = adopted(engine, *ultra(1), alone)
     assert [left.why.split(":")[0] for left in found.left_out] == ["no source says below which network nodes it is"]
-    with writing(engine) as connection:
-        assert adopt(connection, catalog(), systems(), "single").tiers == ()  # alone it needs no fabric
+    with write_transaction(engine) as connection:
+        assert adopt(connection, default_catalog(), default_systems(), "single").tiers == ()  # alone it needs no fabric
 
 
 def test_servers_of_a_domain_may_hang_below_several_network_nodes(engine: Engine) -> None:
@@ -190,7 +195,7 @@ def test_a_network_node_in_two_places_is_refused(engine: Engine) -> None:
 
 
 def test_a_machine_that_was_not_seen_for_long_is_gone(engine: Engine) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         keep(connection, "ec2", {"Instances": list(ultra(1, 2, 3))})
         old = (datetime.now(UTC) - timedelta(days=3)).isoformat(timespec="microseconds")
         connection.execute(text("UPDATE observation SET seen_at = :old"), {"old": old})
@@ -199,37 +204,37 @@ def test_a_machine_that_was_not_seen_for_long_is_gone(engine: Engine) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_again_it_changes_nothing(databases: Databases, backend: str) -> None:
-    with connect(databases.migrated(backend)) as engine:
+    with temporary_engine(databases.migrated(backend)) as engine:
         adopted(engine, *ultra(1, 2))
         before = standing(engine)
         assert adopted(engine, *ultra(1, 2)).is_known
         assert standing(engine) == before
         again = adopted(engine, *ultra(1, 2), *ultra(7, block="cb-2"), name="more")
         assert (again.models[0].machines, again.models[0].empty) == (1, 3)
-        with reading(engine) as connection:
-            assert list(verify(connection, catalog(), systems())) == []
+        with read_transaction(engine) as connection:
+            assert list(verify(connection, default_catalog(), default_systems())) == []
 
 
 def test_a_slot_that_was_empty_is_up_again_once_an_instance_stands_there(engine: Engine) -> None:
     adopted(engine, *ultra(1, 2))
-    with writing(engine) as connection:
-        slot = resolve(connection, "lab/d0/s3")
-        put(connection, [Standing(slot.id, slot.address, "i-0f", None, "pin", "certain")], who="tests")
-        found = adopt(connection, catalog(), systems(), "lab")
+    with write_transaction(engine) as connection:
+        slot = resolve_place(connection, "lab/d0/s3")
+        bind(connection, [ProposedBinding(slot.id, slot.address, "i-0f", None, "pin", "certain")], who="tests")
+        found = adopt(connection, default_catalog(), default_systems(), "lab")
         states = connection.execute(text("SELECT ordinal, state FROM server ORDER BY ordinal")).all()
     assert found.filled == ("lab/d0/s3",)
     assert [row.state for row in states] == ["up", "up", "down", "up"]
 
 
 def test_names_are_checked_and_clusters_of_documents_kept(engine: Engine) -> None:
-    with writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("trn1"))
+    with write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get("trn1"))
         with pytest.raises(ClusterExistsError, match=r"trn1.32xlarge is there already, as trn1.32xlarge"):
-            adopt(connection, catalog(), systems(), "trn1.32xlarge")
+            adopt(connection, default_catalog(), default_systems(), "trn1.32xlarge")
         with pytest.raises(AddressError):
-            adopt(connection, catalog(), systems(), "a b")
+            adopt(connection, default_catalog(), default_systems(), "a b")
         with pytest.raises(AdoptionError, match="nothing was imported"):
-            adopt(connection, catalog(), systems(), "lab")
+            adopt(connection, default_catalog(), default_systems(), "lab")
 
 
 def test_an_id_that_would_inject_lines_is_not_written_to_a_schedulers_files(engine: Engine, run: Run) -> None:

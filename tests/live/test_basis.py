@@ -8,8 +8,8 @@ from printed import neuron_ls, text
 
 import trninv
 from conftest import BACKENDS, Databases, Run
-from trninv.importers.observation import File, observe
-from trninv.inventory.database import writing
+from trninv.importers.observation import ImportFile, import_files
+from trninv.inventory.database import write_transaction
 from trninv.routing.answer import Basis
 from trninv.routing.fleet import Fleet
 
@@ -19,9 +19,11 @@ SEEN, UNSEEN = "u-trn2x64/d0", "trn3-gen1/d0"
 @pytest.fixture(scope="module", params=BACKENDS)
 def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
     with trninv.open(databases.seeded(request.param)) as fleet:
-        with writing(fleet.engine) as connection:
+        with write_transaction(fleet.engine) as connection:
             for number, document in enumerate((neuron_ls("i-0a"), neuron_ls(None))):
-                observe(connection, "neuron-ls", [File(f"n{number}", BytesIO(text(document)))], trust_host_names=True)
+                import_files(
+                    connection, "neuron-ls", [ImportFile(f"n{number}", BytesIO(text(document)))], trust_host_names=True
+                )
         yield fleet
 
 

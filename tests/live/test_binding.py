@@ -14,36 +14,38 @@ from sqlalchemy import text as sql
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from conftest import Databases, Run
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.errors import AddressError, LimitError, UnknownAddressError, UsageError, WrongLevelError
-from trninv.importers.observation import File, observe
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.errors import AddressError, InvalidArgumentError, UnknownAddressError, UsageError, WrongLevelError
+from trninv.importers.observation import ImportFile, import_files
 from trninv.inventory import stamp
-from trninv.inventory.address import is_link, level_of, locate, resolve
-from trninv.inventory.binding import Binding, Standing, bindings, put, take_out
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.address import is_link, level_of, resolve, resolve_place
+from trninv.inventory.binding import Binding, ProposedBinding, bind, list_bindings, unbind
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.schema import TABLES
 from trninv.live.identity import identify
-from trninv.live.pins import pin
+from trninv.live.pins import pinned_binding
 
 SLOT = "u-trn2x64/d0/s{}"
 BINDING = TABLES["binding"]
 
 
 def keep(engine: Engine, *nodes: Any, hours: int = 0) -> None:
-    with writing(engine) as connection:
-        files = [File("nodes", BytesIO(b"\n".join(map(text, nodes))))]
-        observe(connection, "kubernetes", files, taken_at=datetime(2026, 3, 1, tzinfo=UTC) + timedelta(hours=hours))
+    with write_transaction(engine) as connection:
+        files = [ImportFile("nodes", BytesIO(b"\n".join(map(text, nodes))))]
+        import_files(
+            connection, "kubernetes", files, taken_at=datetime(2026, 3, 1, tzinfo=UTC) + timedelta(hours=hours)
+        )
 
 
 def stand(engine: Engine, server: int, name: str) -> tuple[Binding, ...]:
-    with writing(engine) as connection:
-        return put(connection, [pin(connection, SLOT.format(server), name)], who="anna").ended
+    with write_transaction(engine) as connection:
+        return bind(connection, [pinned_binding(connection, SLOT.format(server), name)], who="anna").ended
 
 
 def standing(engine: Engine, scope: str | None = None, *, ended: bool = False) -> list[Binding]:
-    with reading(engine) as connection:
-        return list(bindings(connection, scope and resolve(connection, scope), ended=ended))  # type: ignore[arg-type]
+    with read_transaction(engine) as connection:
+        return list(list_bindings(connection, scope and resolve_place(connection, scope), ended=ended))  # type: ignore[arg-type]
 
 
 def places(engine: Engine) -> dict[str, tuple[str | None, str | None]]:
@@ -78,30 +80,30 @@ def test_what_stood_there_and_where_it_stood_ends(engine: Engine) -> None:
 
 
 def test_a_name_that_another_keeps_is_not_taken_from_it(engine: Engine) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         for server, instance in enumerate(("i-0", "i-1")):
-            place = resolve(connection, SLOT.format(server))
-            put(connection, [Standing(place.id, place.address, instance, "n0", "pin", "certain")], who="anna")
+            place = resolve_place(connection, SLOT.format(server))
+            bind(connection, [ProposedBinding(place.id, place.address, instance, "n0", "pin", "certain")], who="anna")
     assert places(engine) == {"s0": ("i-0", "n0"), "s1": ("i-1", None)}
 
 
 @pytest.mark.parametrize("slot", ["u-trn2x64", "u-trn2x64/d0", "u-trn2x64/d0/s0/c0", "u-trn2x64/r0"])
 def test_an_instance_stands_in_a_server_alone(engine: Engine, slot: str) -> None:
-    with writing(engine) as connection, pytest.raises(WrongLevelError):
-        pin(connection, slot, "i-0")
+    with write_transaction(engine) as connection, pytest.raises(WrongLevelError):
+        pinned_binding(connection, slot, "i-0")
 
 
 @pytest.mark.parametrize("name", ["a[1-9]", "a,b", "a b", "a\nNodeName=x", "", "-", "a" * 254, "é", "a;b", "\x1b[31m"])
 def test_names_that_would_harm_others_are_refused(engine: Engine, name: str) -> None:
     with pytest.raises(UsageError):
         stand(engine, 0, name)
-    with reading(engine) as connection, pytest.raises((AddressError, UnknownAddressError)):
-        locate(connection, f"@{name}/c5")
+    with read_transaction(engine) as connection, pytest.raises((AddressError, UnknownAddressError)):
+        resolve(connection, f"@{name}/c5")
 
 
 def test_who_is_named(engine: Engine) -> None:
-    with writing(engine) as connection, pytest.raises(LimitError):
-        put(connection, [pin(connection, SLOT.format(0), "i-0")], who=" ")
+    with write_transaction(engine) as connection, pytest.raises(InvalidArgumentError):
+        bind(connection, [pinned_binding(connection, SLOT.format(0), "i-0")], who=" ")
 
 
 def test_two_open_ones_are_impossible_whoever_writes(engine: Engine) -> None:
@@ -175,13 +177,13 @@ def test_of_two_writers_the_second_sees_what_the_first_bound(engine: Engine) -> 
 
 def test_unseeding_ends_the_bindings_of_its_slots(engine: Engine) -> None:
     stand(engine, 0, "i-0")
-    with writing(engine) as connection:
-        stamp.unseed(connection, resolve(connection, "u-trn2x64").cluster_id)
+    with write_transaction(engine) as connection:
+        stamp.unseed(connection, resolve_place(connection, "u-trn2x64").cluster_id)
     assert standing(engine) == []
     (found,) = standing(engine, ended=True)
     assert (found.address, found.ending, found.ended_by) == ("u-trn2x64/d0/s0", "unseeded", "trninv unseed")
-    with writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("u-trn2x64"))
+    with write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64"))
     stand(engine, 0, "i-0")
     assert [each.ending for each in standing(engine, "u-trn2x64/d0/s0", ended=True)] == ["unseeded", None]
 
@@ -191,21 +193,24 @@ def test_an_undone_inference_is_not_made_again_by_the_same(engine: Engine) -> No
     stand(engine, 0, "i-0")
 
     def infer() -> dict[str, str]:
-        with writing(engine) as connection:
-            found = identify(connection, resolve(connection, "u-trn2x64"))
-            return {each.instance or "": each.address for each in put(connection, found.standings, who="anna").made}
+        with write_transaction(engine) as connection:
+            found = identify(connection, resolve_place(connection, "u-trn2x64"))
+            return {
+                each.instance or "": each.address
+                for each in bind(connection, found.proposed_bindings, who="anna").created
+            }
 
     assert infer() == {f"i-{n}": SLOT.format(n) for n in (1, 2, 3)}
     assert infer() == {}
-    with writing(engine) as connection:
-        assert take_out(connection, "@i-2", who="bert").ended_by == "bert"
+    with write_transaction(engine) as connection:
+        assert unbind(connection, "@i-2", who="bert").ended_by == "bert"
     assert infer() == {}
-    with reading(engine) as connection:
-        (left,) = identify(connection, resolve(connection, "u-trn2x64")).unplaced
+    with read_transaction(engine) as connection:
+        (left,) = identify(connection, resolve_place(connection, "u-trn2x64")).unassigned
     assert (left.name, left.candidates) == ("i-2", (SLOT.format(2),))
     stand(engine, 2, "i-2")
-    with writing(engine) as connection, pytest.raises(UnknownAddressError):
-        take_out(connection, "trn1.32xlarge/d0/s0", who="bert")
+    with write_transaction(engine) as connection, pytest.raises(UnknownAddressError):
+        unbind(connection, "trn1.32xlarge/d0/s0", who="bert")
 
 
 def test_a_new_instance_in_the_place_of_one_that_is_gone_takes_its_slot(engine: Engine) -> None:
@@ -214,9 +219,11 @@ def test_a_new_instance_in_the_place_of_one_that_is_gone_takes_its_slot(engine: 
         stand(engine, number, f"i-{number}")
     new = node("n3", "i-new", labels={"neuron.amazonaws.com/ultraserver-node-id-4": "3"})
     keep(engine, *map(ring, range(3)), new, hours=1)
-    with writing(engine) as connection:
-        bound = put(connection, identify(connection, resolve(connection, "u-trn2x64")).standings, who="anna")
-    assert [(each.instance, each.host, each.address) for each in bound.made] == [("i-new", "n3", SLOT.format(3))]
+    with write_transaction(engine) as connection:
+        bound = bind(
+            connection, identify(connection, resolve_place(connection, "u-trn2x64")).proposed_bindings, who="anna"
+        )
+    assert [(each.instance, each.host, each.address) for each in bound.created] == [("i-new", "n3", SLOT.format(3))]
     assert [(each.instance, each.ending) for each in bound.ended] == [("i-3", "replaced")]
 
 
@@ -225,8 +232,8 @@ def test_an_inference_that_is_broken_off_leaves_nothing(engine: Engine) -> None:
     stand(engine, 0, "i-0")
 
     def broken() -> None:
-        with writing(engine) as connection:
-            put(connection, identify(connection).standings, who="anna")
+        with write_transaction(engine) as connection:
+            bind(connection, identify(connection).proposed_bindings, who="anna")
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -248,11 +255,11 @@ def test_names_are_addresses(engine: Engine) -> None:
         "@i-0/c5--u-trn2x64/d0/s1/c5": "u-trn2x64/d0/s0/c5--u-trn2x64/d0/s1/c5",
         "u-trn2x64/d0/s1/c5--@xn--a/c5": "u-trn2x64/d0/s0/c5--u-trn2x64/d0/s1/c5",
     }
-    with reading(engine) as connection:
-        assert {name: locate(connection, name).address for name in expected} == expected
+    with read_transaction(engine) as connection:
+        assert {name: resolve(connection, name).address for name in expected} == expected
         for name, address in expected.items():
             assert is_link(name) == is_link(address)
-            assert level_of(name) == level_of(address) == locate(connection, name).level
+            assert level_of(name) == level_of(address) == resolve(connection, name).level
 
 
 def test_names_that_mean_nothing_say_what_there_is(engine: Engine) -> None:
@@ -266,10 +273,10 @@ def test_names_that_mean_nothing_say_what_there_is(engine: Engine) -> None:
         "@zzz": "no instance or host zzz is bound to a slot: trninv bindings lists those that are",
         "@i-0a0/c99": "no u-trn2x64/d0/s0/c99: u-trn2x64/d0/s0 has c0 to c15",
     }
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         for name, message in said.items():
             with pytest.raises((AddressError, UnknownAddressError)) as told:
-                locate(connection, name)
+                resolve(connection, name)
             assert str(told.value) == message
 
 
@@ -279,16 +286,16 @@ def test_an_instance_is_meant_before_a_host_of_its_name(engine: Engine) -> None:
     stand(engine, 0, "i-bad")
     stand(engine, 1, "i-0")
     assert places(engine) == {"s0": ("i-bad", None), "s1": ("i-0", "n0")}
-    with reading(engine) as connection:
-        assert resolve(connection, "@i-0").address == "u-trn2x64/d0/s1"
+    with read_transaction(engine) as connection:
+        assert resolve_place(connection, "@i-0").address == "u-trn2x64/d0/s1"
 
 
 def test_an_inference_of_many_takes_few_statements(databases: Databases) -> None:
     statements: dict[int, int] = {}
     for domains in (2, 40):
-        with connect(databases.migrated("sqlite")) as engine:
-            with writing(engine) as connection:
-                stamp.seed(connection, catalog(), systems().get("u-trn2x64").resized(domains), "lab")
+        with temporary_engine(databases.migrated("sqlite")) as engine:
+            with write_transaction(engine) as connection:
+                stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64").resized(domains), "lab")
             hosts = [(f"lab-d{d}-s{s}", f"i-{d}x{s}") for d in range(domains) for s in range(4)]
             label = "neuron.amazonaws.com/ultraserver-"
             keep(
@@ -300,8 +307,8 @@ def test_an_inference_of_many_takes_few_statements(databases: Databases) -> None
             )
             count = list[str]()
             event.listen(engine, "before_cursor_execute", lambda *given, count=count: count.append(given[2]))
-            with writing(engine) as connection:
-                made = put(connection, identify(connection).standings, who="anna").made
+            with write_transaction(engine) as connection:
+                made = bind(connection, identify(connection).proposed_bindings, who="anna").created
             assert len(made) == 4 * domains
             statements[domains] = len(count)
     assert statements[2] == statements[40]

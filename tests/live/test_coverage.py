@@ -9,8 +9,8 @@ from sqlalchemy import Engine
 
 from conftest import Databases, Run
 from fleet_outputs import Outputs, machines, outputs
-from trninv.importers.observation import observe
-from trninv.inventory.database import connect, writing
+from trninv.importers.observation import import_files
+from trninv.inventory.database import temporary_engine, write_transaction
 
 PLAIN = machines()[13]
 DEVICES = [{"neuron_device_index": chip, "mem_ecc_uncorrected": 0} for chip in range(16)]
@@ -19,13 +19,13 @@ COUNTERS = {"neuron_hw_counters": {"neuron_devices": DEVICES}}
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def alive(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with connect(databases.copied(request.param, alive_fleet)) as engine:
+    with temporary_engine(databases.copied(request.param, alive_fleet)) as engine:
         yield engine
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def engine(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with connect(databases.copied(request.param, seeded)) as engine:
+    with temporary_engine(databases.copied(request.param, seeded)) as engine:
         yield engine
 
 
@@ -40,7 +40,7 @@ def moved_counters(chips: int = 16) -> Outputs:
 
 
 def test_where_all_is_reported_all_is_compared(alive: Engine, run: Run) -> None:
-    assert found(alive, START).not_compared == {}
+    assert found(alive, START).uncompared_servers == {}
     keep(alive, outputs(machines()), datetime.now(UTC).replace(microsecond=0))
     _, out, _ = run("drift", database=alive.url.render_as_string(hide_password=False))
     assert "not compared" not in out
@@ -53,12 +53,12 @@ def test_counters_that_a_driver_does_not_report_are_a_finding_until_somebody_doe
     (finding,) = made.findings
     assert (finding.rule, finding.address) == ("field-missing", "trn2-16.48xlarge/d1/s0")
     assert (finding.expected, finding.found) == ("ecc_uncorrected by neuron-sysfs", "not reported")
-    assert made.not_compared == {"ecc-uncorrected": 1}
-    with writing(alive) as connection:
+    assert made.uncompared_servers == {"ecc-uncorrected": 1}
+    with write_transaction(alive) as connection:
         line = monitored(PLAIN.instance, system_data=COUNTERS)
-        observe(connection, "neuron-monitor", [line], taken_at=START + 12 * MINUTES)
+        import_files(connection, "neuron-monitor", [line], taken_at=START + 12 * MINUTES)
     made = found(alive, START + 13 * MINUTES)
-    assert (made.findings, made.cleared, made.not_compared) == ((), 1, {})
+    assert (made.findings, made.cleared_count, made.uncompared_servers) == ((), 1, {})
 
 
 def test_what_no_source_reports_is_not_compared_and_no_finding(engine: Engine, run: Run) -> None:
@@ -68,7 +68,7 @@ def test_what_no_source_reports_is_not_compared_and_no_finding(engine: Engine, r
     keep(engine, printed, datetime.now(UTC).replace(microsecond=0))
     bound(engine, fleet)
     made = found(engine, datetime.now(UTC))
-    assert (made.findings, made.not_compared) == ((), {"ecc-uncorrected": len(fleet)})
+    assert (made.findings, made.uncompared_servers) == ((), {"ecc-uncorrected": len(fleet)})
     _, out, _ = run("drift", database=engine.url.render_as_string(hide_password=False))
     told = f"not compared: ecc-uncorrected of {len(fleet)} of {len(fleet)} servers, since no current source reports it"
     assert told in " ".join(out.split())
@@ -82,6 +82,6 @@ def test_a_fleet_of_which_managers_alone_speak_has_no_chip_compared(engine: Engi
     keep(engine, printed, START)
     bound(engine, fleet)
     servers = len(fleet)
-    assert found(engine, START).not_compared == dict.fromkeys(
+    assert found(engine, START).uncompared_servers == dict.fromkeys(
         ("cores-wrong", "ecc-uncorrected", "memory-wrong", "neighbour-wrong"), servers
     )

@@ -13,48 +13,48 @@ from sqlalchemy import Engine, func, select
 import trninv
 from conftest import Databases, Run, both_ways
 from fleet_outputs import FAULTS, NEW, Machine, machines, outputs, placed, renumbered
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.history.events import events
-from trninv.importers.observation import File, observe
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.history.events import list_events
+from trninv.importers.observation import ImportFile, import_files
 from trninv.inventory import binding, stamp
-from trninv.inventory.address import resolve
-from trninv.inventory.binding import Standing, put, take_out
-from trninv.inventory.closed_servers import LEFT_OUT
-from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.rules import RULES
+from trninv.inventory.address import resolve_place
+from trninv.inventory.binding import ProposedBinding, bind, unbind
+from trninv.inventory.closed_servers import OMITTED_JOB_PREFIX
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.rules import FINDING_RULES
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
 from trninv.jobs import closings
 from trninv.live import chips
-from trninv.live.design import slots
-from trninv.live.drift import Drift, drift
-from trninv.live.findings import findings
-from trninv.live.rules import CHIP, COMPARES, DOMAIN, FLEET, SERVER
-from trninv.reports.reader import find
+from trninv.live.design import load_occupied_slots
+from trninv.live.drift import DriftResult, detect_drift
+from trninv.live.findings import list_findings
+from trninv.live.rules import CHIP_RULES, COMPARISONS, DOMAIN_RULES, FLEET_RULES, SERVER_RULES
+from trninv.reports.reader import run_query
 from trninv.timestamps import format_timestamp
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def alive(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with connect(databases.copied(request.param, alive_fleet)) as engine:
+    with temporary_engine(databases.copied(request.param, alive_fleet)) as engine:
         yield engine
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def engine(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with connect(databases.copied(request.param, seeded)) as engine:
+    with temporary_engine(databases.copied(request.param, seeded)) as engine:
         yield engine
 
 
-def rules(of: Drift) -> list[str]:
+def rules(of: DriftResult) -> list[str]:
     return [finding.rule for finding in of.findings]
 
 
 def test_every_rule_is_declared_once_and_has_a_fault() -> None:
-    asked = [*CHIP.rules, *SERVER.rules, *DOMAIN.rules, *FLEET.rules]
-    assert sorted(asked) == sorted(COMPARES) == sorted(RULES)
-    assert sorted([*FAULTS, "stale"]) == sorted(RULES)
+    asked = [*CHIP_RULES.rules, *SERVER_RULES.rules, *DOMAIN_RULES.rules, *FLEET_RULES.rules]
+    assert sorted(asked) == sorted(COMPARISONS) == sorted(FINDING_RULES)
+    assert sorted([*FAULTS, "stale"]) == sorted(FINDING_RULES)
 
 
 def faulty(engine: Engine, rule: str, at: datetime) -> None:
@@ -71,29 +71,29 @@ def test_a_rule_finds_its_fault_and_no_other_does(alive: Engine, rule: str) -> N
         bound(alive, [NEW])
     made = found(alive, START + 20 * MINUTES)
     assert set(rules(made)) == {rule}
-    assert {finding.severity for finding in made.findings} == {RULES[rule].severity}
+    assert {finding.severity for finding in made.findings} == {FINDING_RULES[rule].severity}
 
 
 def test_where_all_is_well_nothing_is_found_until_it_is_stale(alive: Engine) -> None:
     assert found(alive, START + 60 * MINUTES).findings == ()
     made = found(alive, START + 61 * MINUTES)
     assert set(rules(made)) == {"stale"}
-    assert (made.new, made.cleared) == (len(machines()), 0)
+    assert (made.new_count, made.cleared_count) == (len(machines()), 0)
 
 
 def test_each_server_is_told_of_and_how_many_there_are(alive: Engine) -> None:
     told: list[tuple[str, int, int]] = []
-    with writing(alive) as connection:
-        drift(connection, now=START, progress=lambda *step: told.append(step))
+    with write_transaction(alive) as connection:
+        detect_drift(connection, now=START, progress=lambda *step: told.append(step))
     total = told[0][2]
     assert total > 1
     assert told == [("servers", at, total) for at in range(total)]
 
 
 def test_chips_that_are_alike_are_compared_once(alive: Engine) -> None:
-    chips._of_chip.cache_clear()
+    chips._check_chip.cache_clear()
     assert found(alive, START + MINUTES).findings == ()
-    compared = chips._of_chip.cache_info()
+    compared = chips._check_chip.cache_info()
     with alive.connect() as connection:
         shown = connection.scalar(select(func.count()).select_from(TABLES["observed_chip"]))
     assert 0 < compared.hits + compared.misses < (shown or 0) // 2
@@ -105,7 +105,7 @@ def test_a_slot_without_an_instance_is_unbound_unless_it_is_out_of_service(engin
     bound(engine, fleet)
     (finding,) = found(engine, START).findings
     assert (finding.rule, finding.address) == ("server-unbound", "trn1.32xlarge/d1/s0")
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         set_state(connection, ["trn1.32xlarge/d1/s0"], Condition("down"), why="none there", who="tests")
     assert found(engine, START).findings == ()
 
@@ -117,18 +117,18 @@ def well(engine: Engine, at: datetime) -> None:
 def test_a_finding_lasts_ends_and_comes_back_as_another(alive: Engine) -> None:
     faulty(alive, "memory-wrong", START + 10 * MINUTES)
     first, again = found(alive, START + 11 * MINUTES), found(alive, START + 12 * MINUTES)
-    assert (first.new, again.new, again.cleared) == (1, 0, 0)
+    assert (first.new_count, again.new_count, again.cleared_count) == (1, 0, 0)
     (one,), (same,) = first.findings, again.findings
     assert (same.id, same.first_seen) == (one.id, one.first_seen)
     assert same.last_seen > one.last_seen
     well(alive, START + 13 * MINUTES)
-    assert found(alive, START + 14 * MINUTES).cleared == 1
+    assert found(alive, START + 14 * MINUTES).cleared_count == 1
     faulty(alive, "memory-wrong", START + 15 * MINUTES)
     (back,) = found(alive, START + 16 * MINUTES).findings
     assert back.id != one.id
-    with reading(alive) as connection:
-        kept = findings(connection, cleared=True)
-        assert findings(connection) == [back]
+    with read_transaction(alive) as connection:
+        kept = list_findings(connection, include_cleared=True)
+        assert list_findings(connection) == [back]
     assert [each.cleared_at is None for each in kept] == [False, True]
 
 
@@ -156,13 +156,13 @@ def test_states_are_set_where_asked_by_what_does_not_work(
     alive: Engine, rule: str, parts: dict[str, str], who: set[str]
 ) -> None:
     faulty(alive, rule, START + 10 * MINUTES)
-    assert found(alive, START + 11 * MINUTES).applied == ()
-    assert found(alive, START + 11 * MINUTES, "trn1.32xlarge/d0", apply=True).applied == ()
+    assert found(alive, START + 11 * MINUTES).applied_changes == ()
+    assert found(alive, START + 11 * MINUTES, "trn1.32xlarge/d0", apply=True).applied_changes == ()
     made = found(alive, START + 12 * MINUTES, apply=True)
-    assert {change.address: str(change.after) for change in made.applied} == parts
-    assert found(alive, START + 13 * MINUTES, apply=True).applied == ()
-    with reading(alive) as connection:
-        written = list(events(connection, most=100))
+    assert {change.address: str(change.after) for change in made.applied_changes} == parts
+    assert found(alive, START + 13 * MINUTES, apply=True).applied_changes == ()
+    with read_transaction(alive) as connection:
+        written = list(list_events(connection, limit=100))
     assert {row.who for row in written} <= who
     assert {row.why for row in written} == {
         f"finding {each.id}: {rule}: {each.found}" for each in made.findings if parts and each.rule == rule
@@ -173,22 +173,22 @@ def test_a_closed_server_is_drained_by_its_scheduler(alive: Engine) -> None:
     faulty(alive, "state-differs", START + 10 * MINUTES)
     (finding,) = found(alive, START + 11 * MINUTES).findings
     assert finding.address is not None
-    with writing(alive) as connection:
-        closings.close(connection, [finding.address], who="me", why="tested by hand")
+    with write_transaction(alive) as connection:
+        closings.cordon(connection, [finding.address], who="me", why="tested by hand")
     assert found(alive, START + 12 * MINUTES).findings == ()
-    with writing(alive) as connection:
-        closings.open_(connection, [finding.address])
+    with write_transaction(alive) as connection:
+        closings.uncordon(connection, [finding.address])
     assert rules(found(alive, START + 13 * MINUTES)) == ["state-differs"]
-    with writing(alive) as connection:
-        closings.close(connection, [finding.address], who="slurm", why=f"{LEFT_OUT}train (7)")
+    with write_transaction(alive) as connection:
+        closings.cordon(connection, [finding.address], who="slurm", why=f"{OMITTED_JOB_PREFIX}train (7)")
     assert rules(found(alive, START + 14 * MINUTES)) == ["state-differs"], "an import's closing is nobody's will"
 
 
 def test_what_is_out_of_service_already_is_left_alone(alive: Engine) -> None:
-    with writing(alive) as connection:
+    with write_transaction(alive) as connection:
         set_state(connection, ["trn2-16.48xlarge/d1/s0/c5"], Condition("maintenance"), why="mine", who="tests")
     faulty(alive, "chip-missing", START + 10 * MINUTES)
-    assert found(alive, START + 11 * MINUTES, apply=True).applied == ()
+    assert found(alive, START + 11 * MINUTES, apply=True).applied_changes == ()
 
 
 @pytest.mark.parametrize("numbers", [(1, 2, 3, 0), (3, 2, 1, 0), (0, 3, 2, 1), (2, 3, 0, 1)])
@@ -217,7 +217,7 @@ def test_a_count_of_what_may_be_allocated_does_not_say_which_chip_is_missing(ali
     (finding,) = made.findings
     assert (finding.rule, finding.address) == ("chip-missing", "trn2-16.48xlarge/d1/s0")
     assert finding.found == "15 by kubernetes, which does not say which"
-    assert made.applied == ()
+    assert made.applied_changes == ()
 
 
 def test_counters_that_fell_start_anew(alive: Engine) -> None:
@@ -243,7 +243,7 @@ def test_errors_that_grew_cite_both_counts_so_that_both_are_kept(alive: Engine) 
     observation, chip, server = (TABLES[name] for name in ("observation", "observed_chip", "observed_server"))
     counts = select(chip.c.ecc_uncorrected).join(server, server.c.id == chip.c.observed_server_id).order_by(server.c.id)
     counts = counts.where(chip.c.ordinal == 5)
-    with reading(alive) as connection:
+    with read_transaction(alive) as connection:
         shown = connection.scalars(counts.where(server.c.observation_id.in_(finding.evidence))).all()
         cited = connection.scalars(select(observation.c.id).where(observation.c.is_cited)).all()
     assert (finding.expected, finding.found, shown) == ("0", "3", [0, 3])
@@ -255,8 +255,8 @@ def test_what_is_bound_again_is_where_it_is(alive: Engine, monkeypatch: pytest.M
     assert rules(found(alive, START + 6 * MINUTES)) == ["network-node-moved"]
     later = format_timestamp(datetime.now(UTC) + MINUTES)
     monkeypatch.setattr(binding, "current_timestamp", lambda: later)
-    with writing(alive) as connection:
-        take_out(connection, "trn2-16.48xlarge/d3/s0", who="tests")
+    with write_transaction(alive) as connection:
+        unbind(connection, "trn2-16.48xlarge/d3/s0", who="tests")
     bound(alive, [machines()[15]])
     assert rules(found(alive, START + 7 * MINUTES)) == ["fabric-inconsistent"]  # the design has it elsewhere
 
@@ -265,9 +265,9 @@ def test_an_instance_that_one_source_no_longer_lists_is_gone(alive: Engine) -> N
     changed = outputs(machines())
     changed.remove(machines()[17].instance)
     page = dict(changed.files())["ec2/instances.json"]
-    with writing(alive) as connection:
-        files = [File("another-name.json", BytesIO(page.encode()))]
-        observe(connection, "ec2", files, taken_at=START + 5 * MINUTES)
+    with write_transaction(alive) as connection:
+        files = [ImportFile("another-name.json", BytesIO(page.encode()))]
+        import_files(connection, "ec2", files, taken_at=START + 5 * MINUTES)
     (finding,) = found(alive, START + 6 * MINUTES).findings
     assert (finding.rule, finding.address) == ("instance-gone", "trn1.32xlarge/d1/s0")
 
@@ -277,9 +277,9 @@ def test_a_count_in_a_container_is_no_count(alive: Engine) -> None:
     line["instance_info"] |= {"instance_id": machines()[13].instance, "instance_type": "trn2.48xlarge"}
     line["neuron_hardware_info"]["neuron_device_count"] = 4
     line["system_data"]["neuron_hw_counters"]["neuron_devices"] = []
-    with writing(alive) as connection:
-        files = [File("monitor.json", BytesIO(json.dumps(line).encode() + b"\n"))]
-        observe(connection, "neuron-monitor", files, taken_at=START + 5 * MINUTES)
+    with write_transaction(alive) as connection:
+        files = [ImportFile("monitor.json", BytesIO(json.dumps(line).encode() + b"\n"))]
+        import_files(connection, "neuron-monitor", files, taken_at=START + 5 * MINUTES)
     assert found(alive, START + 6 * MINUTES).findings == ()
 
 
@@ -289,8 +289,8 @@ def test_a_driver_that_does_not_answer_its_monitor_is_found_until_it_does(alive:
     given = [(10, silent), (20, monitored(instance, system_data={}))]
     shown = []
     for minute, file in given:
-        with writing(alive) as connection:
-            observe(connection, "neuron-monitor", [file], taken_at=START + minute * MINUTES)
+        with write_transaction(alive) as connection:
+            import_files(connection, "neuron-monitor", [file], taken_at=START + minute * MINUTES)
         made = found(alive, START + (minute + 1) * MINUTES)
         shown.append([(each.rule, each.address, each.found) for each in made.findings])
     what = "neuron_hardware_info: neuron driver not responding by neuron-monitor"
@@ -300,30 +300,34 @@ def test_a_driver_that_does_not_answer_its_monitor_is_found_until_it_does(alive:
 def test_two_listings_of_different_instances_do_not_call_each_other_gone(alive: Engine) -> None:
     elsewhere = outputs([Machine(500, "trn1.32xlarge", 0, 0)])
     page = dict(elsewhere.files())["ec2/instances.json"]
-    with writing(alive) as connection:
-        files = [File("another-region.json", BytesIO(page.encode()))]
-        observe(connection, "ec2", files, taken_at=START + 5 * MINUTES)
+    with write_transaction(alive) as connection:
+        files = [ImportFile("another-region.json", BytesIO(page.encode()))]
+        import_files(connection, "ec2", files, taken_at=START + 5 * MINUTES)
     assert rules(found(alive, START + 6 * MINUTES)) == ["instance-unplaced"]
 
 
 def test_neighbours_of_switched_chips_are_not_compared(engine: Engine) -> None:
     """The driver has Trn2's torus for them; a cluster of one domain has no fabric to compare either."""
-    with writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("trn3-gen1"))
-        standing = Standing(resolve(connection, "trn3-gen1/d0/s0").id, "trn3-gen1/d0/s0", "i-3", None, "pin", "certain")
-        put(connection, [standing], who="tests")
+    with write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get("trn3-gen1"))
+        standing = ProposedBinding(
+            resolve_place(connection, "trn3-gen1/d0/s0").id, "trn3-gen1/d0/s0", "i-3", None, "pin", "certain"
+        )
+        bind(connection, [standing], who="tests")
         set_state(
             connection, [f"trn3-gen1/d0/s{server}" for server in (1, 2, 3)], Condition("down"), why="none", who="tests"
         )
         devices = [each | {"memory_size": 144 << 30} for each in neuron_ls("i-3", "trn3.48xlarge")]
         topology = placed(machines()[0]) | {"InstanceId": "i-3", "InstanceType": "trn3.48xlarge"}
         for kind, document in (("neuron-ls", devices), ("ec2", {"Instances": [topology]})):
-            observe(connection, kind, [File("f", BytesIO(json.dumps(document).encode()))], taken_at=START)
+            import_files(connection, kind, [ImportFile("f", BytesIO(json.dumps(document).encode()))], taken_at=START)
     assert found(engine, START).findings == ()
-    with writing(engine) as connection:
-        assert [slot.network_node for slot in slots(connection)] == [None] * 4
+    with write_transaction(engine) as connection:
+        assert [slot.network_node for slot in load_occupied_slots(connection)] == [None] * 4
         devices[3]["memory_size"] = 96 << 30
-        observe(connection, "neuron-ls", [File("f", BytesIO(json.dumps(devices).encode()))], taken_at=START + MINUTES)
+        import_files(
+            connection, "neuron-ls", [ImportFile("f", BytesIO(json.dumps(devices).encode()))], taken_at=START + MINUTES
+        )
     assert rules(found(engine, START + MINUTES)) == ["memory-wrong"]
 
 
@@ -344,8 +348,10 @@ def test_a_fault_that_a_stale_source_shows_gives_way_to_what_is_fresh(alive: Eng
     late = START + 100 * MINUTES
     changed = outputs(machines())
     devices = changed.devices[machines()[13].instance]
-    with writing(alive) as connection:
-        observe(connection, "neuron-ls", [File("f", BytesIO(json.dumps(devices, indent=2).encode()))], taken_at=late)
+    with write_transaction(alive) as connection:
+        import_files(
+            connection, "neuron-ls", [ImportFile("f", BytesIO(json.dumps(devices, indent=2).encode()))], taken_at=late
+        )
     assert "chip-missing" not in rules(found(alive, late))
 
 
@@ -354,11 +360,11 @@ def test_a_machine_that_gives_itself_the_name_of_another_speaks_for_itself_alone
     devices = outputs(machines()).devices[liar.instance]
     del devices[5]
     line = json.dumps({"host": other.host, "neuron_ls": devices}).encode()
-    with writing(alive) as connection:
-        observe(connection, "neuron-ls", [File("liar.json", BytesIO(line))], taken_at=START + 5 * MINUTES)
+    with write_transaction(alive) as connection:
+        import_files(connection, "neuron-ls", [ImportFile("liar.json", BytesIO(line))], taken_at=START + 5 * MINUTES)
     made = found(alive, START + 6 * MINUTES, apply=True)
     assert [each.address for each in made.findings] == ["trn2-16.48xlarge/d1/s0/c5"]
-    assert [change.address for change in made.applied] == ["trn2-16.48xlarge/d1/s0/c5"]
+    assert [change.address for change in made.applied_changes] == ["trn2-16.48xlarge/d1/s0/c5"]
 
 
 def test_a_node_that_slurm_drains_is_found_by_its_host_s_name_alone(alive: Engine) -> None:
@@ -366,9 +372,9 @@ def test_a_node_that_slurm_drains_is_found_by_its_host_s_name_alone(alive: Engin
     machine = machines()[13]
     for minute, host in enumerate((machine.host, machine.host.partition(".")[0])):
         page = slurm(slurm_node(host, "IDLE", "DRAIN", old=True) | {"reason": f"HBM errors {minute}"})
-        with writing(alive) as connection:
-            files = [File("nodes.json", BytesIO(json.dumps(page).encode()))]
-            observe(connection, "slurm", files, taken_at=START + (5 + minute) * MINUTES)
+        with write_transaction(alive) as connection:
+            files = [ImportFile("nodes.json", BytesIO(json.dumps(page).encode()))]
+            import_files(connection, "slurm", files, taken_at=START + (5 + minute) * MINUTES)
         (finding,) = found(alive, START + (5 + minute) * MINUTES).findings
         assert (finding.rule, finding.address) == ("state-differs", "trn2-16.48xlarge/d1/s0")
         assert finding.found == f"maintenance by slurm (HBM errors {minute})"
@@ -387,8 +393,8 @@ def test_what_a_machine_said_of_itself_long_before_all_others_is_stale(engine: E
         devices = neuron_ls(instance, "trn2.48xlarge")
         line = json.dumps({"host": host, "neuron_ls": devices} if host else devices)
         at = START + (minute - 300) * MINUTES
-        with writing(engine) as connection:
-            observe(connection, "neuron-ls", [File("own.json", BytesIO(line.encode()))], taken_at=at)
+        with write_transaction(engine) as connection:
+            import_files(connection, "neuron-ls", [ImportFile("own.json", BytesIO(line.encode()))], taken_at=at)
         (finding,) = found(engine, START + MINUTES).findings
         assert (finding.rule, finding.address) == ("stale", "trn2-16.48xlarge/d1/s0")
         assert finding.found == f"last seen by neuron-ls at {format_timestamp(at)}"
@@ -400,9 +406,9 @@ def test_of_each_source_the_newest_may_be_an_hour_old(engine: Engine, minutes: i
     devices = printed.devices.pop(fleet[13].instance)
     keep(engine, printed, START)
     bound(engine, fleet)
-    with writing(engine) as connection:
-        files = [File("own.json", BytesIO(json.dumps(devices).encode()))]
-        observe(connection, "neuron-ls", files, taken_at=START - minutes * MINUTES)
+    with write_transaction(engine) as connection:
+        files = [ImportFile("own.json", BytesIO(json.dumps(devices).encode()))]
+        import_files(connection, "neuron-ls", files, taken_at=START - minutes * MINUTES)
     assert rules(found(engine, START)) == ["stale"] * count
 
 
@@ -412,8 +418,10 @@ def test_errors_that_a_machine_counts_are_found_by_any_name_of_its_host(alive: E
     for minute, count in enumerate((0, 3)):
         lines = [f"{name}:{value}" for name, value in (changed.sysfs[machine.instance] | {path: count}).items()]
         content = "\n".join([f"# host: {machine.host.partition('.')[0]}", *lines]).encode()
-        with writing(alive) as connection:
-            observe(connection, "neuron-sysfs", [File("f", BytesIO(content))], taken_at=START + (5 + minute) * MINUTES)
+        with write_transaction(alive) as connection:
+            import_files(
+                connection, "neuron-sysfs", [ImportFile("f", BytesIO(content))], taken_at=START + (5 + minute) * MINUTES
+            )
     (finding,) = found(alive, START + 7 * MINUTES).findings
     assert (finding.rule, finding.address) == ("ecc-uncorrected", "trn2-16.48xlarge/d1/s0/c5")
 
@@ -422,8 +430,8 @@ def test_a_scope_has_what_is_at_and_below_it(alive: Engine) -> None:
     faulty(alive, "side-link-down", START + 10 * MINUTES)
     has = {"u-trn2x64": 1, "u-trn2x64/d0": 1, "u-trn2x64/d0/s2": 0, "u-trn2x64/r0": 1, "u-trn2x64/d1": 0}
     for scope, count in has.items():
-        with writing(alive) as connection:
-            assert len(drift(connection, scope, now=START + 11 * MINUTES).findings) == count
+        with write_transaction(alive) as connection:
+            assert len(detect_drift(connection, scope, now=START + 11 * MINUTES).findings) == count
             connection.rollback()
 
 
@@ -444,7 +452,12 @@ def test_the_command_tells_and_fails_where_asked(alive: Engine, run: Run) -> Non
     code, out, _ = run("drift", "--format", "json", database=url)
     answer = json.loads(out)
     (finding,) = answer["findings"]
-    assert (answer["new"], answer["cleared"], answer["applied"], answer["unclaimed"]) == (0, 0, [], [])
+    assert (answer["newCount"], answer["clearedCount"], answer["appliedChanges"], answer["unclaimedTypes"]) == (
+        0,
+        0,
+        [],
+        [],
+    )
     assert finding["address"] == "trn2-16.48xlarge/d1/s0/c5"
     assert finding["firstSeen"] <= finding["lastSeen"]
     assert run("drift", "trn1.32xlarge", "--fail-on", "info", database=url)[0] == 0
@@ -458,7 +471,7 @@ def test_openmetrics_counts_findings(alive: Engine, run: Run) -> None:
     words = ("topology", "trn2-16.48xlarge", "--as", "openmetrics")
     _, out, _ = run(*words, database=url)
     counted = [line.rpartition(" ") for line in out.splitlines() if line.startswith("trninv_findings{")]
-    assert len(counted) == len(RULES)
+    assert len(counted) == len(FINDING_RULES)
     assert [name for name, _, number in counted if number != "0"] == [
         'trninv_findings{scope="trn2-16.48xlarge",rule="numa-wrong",severity="medium"}'
     ]
@@ -493,5 +506,5 @@ def test_graphql_python_and_sql_tell_what_was_found(alive: Engine) -> None:
         assert ask(document, scope="u-trn2x64")["data"]["drift"]["totalCount"] == 0
         assert ask(document, least="HIGH")["data"]["drift"]["totalCount"] == 0
         assert ask(document, least="INFO")["data"]["drift"]["totalCount"] == 1
-        (row,) = find(fleet.engine, "SELECT rule, address FROM v_drift WHERE cleared_at IS NULL", seconds=60).rows
+        (row,) = run_query(fleet.engine, "SELECT rule, address FROM v_drift WHERE cleared_at IS NULL", seconds=60).rows
         assert tuple(row) == ("numa-wrong", finding.address)

@@ -3,13 +3,13 @@
 import re
 
 from examples import ROOT
-from trninv.inventory.rules import RULES, SEVERITY_MEANINGS
-from trninv.live.rules import COMPARES
+from trninv.inventory.rules import FINDING_RULES, SEVERITY_MEANINGS
+from trninv.live.rules import COMPARISONS
 
 
 def test_every_rule_is_on_the_page_as_it_is_declared() -> None:
     page = (ROOT / "docs/reference/drift.md").read_text()
     rows = re.findall(r"^\| `([a-z-]+)` \| (\w+) \| (.*?) \| (.*?) \|$", page, re.MULTILINE)
-    assert rows == [(name, rule.severity, rule.says, COMPARES[name]) for name, rule in RULES.items()]
+    assert rows == [(name, rule.severity, rule.description, COMPARISONS[name]) for name, rule in FINDING_RULES.items()]
     for severity, meaning in SEVERITY_MEANINGS.items():
         assert f"- **{severity}**: {meaning}\n" in page

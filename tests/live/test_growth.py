@@ -15,19 +15,19 @@ from seen import fleet as fleet_of_all
 from sqlalchemy import Engine, text
 
 from conftest import BACKENDS, Databases, Run
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.errors import AdoptionError, MomentError
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.errors import AdoptionError, InvalidTimeError
 from trninv.inventory import stamp
-from trninv.inventory.address import resolve
-from trninv.inventory.binding import take_out
-from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.ids import ROOM
+from trninv.inventory.address import resolve_place
+from trninv.inventory.binding import unbind
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.ids import BLOCK_CAPACITY
 from trninv.inventory.state import Condition, set_state
 from trninv.inventory.verify import verify
 from trninv.jobs.fleet import Fleet
 from trninv.live.adopt import adopt
-from trninv.topology.tree import Tree
+from trninv.topology.tree import FabricTree
 
 Page = list[dict[str, Any]]
 _PLAIN = ("trn1.32xlarge", "trn2.48xlarge")
@@ -35,7 +35,7 @@ _PLAIN = ("trn1.32xlarge", "trn2.48xlarge")
 
 @pytest.fixture
 def engine(databases: Databases) -> Iterator[Engine]:
-    with connect(databases.migrated("sqlite")) as made:
+    with temporary_engine(databases.migrated("sqlite")) as made:
         yield made
 
 
@@ -67,8 +67,8 @@ def fleet(seed: int) -> tuple[Page, Page]:
 
 
 def _differences(engine: Engine) -> list[object]:
-    with reading(engine) as connection:
-        return list(verify(connection, catalog(), systems()))
+    with read_transaction(engine) as connection:
+        return list(verify(connection, default_catalog(), default_systems()))
 
 
 def _mates(engine: Engine) -> set[frozenset[str]]:
@@ -109,10 +109,10 @@ _SLOW = [pytest.param("sqlite", seed, marks=pytest.mark.slow) for seed in range(
 @pytest.mark.parametrize(("backend", "seed"), [("sqlite", 3), ("postgresql", 4), *_SLOW])
 def test_to_grow_is_as_to_adopt_all_at_once(databases: Databases, backend: str, seed: int) -> None:
     first, page = fleet(seed)
-    with connect(databases.migrated(backend)) as grown, connect(databases.migrated(backend)) as whole:
+    with temporary_engine(databases.migrated(backend)) as grown, temporary_engine(databases.migrated(backend)) as whole:
         adopted(grown, *first)
-        with writing(grown) as connection:
-            stamp.seed(connection, catalog(), systems().get("trn1").resized(2), "after")
+        with write_transaction(grown) as connection:
+            stamp.seed(connection, default_catalog(), default_systems().get("trn1").resized(2), "after")
         before = standing(grown)
         more = adopted(grown, *page)
         adopted(whole, *page)
@@ -128,9 +128,9 @@ def test_to_grow_is_as_to_adopt_all_at_once(databases: Databases, backend: str, 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_a_cluster_has_stays_as_it_is(databases: Databases, backend: str) -> None:
-    with connect(databases.migrated(backend)) as engine, ExitStack() as stack:
+    with temporary_engine(databases.migrated(backend)) as engine, ExitStack() as stack:
         adopted(engine, *ultra(1, 2), *plain(10))
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             keep(connection, "ec2", {"Instances": ultra(1, 2, 3) + plain(10, 11, way="a d e")})
             set_state(
                 connection, ["lab/d1/s0/c5", "lab/fabric/t2/n0"], Condition("degraded", 500_000), why="w", who="me"
@@ -145,11 +145,11 @@ def test_what_a_cluster_has_stays_as_it_is(databases: Databases, backend: str) -
             before = {name: connection.execute(text(query)).all() for name, query in rows.items()}
             known = asked.revision()
             time = str(connection.scalar(text("SELECT known_since FROM cluster")))
-        with writing(engine) as connection:
-            would = adopt(connection, catalog(), systems(), "lab", dry_run=True)
+        with write_transaction(engine) as connection:
+            would = adopt(connection, default_catalog(), default_systems(), "lab", dry_run=True)
         assert {name: len(of) for name, of in before.items()} == {name: _count(engine, name) for name in before}
-        with writing(engine) as connection:
-            found = adopt(connection, catalog(), systems(), "lab")
+        with write_transaction(engine) as connection:
+            found = adopt(connection, default_catalog(), default_systems(), "lab")
         assert found == would
         assert (found.filled, found.tiers, found.models[0].domains) == (("lab/d1/s2",), (0, 1, 1), 1)
         assert asked.revision() != known
@@ -160,14 +160,14 @@ def test_what_a_cluster_has_stays_as_it_is(databases: Databases, backend: str) -
         assert {name for name, of in changed.items() if of} <= {"server", "node"}
         assert [row.id for row in changed["server"]] == [slot.id]
         assert [each.chips for each in asked.jobs()] == [16]
-        with pytest.raises(MomentError, match="the history of lab is known since"):
+        with pytest.raises(InvalidTimeError, match="the history of lab is known since"):
             asked.at(time)
         with engine.connect() as connection:
             since = str(connection.scalar(text("SELECT known_since FROM cluster")))
         told = asked.availability("lab", time)  # of parts that came and parts that were there, since all are known
         assert (told.since, told.asked) == (since, time)
         with pytest.raises(
-            MomentError, match=f"the history of lab is known since {re.escape(since)}: name a later --until"
+            InvalidTimeError, match=f"the history of lab is known since {re.escape(since)}: name a later --until"
         ):
             asked.availability("lab", time, since)
         assert len(standing(engine)) == 5
@@ -190,7 +190,7 @@ def test_an_empty_slot_is_below_the_node_that_its_instance_names(engine: Engine)
 
 def test_an_empty_slot_that_is_closed_to_jobs_is_still_filled(databases: Databases) -> None:
     for backend in BACKENDS:
-        with connect(databases.migrated(backend)) as engine:
+        with temporary_engine(databases.migrated(backend)) as engine:
             adopted(engine, *ultra(1))
             with Fleet(engine) as fleet_:
                 fleet_.close_servers(["lab/d0/s1"], who="me", why="firmware")
@@ -214,8 +214,8 @@ def test_what_does_not_fit_is_left_out_and_told_why(engine: Engine) -> None:
 def test_what_a_person_undid_is_not_done_again(engine: Engine) -> None:
     adopted(engine, *ultra(1))
     assert adopted(engine, *ultra(1, 2)).filled == ("lab/d0/s1",)
-    with writing(engine) as connection:
-        take_out(connection, "lab/d0/s1", who="me")
+    with write_transaction(engine) as connection:
+        unbind(connection, "lab/d0/s1", who="me")
     found = adopted(engine, *ultra(1, 2))
     assert [left.why for left in found.left_out] == ["this was undone before: bind it by hand"]
 
@@ -225,7 +225,7 @@ def test_a_cluster_that_cannot_grow_says_so(engine: Engine, monkeypatch: pytest.
     with pytest.raises(AdoptionError, match="network node b is in tier 2 below a and in tier 2 below x"):
         adopted(engine, *plain(10), *plain(11, way="x b c"))
     with monkeypatch.context() as changed:
-        changed.setitem(ROOM, "server", 1)
+        changed.setitem(BLOCK_CAPACITY, "server", 1)
         with pytest.raises(AdoptionError, match=r"its rows are too many \(2 in server\)"):
             adopted(engine, *plain(10, 11))
     assert _count(engine, "domain") == 1
@@ -240,11 +240,14 @@ def test_a_cluster_that_cannot_grow_says_so(engine: Engine, monkeypatch: pytest.
 def test_a_cluster_of_an_earlier_build_fills_its_slots_and_leaves_domains_to_another(
     databases: Databases, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with connect(databases.migrated(backend)) as engine:
+    with temporary_engine(databases.migrated(backend)) as engine:
         first, page = ultra(1) + plain(11, way="a d e"), ultra(1, 2) + plain(11, way="a d e")
         page += ultra(3, way="a d e") + ultra(4, way="a b x")
         with monkeypatch.context() as older:
-            older.setattr("trninv.live.fleet.joined", lambda fabric, ways: _dense(fabric.grown(ways)))
+            older.setattr(
+                "trninv.live.fleet.extend_fabric",
+                lambda fabric, network_paths: _dense(fabric.with_network_paths(network_paths)),
+            )
             adopted(engine, *first)
         found = adopted(engine, *page, *plain(12))
         assert (found.filled, found.models) == (("lab/d1/s1", "lab/d1/s2", "lab/d1/s3"), ())
@@ -260,28 +263,28 @@ def test_a_cluster_of_an_earlier_build_fills_its_slots_and_leaves_domains_to_ano
         assert standing(engine).items() >= {"lab/d1/s3": f"i-{4:017x}"}.items()
         assert adopted(engine, *page, *plain(12), name="more").models[0].domains == 1
         assert _differences(engine) == []
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             for name in ("lab", "more"):
-                stamp.unseed(connection, resolve(connection, name).id)
+                stamp.unseed(connection, resolve_place(connection, name).id)
         assert adopted(engine, *page, *plain(12), *plain(13)).left_out == ()
         assert adopted(engine, *page, *plain(12, 13, 14)).models[0].domains == 1
         assert _differences(engine) == []
 
 
-def _dense(fabric: Tree) -> Tree:
+def _dense(fabric: FabricTree) -> FabricTree:
     """As versions before this one numbered it."""
-    local = {node.local: number for number, node in enumerate(fabric.listed)}
-    return Tree(
-        tuple(node._replace(local=local[node.local]) for node in fabric.listed),
-        {local[low]: local[high] for low, high in fabric.above.items()},
-        {slot: local[node] for slot, node in fabric.servers.items()},
+    local = {node.local: number for number, node in enumerate(fabric.nodes_by_number)}
+    return FabricTree(
+        tuple(node._replace(local=local[node.local]) for node in fabric.nodes_by_number),
+        {local[low]: local[high] for low, high in fabric.parents.items()},
+        {slot: local[node] for slot, node in fabric.server_parents.items()},
         is_dense=True,
     )
 
 
 def test_the_command_tells_what_was_added(engine: Engine, run: Run) -> None:
     adopted(engine, *ultra(1, 2), *plain(10))
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         keep(connection, "ec2", {"Instances": ultra(1, 2, 3) + plain(10) + plain(11, 12, way="x y z")})
     url = engine.url.render_as_string(hide_password=False)
     would, done, again = (run("adopt", "lab", *words, database=url)[1] for words in (["--dry-run"], [], []))
@@ -296,9 +299,9 @@ def test_the_command_tells_what_was_added(engine: Engine, run: Run) -> None:
 def test_the_page_says_what_is_printed(engine: Engine, run: Run) -> None:
     instances, topology = fleet_of_all()
     url = engine.url.render_as_string(hide_password=False)
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         keep(connection, "ec2", instances, topology)
-        adopt(connection, catalog(), systems(), "prod")
+        adopt(connection, default_catalog(), default_systems(), "prod")
         last = below(instance(11, "trn2u.48xlarge", "cb-2"), TOP, "nn-aaaaaaa1", "nn-bbbbbbb2")
         keep(connection, "ec2", {"Instances": [last, *plain(50, 51, way=f"{TOP} nn-aaaaaaa0 nn-ccccccc0")]})
     printed = run("adopt", "prod", database=url)[1].splitlines()

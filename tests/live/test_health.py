@@ -11,16 +11,16 @@ from sqlalchemy import Engine
 from sqlalchemy import text as sql
 
 from conftest import Databases
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.errors import FileError
-from trninv.importers.import_report import render_unseen
-from trninv.importers.observation import File, observe
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.errors import InvalidFileError
+from trninv.importers.import_report import render_unreported
+from trninv.importers.observation import ImportFile, import_files
 from trninv.inventory import migrate, stamp
-from trninv.inventory.address import resolve
-from trninv.inventory.binding import Standing, put
-from trninv.inventory.database import connect, reading, writing
-from trninv.live.drift import Drift, drift
+from trninv.inventory.address import resolve_place
+from trninv.inventory.binding import ProposedBinding, bind
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.live.drift import DriftResult, detect_drift
 
 SLOT = "lab/d0/s0"
 START = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=2)
@@ -28,17 +28,17 @@ POOL = "n0"
 
 
 def _bound(url: str) -> None:
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         migrate.migrate(engine)
-        with writing(engine) as connection:
-            stamp.seed(connection, catalog(), systems().get("trn2-16.48xlarge").resized(1), "lab")
-            standing = Standing(resolve(connection, SLOT).id, SLOT, "i-0a", "n0", "pin", "certain")
-            put(connection, [standing], who="tests")
+        with write_transaction(engine) as connection:
+            stamp.seed(connection, default_catalog(), default_systems().get("trn2-16.48xlarge").resized(1), "lab")
+            standing = ProposedBinding(resolve_place(connection, SLOT).id, SLOT, "i-0a", "n0", "pin", "certain")
+            bind(connection, [standing], who="tests")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def engine(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with connect(databases.copied(request.param, _bound)) as engine:
+    with temporary_engine(databases.copied(request.param, _bound)) as engine:
         yield engine
 
 
@@ -57,21 +57,23 @@ def sliced() -> dict[str, Any]:
     return found
 
 
-def compared(engine: Engine, minutes: int, *objects: dict[str, Any], apply: bool = False) -> Drift:
+def compared(engine: Engine, minutes: int, *objects: dict[str, Any], apply: bool = False) -> DriftResult:
     """What drift finds once Kubernetes has listed these, some minutes after the start."""
     at = START + timedelta(minutes=minutes)
-    with writing(engine) as connection:
-        observe(connection, "kubernetes", [File("objects.json", BytesIO(text(listed(*objects))))], taken_at=at)
-        return drift(connection, now=at, apply=apply)
+    with write_transaction(engine) as connection:
+        import_files(
+            connection, "kubernetes", [ImportFile("objects.json", BytesIO(text(listed(*objects))))], taken_at=at
+        )
+        return detect_drift(connection, now=at, apply=apply)
 
 
-def told(of: Drift) -> list[tuple[str, str | None, str | None]]:
+def told(of: DriftResult) -> list[tuple[str, str | None, str | None]]:
     return [(each.rule, each.address, each.found) for each in of.findings]
 
 
 def not_up(engine: Engine) -> dict[str, str]:
     """States of the chips that are not up."""
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         rows = connection.execute(sql("SELECT address, state FROM v_chip WHERE state <> 'up'"))
         return {row.address: row.state for row in rows}
 
@@ -108,7 +110,7 @@ def test_a_node_that_is_not_healthy_is_found_taken_down_and_over_with_its_report
     assert told(found) == [("health-condition", SLOT, f"{reason} by kubernetes")]
     assert not_up(engine) == {}
     applied = compared(engine, 2, plain(**more), apply=True)
-    assert [(change.address, str(change.after)) for change in applied.applied] == [(SLOT, "down")]
+    assert [(change.address, str(change.after)) for change in applied.applied_changes] == [(SLOT, "down")]
     assert not_up(engine) == {f"{SLOT}/c{chip}": "down" for chip in range(16)}
     assert told(compared(engine, 3, plain(conditions=[READY]))) == [("state-differs", SLOT, "up by kubernetes")]
 
@@ -117,7 +119,7 @@ def test_a_node_that_is_not_healthy_is_found_taken_down_and_over_with_its_report
 def test_a_cordon_is_no_failed_check(engine: Engine, spec: dict[str, Any]) -> None:
     found = compared(engine, 1, plain(spec=spec), apply=True)
     assert told(found) == [("state-differs", SLOT, "maintenance by kubernetes (unschedulable)")]
-    assert found.applied == ()
+    assert found.applied_changes == ()
 
 
 @pytest.mark.parametrize(
@@ -149,16 +151,16 @@ def test_a_tainted_device_is_its_chip_and_nothing_else(engine: Engine, version: 
     for at, apply in ((1, False), (2, True)):
         found = compared(engine, at, plain(), tainted(_slices(version), taint(effect)), apply=apply)
         assert told(found) == [words]
-    assert [(change.address, str(change.after)) for change in found.applied] == [(f"{SLOT}/c3", "down")]
+    assert [(change.address, str(change.after)) for change in found.applied_changes] == [(f"{SLOT}/c3", "down")]
     assert not_up(engine) == {f"{SLOT}/c3": "down"}
     over = compared(engine, 3, plain(), _slices(version))
-    assert (told(over), over.cleared) == ([], 1)
+    assert (told(over), over.cleared_count) == ([], 1)
 
 
 @pytest.mark.parametrize("effect", ["None", "SomethingNew"])
 def test_a_taint_that_only_informs_is_no_finding_but_is_kept(engine: Engine, effect: str) -> None:
     assert told(compared(engine, 1, plain(), tainted(sliced(), taint(effect)))) == []
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         kept = connection.scalars(sql("SELECT taints FROM observed_chip WHERE taints IS NOT NULL")).all()
     assert kept == [f"neuron.aws.com/unhealthy=hbm:{effect}"]
 
@@ -208,20 +210,24 @@ def test_a_rule_that_is_not_evaluated_is_named_and_the_rest_is_kept(
     objects = listed(
         plain(), tainted(sliced(), taint()), taint_rule(selector), taint_rule({"device": "neuron-device-5"})
     )
-    with writing(engine) as connection:
-        (kept,) = observe(connection, "kubernetes", [File("objects.json", BytesIO(text(objects)))], taken_at=START)
-        found = drift(connection, now=START)
+    with write_transaction(engine) as connection:
+        (kept,) = import_files(
+            connection, "kubernetes", [ImportFile("objects.json", BytesIO(text(objects)))], taken_at=START
+        )
+        found = detect_drift(connection, now=START)
     assert kept.unread == (f"objects.json:1.items[2].spec.deviceSelector.{key} {_UNEVALUATED}",)
-    assert list(render_unseen([kept]))[-1] == f"not read: {kept.unread[0]}"
+    assert list(render_unreported([kept]))[-1] == f"not read: {kept.unread[0]}"
     assert {each.address for each in found.findings} == {f"{SLOT}/c3", f"{SLOT}/c5"}
 
 
 def test_of_many_things_that_are_not_read_the_first_are_named(engine: Engine) -> None:
     objects = listed(plain(), sliced(), *(taint_rule(_CEL) for _ in range(30)))
-    with writing(engine) as connection:
-        (kept,) = observe(connection, "kubernetes", [File("\x1b[31m.json", BytesIO(text(objects)))], taken_at=START)
+    with write_transaction(engine) as connection:
+        (kept,) = import_files(
+            connection, "kubernetes", [ImportFile("\x1b[31m.json", BytesIO(text(objects)))], taken_at=START
+        )
     assert len(kept.unread) == 20
-    assert not any("\x1b" in line for line in (*kept.unread, *render_unseen([kept])))
+    assert not any("\x1b" in line for line in (*kept.unread, *render_unreported([kept])))
 
 
 @pytest.mark.parametrize(
@@ -240,9 +246,9 @@ def test_of_many_things_that_are_not_read_the_first_are_named(engine: Engine) ->
 def test_what_cannot_be_told_of_taints_is_a_fault(
     engine: Engine, objects: list[dict[str, Any]], at: str, fault: str
 ) -> None:
-    with pytest.raises(FileError) as refused:
+    with pytest.raises(InvalidFileError) as refused:
         compared(engine, 1, *objects, plain())
-    assert refused.value.faults[0].startswith(f"objects.json:1.items[0]{at}: {fault}")
+    assert refused.value.errors[0].startswith(f"objects.json:1.items[0]{at}: {fault}")
 
 
 def _with_node(*taints: dict[str, str]) -> dict[str, Any]:
@@ -279,15 +285,17 @@ def test_a_taint_of_a_node_that_names_no_chip_is_of_all_chips_of_its_type(engine
     assert told(compared(engine, 2, plain(), _only_node())) == []
     rule = taint_rule({"device": "neuron-node"})
     assert len(compared(engine, 3, plain(), _only_node(), rule).findings) == 16
-    with reading(engine) as connection:  # that they are there is not seen
+    with read_transaction(engine) as connection:  # that they are there is not seen
         assert set(connection.scalars(sql("SELECT is_partial FROM observed_server WHERE chip_count IS NULL"))) == {True}
 
 
 @pytest.mark.parametrize("kind", [None, "m5.large", "trn3.48xlarge"])  # of trn3.48xlarge there are 16 chips, or 4
 def test_a_tainted_node_whose_chips_no_type_tells_is_named_as_not_read(engine: Engine, kind: str | None) -> None:
     objects = listed(plain(), _only_node(taint(), kind=kind))
-    with writing(engine) as connection:
-        (kept,) = observe(connection, "kubernetes", [File("objects.json", BytesIO(text(objects)))], taken_at=START)
+    with write_transaction(engine) as connection:
+        (kept,) = import_files(
+            connection, "kubernetes", [ImportFile("objects.json", BytesIO(text(objects)))], taken_at=START
+        )
     at = "objects.json:1.items[1].spec.devices[0]"
     assert kept.unread == (f"{at} is tainted, and no device or instanceType says which chips are its own",)
     assert (kept.servers, kept.chips) == (2, 0)
@@ -301,7 +309,7 @@ def test_generations_are_those_of_a_pool(engine: Engine, generations: tuple[int,
     with_chips["spec"]["pool"]["generation"] = chips
     found = compared(engine, 1, plain(), node_pool, with_chips)
     assert [each.address for each in found.findings] == [f"{SLOT}/c{chip}" for chip in range(16)]
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         (nodes,) = connection.scalars(sql("SELECT network_nodes FROM observed_server WHERE chip_count IS NULL"))
     assert nodes == "nn-a"
 
@@ -317,8 +325,8 @@ def test_a_device_without_its_number_has_it_in_its_name(engine: Engine) -> None:
 def test_taints_of_stale_slices_give_way_to_nothing_newer(engine: Engine) -> None:
     """What is stale is still compared where nothing is fresh: the taint lasts until a listing is without it."""
     compared(engine, 1, plain(), tainted(sliced(), taint()))
-    with writing(engine) as connection:
-        found = drift(connection, now=START + timedelta(minutes=119))
+    with write_transaction(engine) as connection:
+        found = detect_drift(connection, now=START + timedelta(minutes=119))
     assert {rule for rule, _, _ in told(found)} == {"stale", "health-condition"}
 
 

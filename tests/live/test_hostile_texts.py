@@ -9,9 +9,9 @@ import pytest
 from printed import instances, neuron_ls
 
 from conftest import Databases, Run
-from trninv.characters import plain
-from trninv.inventory.bulk import load
-from trninv.inventory.database import connect, writing
+from trninv.characters import escape_controls
+from trninv.inventory.bulk import bulk_insert
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.schema import TABLES
 
 EVIL = "\x1b]0;owned\x07\x1b[2Jdown\u202e\u2066up\x9b1m\r\nok\u2028\x7f"
@@ -76,14 +76,14 @@ def test_no_cell_of_csv_is_calculated(run: Run, lite: str, cell: str) -> None:
 
 def test_plain_text_stays_as_it_is() -> None:
     text = "8 × 3 → é 東京 \U0001f680 \\u001b"
-    assert plain(text) == text
-    assert plain("a\tb\nc", but="\n") == "a\\u0009b\nc"
+    assert escape_controls(text) == text
+    assert escape_controls("a\tb\nc", keep="\n") == "a\\u0009b\nc"
 
 
 def test_drift_shows_what_a_terminal_would_obey(url: str, run: Run) -> None:
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         row = (1, "stale", "info", None, "i-0a", EVIL, EVIL, None, "2026-01-01", "2026-01-01", None)
-        load(connection, TABLES["finding"], [row])
+        bulk_insert(connection, TABLES["finding"], [row])
     for style in ("table", "json"):
         status, out, _ = run("drift", "--all", "--format", style, database=url)
         assert (status, OBEYED & set(out)) == (0, set())

@@ -11,28 +11,35 @@ from printed import instance_topology, instances, listed, neuron_ls, node, slurm
 from sqlalchemy import Engine, event
 
 from conftest import Databases
-from trninv.importers.observation import File, observe
-from trninv.inventory.database import connect, reading, writing
-from trninv.live.newest import Chips, Condition, Machine, Newest, Place, newest
+from trninv.importers.observation import ImportFile, import_files
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.live.newest import (
+    ChipListing,
+    LatestObservations,
+    Machine,
+    ReportedState,
+    RingPosition,
+    load_latest_observations,
+)
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def engine(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with connect(databases.migrated(request.param)) as engine:
+    with temporary_engine(databases.migrated(request.param)) as engine:
         yield engine
 
 
 def keep(engine: Engine, kind: str, document: object, hours: int = 0, **more: Any) -> None:
-    with writing(engine) as connection:
-        files = [File("host-a.json", BytesIO(text(document)))]
-        observe(connection, kind, files, taken_at=START + timedelta(hours=hours), **more)
+    with write_transaction(engine) as connection:
+        files = [ImportFile("host-a.json", BytesIO(text(document)))]
+        import_files(connection, kind, files, taken_at=START + timedelta(hours=hours), **more)
 
 
-def known(engine: Engine) -> Newest:
-    with reading(engine) as connection:
-        return newest(connection)
+def known(engine: Engine) -> LatestObservations:
+    with read_transaction(engine) as connection:
+        return load_latest_observations(connection)
 
 
 def called(instance: str, host: str) -> dict[str, Any]:
@@ -64,18 +71,18 @@ def test_facts_of_all_sources_are_joined_each_source_apart(engine: Engine) -> No
     machine = only(engine)
     assert (machine.instance, machine.host, machine.name) == ("i-a", "n0", "i-a")
     assert machine.value("capacity_block") == "cb-old"
-    assert machine.value("place") == Place("00000000000000ab", 2)
-    assert machine.value("condition") == Condition("down", "stopped")
-    assert {source: said.value.state for source, said in machine.by_source("condition").items()} == {
+    assert machine.value("place") == RingPosition("00000000000000ab", 2)
+    assert machine.value("condition") == ReportedState("down", "stopped")
+    assert {source: said.value.state for source, said in machine.latest_by_source("condition").items()} == {
         "ec2": "down",
         "kubernetes": "up",
     }
-    assert isinstance(machine.value("chips"), Chips)
+    assert isinstance(machine.value("chips"), ChipListing)
     assert machine.value("chips").is_partial
-    assert {side: said.value for side, said in machine.sides.items()} == {"H": "down", "V": "up"}
+    assert {side: said.value for side, said in machine.link_states.items()} == {"H": "down", "V": "up"}
     assert machine.value("zone") == "usw2-az4"
     assert machine.value("ultraserver_mode") == "1_2_4"
-    assert machine.newest("reservation") == machine.by_source("reservation")["ec2"]
+    assert machine.latest("reservation") == machine.latest_by_source("reservation")["ec2"]
 
 
 def test_a_place_is_an_ultraserver_with_its_own_number(engine: Engine) -> None:
@@ -83,7 +90,7 @@ def test_a_place_is_an_ultraserver_with_its_own_number(engine: Engine) -> None:
     keep(engine, "kubernetes", node("n0", "i-a"), 1)
     later = {"neuron.amazonaws.com/ultraserver-server-id-4": "cd", "neuron.amazonaws.com/ultraserver-node-id-4": "-1"}
     keep(engine, "kubernetes", node("n0", "i-a", labels=later), 2)
-    assert only(engine).value("place") == Place("cd", None)
+    assert only(engine).value("place") == RingPosition("cd", None)
 
 
 def test_what_is_said_of_a_host_is_said_of_its_instance(engine: Engine) -> None:
@@ -92,7 +99,7 @@ def test_what_is_said_of_a_host_is_said_of_its_instance(engine: Engine) -> None:
     keep(engine, "kubernetes", node("host-a", "i-a"), 2)
     machine = only(engine)
     assert (machine.name, known(engine).hosts["host-a"].name) == ("i-a", "i-a")
-    assert machine.newest("chips") is not None
+    assert machine.latest("chips") is not None
 
 
 DRAINED = slurm(slurm_node("n0", "IDLE", "DRAIN", old=True))
@@ -105,9 +112,9 @@ def test_a_host_may_be_called_without_its_domain(engine: Engine) -> None:
     keep(engine, "neuron-ls", {"host": "n0", "neuron_ls": neuron_ls(None)}, 3)
     keep(engine, "kubernetes", ultraserver(), 3)
     machine = only(engine)
-    assert set(machine.by_source("condition")) == {"ec2", "slurm"}
-    assert machine.newest("chips") is not None
-    assert set(machine.sides) == {"H", "V"}
+    assert set(machine.latest_by_source("condition")) == {"ec2", "slurm"}
+    assert machine.latest("chips") is not None
+    assert set(machine.link_states) == {"H", "V"}
     assert machine.host == "n0"  # Slurm's name counts before that of EC2, as where Slurm knows the instance
     assert {name: each.name for name, each in known(engine).hosts.items()} == {
         "n0": "i-a",
@@ -118,14 +125,14 @@ def test_a_host_may_be_called_without_its_domain(engine: Engine) -> None:
 def test_a_manager_may_leave_the_domain_out_that_the_machine_has(engine: Engine) -> None:
     keep(engine, "kubernetes", node("n0", "i-a"), 1)
     keep(engine, "neuron-ls", {"host": "n0.lan", "neuron_ls": neuron_ls(None)}, 2)
-    assert only(engine).newest("chips") is not None
+    assert only(engine).latest("chips") is not None
 
 
 def test_two_names_of_one_host_whose_instance_is_not_known(engine: Engine) -> None:
     keep(engine, "slurm", DRAINED, 1)
     keep(engine, "neuron-ls", {"host": "n0.lan", "neuron_ls": neuron_ls(None)}, 2)
     machine = only(engine)
-    assert (machine.name, set(machine.by_source("condition"))) == ("n0.lan", {"slurm"})
+    assert (machine.name, set(machine.latest_by_source("condition"))) == ("n0.lan", {"slurm"})
     assert known(engine).hosts["n0"].name == "n0.lan"
 
 
@@ -134,14 +141,18 @@ def test_a_name_without_a_domain_that_two_hosts_may_have_is_neither(engine: Engi
         keep(engine, "ec2", called(instance, host), 1)
     keep(engine, "slurm", DRAINED, 2)
     found = known(engine)
-    assert [set(each.by_source("condition")) for each in found.machines.values()] == [{"ec2"}, {"ec2"}, {"slurm"}]
+    assert [set(each.latest_by_source("condition")) for each in found.machines.values()] == [
+        {"ec2"},
+        {"ec2"},
+        {"slurm"},
+    ]
 
 
 def test_a_name_without_a_domain_that_two_instances_have_is_nobody_s(engine: Engine) -> None:
     keep(engine, "ec2", called("i-a", "n0.lan"), 1)
     keep(engine, "kubernetes", listed(node("n0", "i-b"), node("n0", "i-c")), 1)
     keep(engine, "slurm", DRAINED, 2)
-    assert "slurm" not in known(engine).machines["i-a"].by_source("condition")
+    assert "slurm" not in known(engine).machines["i-a"].latest_by_source("condition")
 
 
 def test_no_machine_speaks_for_another_by_its_name(engine: Engine) -> None:
@@ -150,11 +161,11 @@ def test_no_machine_speaks_for_another_by_its_name(engine: Engine) -> None:
     assert only(engine).host == "n0"
     keep(engine, "neuron-ls", collected[1], 2)
     found = known(engine)
-    assert found.contested == {"n0": ("i-a", "i-bad")}
+    assert found.ambiguous_hosts == {"n0": ("i-a", "i-bad")}
     assert [machine.host for machine in found.machines.values()] == [None, None]
     keep(engine, "kubernetes", node("n0", "i-a"), 0)
     found = known(engine)
-    assert found.contested == {}
+    assert found.ambiguous_hosts == {}
     assert found.hosts["n0"] is found.machines["i-a"]
     assert found.machines["i-bad"].host is None
 
@@ -164,7 +175,7 @@ def test_a_name_that_a_manager_gave_on_is_the_new_instances(engine: Engine) -> N
     keep(engine, "kubernetes", node("n0", "i-new"), 2)
     assert known(engine).hosts["n0"].name == "i-new"
     keep(engine, "kubernetes", listed(node("n0", "i-new"), node("n0", "i-newer")), 3)
-    assert known(engine).contested == {"n0": ("i-new", "i-newer")}
+    assert known(engine).ambiguous_hosts == {"n0": ("i-new", "i-newer")}
 
 
 def test_the_number_of_statements_does_not_grow(engine: Engine) -> None:

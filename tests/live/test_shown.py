@@ -14,12 +14,12 @@ from conftest import Databases, Run, both_ways, services
 from trninv.cli.output import encode
 from trninv.errors import UsageError
 from trninv.graphql.api import Request
-from trninv.inventory.address import resolve
-from trninv.inventory.binding import Standing, put
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.address import resolve_place
+from trninv.inventory.binding import ProposedBinding, bind
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.hostnames import ServerAddress, hostnames
 from trninv.routing.fleet import Fleet
-from trninv.routing.servers import servers_of
+from trninv.routing.servers import servers_in_answer
 
 S = "u-trn2x64/d0/s{}"
 BINDINGS = """query ($scope: Address, $ended: Boolean) { bindings(scope: $scope, ended: $ended) { totalCount nodes {
@@ -30,11 +30,11 @@ UNBIND = "mutation ($i: UnbindInput!) { unbind(input: $i) { clientMutationId end
 
 
 def fill(url: str) -> None:
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         for server, (instance, host) in enumerate([("i-0a", "n0.ec2.internal"), ("i-0b", None), (None, "n2")]):
-            place = resolve(connection, S.format(server))
-            standing = Standing(place.id, place.address, instance, host, "host-name", "likely", 'host "n0"')
-            put(connection, [standing], who="anna")
+            place = resolve_place(connection, S.format(server))
+            standing = ProposedBinding(place.id, place.address, instance, host, "host-name", "likely", 'host "n0"')
+            bind(connection, [standing], who="anna")
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
@@ -97,9 +97,9 @@ def test_servers_of_an_answer_are_those_that_its_json_names(bound: Fleet) -> Non
     )
     for answer in answers:
         written = json.dumps({name: of for name, of in encode(answer).items() if name not in ("facts", "baseline")})
-        named = servers_of(answer, 100)
+        named = servers_in_answer(answer, 100)
         assert sorted(named) == sorted(set(re.findall(r"[\w.-]+/d\d+/s\d+", written.replace("--", " "))))
-        assert servers_of(answer, 1) == named[:1]
+        assert servers_in_answer(answer, 1) == named[:1]
 
 
 def test_names_are_addresses_in_documents(bound: Fleet) -> None:
@@ -143,7 +143,7 @@ def test_bindings_are_listed(bound: Fleet) -> None:
 
 
 def test_views_have_them(bound: Fleet) -> None:
-    with reading(bound.engine) as connection:
+    with read_transaction(bound.engine) as connection:
         servers = connection.execute(
             sql("SELECT instance, host FROM v_server WHERE domain = 'u-trn2x64/d0' ORDER BY ordinal")
         ).all()
@@ -156,7 +156,7 @@ def test_views_have_them(bound: Fleet) -> None:
 def test_python(databases: Databases) -> None:
     url = databases.seeded("sqlite")
     with trninv.open(url) as fleet:
-        (made,) = fleet.bind(S.format(0), "i-0a", who="anna").made
+        (made,) = fleet.bind(S.format(0), "i-0a", who="anna").created
         assert fleet.bindings() == fleet.bindings("u-trn2x64/d0") == (made,)
         assert fleet.path("@i-0a/c0", "@i-0a/c1").source == f"{S.format(0)}/c0"
         assert fleet.unbind("@i-0a", who="bert").ending == "undone"

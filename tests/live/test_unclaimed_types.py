@@ -14,25 +14,25 @@ from sqlalchemy import Engine
 
 import trninv
 from conftest import BACKENDS, Databases, Run, both_ways
-from trninv.catalog.facts import catalog
-from trninv.catalog.instance_types import UNCLAIMED, UnclaimedType
-from trninv.catalog.models import systems
-from trninv.importers.observation import File, observe
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.instance_types import UNCLAIMED_REASON, UnclaimedType
+from trninv.catalog.models import default_systems
+from trninv.importers.observation import ImportFile, import_files
 from trninv.inventory import stamp
-from trninv.inventory.address import resolve
-from trninv.inventory.binding import put
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.address import resolve_place
+from trninv.inventory.binding import bind
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.verify import verify
 from trninv.live.adopt import adopt
-from trninv.live.drift import drift
+from trninv.live.drift import detect_drift
 from trninv.live.identity import identify
 from trninv.live.picture import unclaimed_types
-from trninv.live.pins import pin
+from trninv.live.pins import pinned_binding
 
 
 @pytest.fixture(params=BACKENDS)
 def engine(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with connect(databases.migrated(request.param)) as made:
+    with temporary_engine(databases.migrated(request.param)) as made:
         yield made
 
 
@@ -72,42 +72,42 @@ RING: list[list[int] | None] = [[(at - 1) % 12, (at + 1) % 12] for at in range(1
 
 @pytest.mark.parametrize("scope", [None, "trn3-gen1"])
 def test_a_type_that_no_model_claims_takes_no_slot(engine: Engine, scope: str | None) -> None:
-    with writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("trn3-gen1"))
+    with write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get("trn3-gen1"))
         listed = [node("i-0a", "m5.large"), node("i-0b", "m5.large"), node("i-0c", "trn3p.48xlarge", 16)]
         keep(connection, "kubernetes", {"kind": "List", "items": listed})
-        found = identify(connection, resolve(connection, scope) if scope else None, in_order=True)
-    assert found.standings == ()
-    assert {(each.name, each.why) for each in found.unplaced} == {(f"i-0{at}", UNCLAIMED) for at in "abc"}
-    assert found.unclaimed == (UnclaimedType("m5.large", 2), UnclaimedType("trn3p.48xlarge", 1))
+        found = identify(connection, resolve_place(connection, scope) if scope else None, in_order=True)
+    assert found.proposed_bindings == ()
+    assert {(each.name, each.why) for each in found.unassigned} == {(f"i-0{at}", UNCLAIMED_REASON) for at in "abc"}
+    assert found.unclaimed_types == (UnclaimedType("m5.large", 2), UnclaimedType("trn3p.48xlarge", 1))
 
 
 def test_a_server_of_trn3_still_takes_its_slot(engine: Engine) -> None:
-    with writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("trn3-gen1"))
+    with write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get("trn3-gen1"))
         keep(connection, "kubernetes", {"kind": "List", "items": [node("i-0a", "trn3.48xlarge", 16)]})
-        (found,) = identify(connection, in_order=True).standings
+        (found,) = identify(connection, in_order=True).proposed_bindings
         assert (found.address, found.instance) == ("trn3-gen1/d0/s0", "i-0a")
 
 
 def test_four_chips_take_no_slot_of_sixteen(engine: Engine) -> None:
-    with writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("trn3-gen1"))
+    with write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get("trn3-gen1"))
         keep(connection, "kubernetes", {"kind": "List", "items": [node("i-0a", "trn3.48xlarge", 4)]})
         found = identify(connection, in_order=True)
-    assert (found.standings, found.unclaimed) == ((), ())
+    assert (found.proposed_bindings, found.unclaimed_types) == ((), ())
 
 
 def test_drift_finds_an_instance_that_was_bound_where_its_type_is_not(engine: Engine) -> None:
-    with writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("trn3-gen1"))
+    with write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get("trn3-gen1"))
         keep(connection, "kubernetes", {"kind": "List", "items": [node("i-0a", "m5.large"), node("i-0b", "m5.large")]})
-        put(connection, [pin(connection, "trn3-gen1/d0/s3", "i-0a")], who="tests")
-        made = drift(connection)
+        bind(connection, [pinned_binding(connection, "trn3-gen1/d0/s3", "i-0a")], who="tests")
+        made = detect_drift(connection)
     of_type = [each for each in made.findings if each.rule == "instance-type-unexpected"]
     assert [(each.address, each.found) for each in of_type] == [("trn3-gen1/d0/s3", "m5.large")]
     assert "(assumed)" in str(of_type[0].expected)
-    assert made.unclaimed == (UnclaimedType("m5.large", 1),)
+    assert made.unclaimed_types == (UnclaimedType("m5.large", 1),)
 
 
 @pytest.mark.parametrize(
@@ -129,58 +129,60 @@ def test_an_instance_becomes_the_model_of_its_own_type(
         "kubernetes": {"kind": "List", "items": [node(name, kind, len(neighbours))]},
         "neuron-ls": devices(name, kind, neighbours),
     }
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         keep(connection, source, documents[source])
-        found = adopt(connection, catalog(), systems(), "lab")
+        found = adopt(connection, default_catalog(), default_systems(), "lab")
         assert [(each.model, each.machines, each.empty) for each in found.models] == [(model, 1, 0)]
         keep(connection, "neuron-ls", devices(name, kind, neighbours))
-        assert drift(connection).findings == ()
+        assert detect_drift(connection).findings == ()
     assert standing(engine) == {"lab/d0/s0": name}
-    with reading(engine) as connection:
-        assert list(verify(connection, catalog(), systems())) == []
+    with read_transaction(engine) as connection:
+        assert list(verify(connection, default_catalog(), default_systems())) == []
 
 
 def test_a_cut_that_the_driver_would_show_in_a_chain_is_found(engine: Engine) -> None:
     changed = [*CHAIN[:5], [3]]
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         keep(connection, "neuron-ls", devices("i-09", "inf2.24xlarge", changed))
-        adopt(connection, catalog(), systems(), "lab")
-        made = drift(connection)
+        adopt(connection, default_catalog(), default_systems(), "lab")
+        made = detect_drift(connection)
     assert [(each.rule, each.address) for each in made.findings] == [("neighbour-wrong", "lab/d0/s0/c5")]
 
 
 def test_one_chip_of_trn2_is_adopted_as_neuron_ls_prints_it(engine: Engine) -> None:
     (device,) = devices("i-09", "trn2.3xlarge", [None])
     printed = device | {"nc_count": 4, "logical_neuroncore_config": 2, "memory_size": 96 << 30}
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         keep(connection, "neuron-ls", [printed])
-        assert adopt(connection, catalog(), systems(), "lab").models[0].model == "Trn2.3xlarge"
-        assert drift(connection).findings == ()
+        assert adopt(connection, default_catalog(), default_systems(), "lab").models[0].model == "Trn2.3xlarge"
+        assert detect_drift(connection).findings == ()
 
 
 def test_the_family_that_sysfs_has_is_no_type(engine: Engine) -> None:
     driver = "/sys/devices/virtual/neuron_device/neuron0/info/architecture/instance_type"
     of = {"host": "h0", "neuron_ls": devices("i-09", "trn1.2xlarge", [None]), "sysfs": {driver: "Trn1"}}
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         keep(connection, "neuron-ls", of)
-        adopt(connection, catalog(), systems(), "lab")
-        assert [finding.rule for finding in drift(connection).findings] == ["field-missing"]  # of ECC, not of the type
+        adopt(connection, default_catalog(), default_systems(), "lab")
+        assert [finding.rule for finding in detect_drift(connection).findings] == [
+            "field-missing"
+        ]  # of ECC, not of the type
 
 
 def test_every_interface_lists_types_as_drift_found_them(engine: Engine, run: Run) -> None:
     url, documents = engine.url.render_as_string(hide_password=False), {"kind": "List"}
     nodes = [node("i-0a", "m5.large"), node("i-0b", "m5.large"), node("i-0c", "trn1.32xlarge", 16)]
     ask = "{ unclaimedTypes(first: 1) { totalCount nodes { type count why } pageInfo { hasNextPage } } }"
-    with writing(engine) as connection:
-        stamp.seed(connection, catalog(), systems().get("trn1.32xlarge"))
+    with write_transaction(engine) as connection:
+        stamp.seed(connection, default_catalog(), default_systems().get("trn1.32xlarge"))
         keep(connection, "kubernetes", documents | {"items": nodes})
     with trninv.open(url) as fleet:
         answer = both_ways(fleet)
         assert fleet.unclaimed_types() == ()  # nothing was compared yet
         assert answer(ask)["data"]["unclaimedTypes"]["totalCount"] == 0
         found = json.loads(run("drift", "--format", "json", database=url)[1])
-        of_type = {"type": "m5.large", "count": 2, "why": UNCLAIMED}
-        assert found["unclaimed"] == [of_type]
+        of_type = {"type": "m5.large", "count": 2, "why": UNCLAIMED_REASON}
+        assert found["unclaimedTypes"] == [of_type]
         assert fleet.unclaimed_types() == (UnclaimedType("m5.large", 2),)
         assert answer(ask)["data"]["unclaimedTypes"] == {
             "totalCount": 1,
@@ -193,19 +195,19 @@ def test_what_was_last_seen_long_before_the_comparison_is_not_listed(engine: Eng
     """As drift has it: an instance counts that was seen in the hour before, and one that was not is stale."""
     now = datetime.now(UTC).replace(microsecond=0)
     for minutes, name, kind in ((60, "i-0a", "m5.large"), (61, "i-0b", "c5.large")):
-        listed = File(name, BytesIO(json.dumps(node(name, kind)).encode()))
-        with writing(engine) as connection:
-            observe(connection, "kubernetes", [listed], taken_at=now - timedelta(minutes=minutes))
-    with writing(engine) as connection:
-        made = drift(connection, now=now)
-        assert made.unclaimed == unclaimed_types(connection) == (UnclaimedType("m5.large", 1),)
+        listed = ImportFile(name, BytesIO(json.dumps(node(name, kind)).encode()))
+        with write_transaction(engine) as connection:
+            import_files(connection, "kubernetes", [listed], taken_at=now - timedelta(minutes=minutes))
+    with write_transaction(engine) as connection:
+        made = detect_drift(connection, now=now)
+        assert made.unclaimed_types == unclaimed_types(connection) == (UnclaimedType("m5.large", 1),)
 
 
 def test_commands_list_types_with_their_count_and_the_reason(run: Run, databases: Databases, tmp_path: Path) -> None:
     url, file = databases.migrated("sqlite"), tmp_path / "nodes.json"
     listed = [node("i-0a", "m5.large"), node("i-0b", "m5.large"), node("i-0c", "trn1.32xlarge", 16)]
     file.write_text(json.dumps({"kind": "List", "items": listed}))
-    says = f"2 machines of type m5.large: {UNCLAIMED}"
+    says = f"2 machines of type m5.large: {UNCLAIMED_REASON}"
     for words in (
         ("import", "kubernetes", str(file)),
         ("import", "kubernetes", str(file)),

@@ -7,44 +7,44 @@ import pytest
 from starlette.testclient import TestClient
 
 from conftest import Ask, Databases, Run
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.errors import SqlError, UnknownValueError
 from trninv.inventory import stamp
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
-from trninv.reports.asked import asked
-from trninv.reports.library import Report, report, reports
-from trninv.reports.reader import Found, find
+from trninv.reports.asked import run_report
+from trninv.reports.library import Report, find_report, read_reports
+from trninv.reports.reader import QueryResult, run_query
 from trninv.routing.fleet import Fleet
-from trninv.service.app import app
+from trninv.service.app import create_app
 from trninv.settings import Settings
 
-NAMING = [(each.name, of.name) for each in reports().values() for of in each.parameters if of.names]
+NAMING = [(each.name, of.name) for each in read_reports().values() for of in each.parameters if of.source_column]
 
 
-def _found(fleet: Fleet, of: Report, **given: str) -> Found:
-    return asked(of, given, fleet.engine.dialect.name, partial(find, fleet.engine, seconds=30))
+def _found(fleet: Fleet, of: Report, **given: str) -> QueryResult:
+    return run_report(of, given, fleet.engine.dialect.name, partial(run_query, fleet.engine, seconds=30))
 
 
 def test_every_parameter_that_is_a_text_names_something() -> None:
-    texts = [(each.name, of.name) for each in reports().values() for of in each.parameters if of.default == ""]
+    texts = [(each.name, of.name) for each in read_reports().values() for of in each.parameters if of.default == ""]
     assert texts == NAMING
 
 
 @pytest.mark.parametrize(("name", "parameter"), NAMING)
 def test_a_value_that_names_nothing_is_refused(fleet: Fleet, name: str, parameter: str) -> None:
     with pytest.raises(UnknownValueError, match=f"there is no {parameter} 'trn3-gen3': did you mean trn3"):
-        _found(fleet, report(name), **{parameter: "trn3-gen3"})
+        _found(fleet, find_report(name), **{parameter: "trn3-gen3"})
     with pytest.raises(UnknownValueError, match=f"there is no {parameter}"):
-        _found(fleet, report(name), **{parameter: "' OR 1=1 --"})
+        _found(fleet, find_report(name), **{parameter: "' OR 1=1 --"})
 
 
 def test_a_name_that_is_there_is_found_even_where_the_report_has_nothing_to_say_of_it(fleet: Fleet) -> None:
-    assert _found(fleet, report("not-up"), cluster="trn3-gen1").rows == []
-    assert _found(fleet, report("disputed"), subject="h100").rows == []
-    assert _found(fleet, report("capacity"), generation="").rows == _found(fleet, report("capacity")).rows
-    assert {row[0] for row in _found(fleet, report("capacity"), generation="trn2").rows} == {"trn2"}
+    assert _found(fleet, find_report("not-up"), cluster="trn3-gen1").rows == []
+    assert _found(fleet, find_report("disputed"), subject="h100").rows == []
+    assert _found(fleet, find_report("capacity"), generation="").rows == _found(fleet, find_report("capacity")).rows
+    assert {row[0] for row in _found(fleet, find_report("capacity"), generation="trn2").rows} == {"trn2"}
 
 
 def test_in_graphql(ask: Ask) -> None:
@@ -61,7 +61,7 @@ def test_on_the_command_line(run: Run) -> None:
 
 def test_over_http(lite: str) -> None:
     settings = Settings(database_url=lite, log="off")
-    with TestClient(app(lite, settings), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+    with TestClient(create_app(lite, settings), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         answer = client.get("/reports/free-units.csv", params={"cluster": "u-trn2x46"})
         assert (answer.status_code, answer.json()["errors"][0]["extensions"]["code"]) == (404, "UNKNOWN_VALUE")
         assert client.get("/reports/free-units.csv", params={"cluster": "u-trn2x64"}).status_code == 200
@@ -71,7 +71,7 @@ def test_a_users_report_may_name_what_it_likes_of_what_may_be_read(fleet: Fleet,
     def of(names: str) -> Report:
         file = tmp_path / "mine.sql"
         file.write_text(f"-- parameter: rack = '' of {names} — which\nSELECT :rack AS rack")
-        return report("mine", tmp_path)
+        return find_report("mine", tmp_path)
 
     assert _found(fleet, of("v_rack.address"), rack="trn3-gen1/r1").rows == [("trn3-gen1/r1",)]
     with pytest.raises(UnknownValueError, match="did you mean trn3-gen1/r1"):
@@ -82,30 +82,30 @@ def test_a_users_report_may_name_what_it_likes_of_what_may_be_read(fleet: Fleet,
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
 def test_network_nodes_that_are_down_are_not_up(databases: Databases, backend: str) -> None:
-    with connect(databases.migrated(backend)) as engine:
-        with writing(engine) as connection:
-            stamp.seed(connection, catalog(), systems().get("rainier").resized(2), name="few")
-            set_state(connection, ["few/fabric/t3/n0"], Condition.of("down", None), why="test", who="tests")
-        found = find(engine, report("not-up").sql(backend, {}), seconds=30)
+    with temporary_engine(databases.migrated(backend)) as engine:
+        with write_transaction(engine) as connection:
+            stamp.seed(connection, default_catalog(), default_systems().get("rainier").resized(2), name="few")
+            set_state(connection, ["few/fabric/t3/n0"], Condition.from_user("down", None), why="test", who="tests")
+        found = run_query(engine, find_report("not-up").sql(backend, {}), seconds=30)
     ((*what, _, who, why),) = found.rows
     assert (what, who, why) == (["network node", "few/fabric/t3/n0", "down", None], "tests", "test")
 
 
 def test_domains_by_hbm_do_not_ask_what_their_links_carry(seeded: str) -> None:
     """The report says so, and leaves what a chip reaches to trninv pool."""
-    pools = report("pools")
-    assert "whether or not links that are up join them" in pools.answers
-    with connect(seeded) as engine:
-        before = find(engine, pools.sql(engine.dialect.name, {}), seconds=30)
-        with writing(engine) as connection:
+    pools = find_report("pools")
+    assert "whether or not links that are up join them" in pools.summary
+    with temporary_engine(seeded) as engine:
+        before = run_query(engine, pools.sql(engine.dialect.name, {}), seconds=30)
+        with write_transaction(engine) as connection:
             switches = [f"trn3-gen1/d0/sw{ordinal}" for ordinal in range(6)]
-            set_state(connection, switches, Condition.of("down", None), why="test", who="tests")
-        assert find(engine, pools.sql(engine.dialect.name, {}), seconds=30) == before
+            set_state(connection, switches, Condition.from_user("down", None), why="test", who="tests")
+        assert run_query(engine, pools.sql(engine.dialect.name, {}), seconds=30) == before
 
 
 def test_disputed_figures_are_marked_with_what_others_say(fleet: Fleet) -> None:
     def column(name: str, wanted: str) -> dict[str, object]:
-        found = _found(fleet, report(name))
+        found = _found(fleet, find_report(name))
         key = {"capacity": "cluster", "cost": "cluster", "pools": "cluster", "ratios": "generation"}.get(name, "model")
         return {record[key]: record[wanted] for record in found.records()}
 
@@ -123,6 +123,6 @@ def test_disputed_figures_are_marked_with_what_others_say(fleet: Fleet) -> None:
     assert cables["efa-trn1.2xlarge"] == "3.125 GB/s, follows from what is disputed"
     assert cables["neuronlink-v4-rack"] == "320 GB/s, follows from what is disputed"
     assert cables["efa-100"] is cables["neuronlink-v3-ring"] is None
-    documented = {(row[0], row[1], row[3]): row[7] for row in _found(fleet, report("documented")).rows}
+    documented = {(row[0], row[1], row[3]): row[7] for row in _found(fleet, find_report("documented")).rows}
     assert documented["trn3-gen2", "device_memory", 20_480 * 2**30] == "yes"
     assert documented["u-trn2x64", "servers", 4] == "no"

@@ -12,9 +12,9 @@ from sqlalchemy import Engine
 from conftest import Databases
 from trninv.errors import SqlError, TimeLimitError
 from trninv.inventory import access
-from trninv.inventory.database import connect, writing
-from trninv.reports.guard import checked
-from trninv.reports.reader import find, stream
+from trninv.inventory.database import temporary_engine, write_transaction
+from trninv.reports.guard import compile_query
+from trninv.reports.reader import run_query, stream_query
 
 DIALECTS = ["sqlite", "postgresql"]
 
@@ -73,14 +73,14 @@ REFUSED = {
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_is_no_query_of_the_inventory_is_refused_by_name(text: str, dialect: str) -> None:
     with pytest.raises(SqlError, match=f"(?i){REFUSED[text]}") as refused:
-        checked(text, dialect)
+        compile_query(text, dialect)
     assert "\n" not in str(refused.value)
 
 
 @given(st.text(max_size=200), st.sampled_from(DIALECTS))
 def test_any_text_is_a_query_or_refused(text: str, dialect: str) -> None:
     try:
-        made = checked(text, dialect)
+        made = compile_query(text, dialect)
     except SqlError:
         return
     assert made.lstrip("( ").upper().startswith(("SELECT", "WITH", "VALUES", "FROM"))
@@ -88,9 +88,9 @@ def test_any_text_is_a_query_or_refused(text: str, dialect: str) -> None:
 
 @pytest.fixture(params=DIALECTS)
 def guarded(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with connect(databases.seeded(request.param)) as engine:
-        with writing(engine) as connection:
-            access.create(connection, "secret", "admin", None)
+    with temporary_engine(databases.seeded(request.param)) as engine:
+        with write_transaction(engine) as connection:
+            access.create_token(connection, "secret", "admin", None)
         yield engine
 
 
@@ -112,13 +112,13 @@ def guarded(request: pytest.FixtureRequest, databases: Databases) -> Iterator[En
 def test_the_database_refuses_what_would_slip_through(guarded: Engine, text: str) -> None:
     """Past the guard, straight to the reader."""
     with pytest.raises(SqlError, match="the database refuses"):
-        find(guarded, text, seconds=10)
+        run_query(guarded, text, seconds=10)
 
 
 @pytest.mark.parametrize("text", ["ATTACH DATABASE '/tmp/trninv-attached.db' AS x", "PRAGMA query_only = OFF"])
 def test_sqlite_refuses_other_files_and_settings(databases: Databases, text: str) -> None:
-    with connect(databases.seeded("sqlite")) as engine, pytest.raises(SqlError, match="refuses"):
-        find(engine, text, seconds=10)
+    with temporary_engine(databases.seeded("sqlite")) as engine, pytest.raises(SqlError, match="refuses"):
+        run_query(engine, text, seconds=10)
     assert not Path("/tmp/trninv-attached.db").exists()  # noqa: S108 # where it would be
 
 
@@ -132,36 +132,39 @@ def test_sqlite_refuses_other_files_and_settings(databases: Databases, text: str
     ],
 )
 def test_postgresql_refuses_files_and_programs(databases: Databases, text: str) -> None:
-    with connect(databases.seeded("postgresql")) as engine, pytest.raises(SqlError, match="refuses"):
-        find(engine, text, seconds=10)
+    with temporary_engine(databases.seeded("postgresql")) as engine, pytest.raises(SqlError, match="refuses"):
+        run_query(engine, text, seconds=10)
 
 
 def test_a_query_for_ever_is_stopped_and_the_next_one_runs(guarded: Engine) -> None:
     for_ever = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c"
     with pytest.raises(TimeLimitError):
-        find(guarded, checked(for_ever, guarded.dialect.name), seconds=0.5)
-    assert find(guarded, "SELECT count(*) FROM chip", seconds=10).rows == [(305,)]
+        run_query(guarded, compile_query(for_ever, guarded.dialect.name), seconds=0.5)
+    assert run_query(guarded, "SELECT count(*) FROM chip", seconds=10).rows == [(305,)]
 
 
 def test_nothing_of_a_session_stays(databases: Databases) -> None:
     """After a query the same engine may write again, as who it was."""
     for backend in DIALECTS:
-        with connect(databases.seeded(backend)) as engine:
-            find(engine, "SELECT 1 AS one", seconds=10)
-            with writing(engine) as connection:
-                access.create(connection, "after", "read", None)
+        with temporary_engine(databases.seeded(backend)) as engine:
+            run_query(engine, "SELECT 1 AS one", seconds=10)
+            with write_transaction(engine) as connection:
+                access.create_token(connection, "after", "read", None)
 
 
 def test_a_row_too_many_is_said(guarded: Engine) -> None:
-    found = find(
-        guarded, checked("SELECT address FROM v_chip ORDER BY address", guarded.dialect.name), seconds=10, most=5
+    found = run_query(
+        guarded,
+        compile_query("SELECT address FROM v_chip ORDER BY address", guarded.dialect.name),
+        seconds=10,
+        max_rows=5,
     )
     assert (len(found.rows), found.truncated, found.columns) == (5, True, ("address",))
-    assert not find(guarded, "SELECT 1 AS one", seconds=10, most=1).truncated
+    assert not run_query(guarded, "SELECT 1 AS one", seconds=10, max_rows=1).truncated
 
 
 def test_rows_are_streamed(guarded: Engine) -> None:
-    with stream(guarded, "SELECT id FROM core ORDER BY id", seconds=10) as found:
+    with stream_query(guarded, "SELECT id FROM core ORDER BY id", seconds=10) as found:
         first = [next(found.rows)[0] for _ in range(3)]
     assert first == [1, 2, 3]
 
@@ -170,8 +173,8 @@ def test_sqlite_opens_the_file_for_reading_only(databases: Databases) -> None:
     url = databases.seeded("sqlite")
     file = Path(url.removeprefix("sqlite:///"))
     before = file.read_bytes()
-    with connect(url) as engine:
-        find(engine, "SELECT count(*) FROM v_link", seconds=10)
+    with temporary_engine(url) as engine:
+        run_query(engine, "SELECT count(*) FROM v_link", seconds=10)
     assert file.read_bytes() == before
     with pytest.raises(sqlite3.OperationalError):
         sqlite3.connect(f"file:{file}?mode=ro", uri=True).execute("CREATE TABLE x (a)")
@@ -198,4 +201,4 @@ def test_sqlite_opens_the_file_for_reading_only(databases: Databases) -> None:
     ],
 )
 def test_an_address_is_also_said_in_what_has_an_index(dialect: str, text: str, says: str) -> None:
-    assert says in checked(text, dialect)
+    assert says in compile_query(text, dialect)

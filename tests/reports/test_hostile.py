@@ -14,11 +14,11 @@ from starlette.testclient import TestClient
 from conftest import Databases, Run
 from trninv.errors import SqlError, TimeLimitError
 from trninv.inventory import access
-from trninv.inventory.database import connect, engine_of, writing
+from trninv.inventory.database import open_engine, temporary_engine, write_transaction
 from trninv.reports import postgresql_reader, sqlite_process
-from trninv.reports.guard import checked
-from trninv.reports.reader import find
-from trninv.service.app import app
+from trninv.reports.guard import compile_query
+from trninv.reports.reader import run_query
+from trninv.service.app import create_app
 from trninv.settings import Settings
 
 _QUOTED = "a'b"
@@ -90,7 +90,7 @@ def test_every_function_of_postgresql_is_refused_or_only_computes(functions: lis
     for name, number in functions:
         for arguments in (", ".join(["slug"] * number), ", ".join(["1"] * number)):
             with suppress(SqlError):
-                checked(f"SELECT {name}({arguments}) FROM chip_model", "postgresql")
+                compile_query(f"SELECT {name}({arguments}) FROM chip_model", "postgresql")
                 passed.add(name)
     assert passed <= COMPUTE, passed - COMPUTE
     assert passed >= COMPUTE - {"now"} - {"mod", "char_length", "character_length", "substr"} - {"ceiling", "pow"}
@@ -101,7 +101,7 @@ def test_no_function_is_called_as_an_attribute(functions: list[tuple[str, int]])
     for name in sorted({name for name, _ in functions} - {"name"}):
         for text in (f"SELECT (slug).{name} FROM chip_model", f"SELECT chip_model.{name} FROM chip_model"):
             with pytest.raises(SqlError):
-                checked(text, "postgresql")
+                compile_query(text, "postgresql")
 
 
 _CALLS = (
@@ -244,7 +244,7 @@ def test_hostile_statements_are_refused_in_one_line(dialect: str) -> None:
     assert len(HOSTILE) > 257
     for text in HOSTILE:
         with pytest.raises(SqlError) as refused:
-            print(text, checked(text, dialect))  # noqa: T201 # shown if it passes
+            print(text, compile_query(text, dialect))  # noqa: T201 # shown if it passes
         assert "\n" not in str(refused.value)
 
 
@@ -253,7 +253,7 @@ def login(databases: Databases) -> tuple[str, str]:
     """URLs of a PostgreSQL database, of its owner and of a login that may only read."""
     url = databases.seeded("postgresql")
     other = make_url(url).set(username="trninv_sql", password=_QUOTED).render_as_string(hide_password=False)
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         postgresql_reader.make_login(engine, other)
         postgresql_reader.make_login(engine, other)
     return url, other
@@ -262,26 +262,28 @@ def login(databases: Databases) -> tuple[str, str]:
 def test_a_statement_runs_as_a_login_that_can_undo_nothing(login: tuple[str, str]) -> None:
     """Past the guard: leaving the role leads to one that may not read the tokens either."""
     url, other = login
-    with connect(url) as engine, connect(other) as strangers:
-        assert find(engine, "SELECT session_user AS who", seconds=10, login=strangers).rows == [("trninv_sql",)]
+    with temporary_engine(url) as engine, temporary_engine(other) as strangers:
+        assert run_query(engine, "SELECT session_user AS who", seconds=10, login=strangers).rows == [("trninv_sql",)]
         left = "SELECT set_config('role', 'none', true) AS role"
-        assert find(engine, left, seconds=10, login=strangers).rows == [("none",)]
+        assert run_query(engine, left, seconds=10, login=strangers).rows == [("none",)]
         for closed in ("token", "_token_digest"):
             with strangers.connect() as connection, pytest.raises(Exception, match=f"denied for table {closed}"):
                 connection.exec_driver_sql(f"SELECT * FROM {closed}")
         with pytest.raises(SqlError, match="may more than trninv_read"):
-            find(engine, "SELECT 1 AS one", seconds=10, login=engine)
+            run_query(engine, "SELECT 1 AS one", seconds=10, login=engine)
 
 
 def test_sql_over_http_wants_its_scope_and_on_postgresql_its_login(login: tuple[str, str]) -> None:
     url, other = login
-    with connect(url) as engine, writing(engine) as connection:
-        tokens = {scope: access.create(connection, scope, scope, None) for scope in ("read", "sql", "operate", "admin")}
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        tokens = {
+            scope: access.create_token(connection, scope, scope, None) for scope in ("read", "sql", "operate", "admin")
+        }
     asked = {"sql": "SELECT count(*) AS n FROM v_chip"}
 
     def status(settings: Settings, scope: str, path: str = "/sql") -> tuple[int, str]:
         headers = {"Authorization": f"Bearer {tokens[scope]}"}
-        with TestClient(app(url, settings), base_url="http://127.0.0.1") as client:
+        with TestClient(create_app(url, settings), base_url="http://127.0.0.1") as client:
             answer = (
                 client.post(path, json=asked, headers=headers) if path == "/sql" else client.get(path, headers=headers)
             )
@@ -300,8 +302,8 @@ def test_migrate_makes_the_login(databases: Databases, run: Run, monkeypatch: py
     other = make_url(url).set(username="trninv_made", password=_QUOTED).render_as_string(hide_password=False)
     monkeypatch.setenv("TRNINV_SQL_URL", other)
     assert run("migrate", database=url)[0] == 0
-    with connect(url) as engine:
-        assert find(engine, "SELECT 1 AS one", seconds=10, login=engine_of(other)).rows == [(1,)]
+    with temporary_engine(url) as engine:
+        assert run_query(engine, "SELECT 1 AS one", seconds=10, login=open_engine(other)).rows == [(1,)]
 
 
 SLOW = {
@@ -315,15 +317,15 @@ SLOW = {
 @pytest.mark.parametrize("what", SLOW)
 def test_a_statement_ends_at_its_limit(engine: Engine, what: str) -> None:
     with pytest.raises(TimeLimitError):
-        find(engine, checked(SLOW[what], engine.dialect.name), seconds=0.5)
+        run_query(engine, compile_query(SLOW[what], engine.dialect.name), seconds=0.5)
 
 
 def test_a_process_that_hears_nothing_is_killed(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
     """As stuck as can be: it never looks at its statement."""
     stuck = f"import time; time.sleep(600) # {sqlite_process.__file__}"
     monkeypatch.setattr("trninv.reports.sqlite_reader._COMMAND", ["-c", stuck])
-    with connect(databases.seeded("sqlite")) as engine, pytest.raises(TimeLimitError):
-        find(engine, "SELECT 1 AS one", seconds=0.5)
+    with temporary_engine(databases.seeded("sqlite")) as engine, pytest.raises(TimeLimitError):
+        run_query(engine, "SELECT 1 AS one", seconds=0.5)
 
 
 @pytest.mark.slow
@@ -333,9 +335,9 @@ def test_a_server_that_hears_nothing_is_hung_up_on(databases: Databases) -> None
     seen = list[BaseException]()
 
     def ask() -> None:
-        with connect(url) as engine:
+        with temporary_engine(url) as engine:
             try:
-                find(engine, "SELECT pg_sleep(60) AS slept", seconds=4)
+                run_query(engine, "SELECT pg_sleep(60) AS slept", seconds=4)
             except TimeLimitError as error:
                 seen.append(error)
         ended.set()
@@ -354,8 +356,8 @@ def test_a_server_that_hears_nothing_is_hung_up_on(databases: Databases) -> None
 
 
 def test_an_answer_is_bounded_in_bytes(engine: Engine) -> None:
-    query = checked("SELECT a.address || b.address AS both FROM v_chip AS a, v_chip AS b", engine.dialect.name)
-    found = find(engine, query, seconds=60, most_bytes=10_000)
+    query = compile_query("SELECT a.address || b.address AS both FROM v_chip AS a, v_chip AS b", engine.dialect.name)
+    found = run_query(engine, query, seconds=60, max_bytes=10_000)
     assert found.truncated
     assert 100 < len(found.rows) < 500
 
@@ -363,4 +365,4 @@ def test_an_answer_is_bounded_in_bytes(engine: Engine) -> None:
 def test_a_text_that_grows_while_it_runs_is_refused(engine: Engine) -> None:
     query = "SELECT string_agg(a.address, ',') AS long FROM v_link AS a, v_cluster AS b"
     with pytest.raises(SqlError, match=r"more than 100,000 characters|too big"):
-        find(engine, checked(query, engine.dialect.name), seconds=60)
+        run_query(engine, compile_query(query, engine.dialect.name), seconds=60)

@@ -7,8 +7,8 @@ from sqlalchemy import Engine
 
 from conftest import Databases
 from trninv.errors import SqlError
-from trninv.inventory.database import connect
-from trninv.reports.reader import find
+from trninv.inventory.database import temporary_engine
+from trninv.reports.reader import run_query
 from trninv.reports.views import ROLE
 
 _TOO_MUCH = [
@@ -24,7 +24,7 @@ _TOO_MUCH = [
 
 @pytest.fixture(scope="module")
 def owner(databases: Databases) -> Iterator[Engine]:
-    with connect(databases.seeded("postgresql")) as engine:
+    with temporary_engine(databases.seeded("postgresql")) as engine:
         yield engine
 
 
@@ -43,8 +43,8 @@ def _run(engine: Engine, statements: str) -> None:
 
 @pytest.mark.parametrize("too_much", _TOO_MUCH)
 def test_a_login_that_may_more_than_read_is_refused(owner: Engine, login: str, too_much: str) -> None:
-    with connect(login) as strangers:
-        assert find(owner, "SELECT 1 AS one", seconds=10, login=strangers).rows == [(1,)]
+    with temporary_engine(login) as strangers:
+        assert run_query(owner, "SELECT 1 AS one", seconds=10, login=strangers).rows == [(1,)]
     _run(owner, too_much)
-    with connect(login) as strangers, pytest.raises(SqlError, match="may more than trninv_read"):
-        find(owner, "SELECT 1 AS one", seconds=10, login=strangers)
+    with temporary_engine(login) as strangers, pytest.raises(SqlError, match="may more than trninv_read"):
+        run_query(owner, "SELECT 1 AS one", seconds=10, login=strangers)

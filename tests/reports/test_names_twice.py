@@ -3,15 +3,15 @@
 import pytest
 
 from trninv.errors import SqlError
-from trninv.reports.output import as_json, as_text
-from trninv.reports.reader import Found
+from trninv.reports.output import to_json, to_text
+from trninv.reports.reader import QueryResult
 
-_TWICE = Found(("a", "a"), [("u/d0", "up")], truncated=False)
+_TWICE = QueryResult(("a", "a"), [("u/d0", "up")], truncated=False)
 
 
 def test_two_columns_of_one_name_are_refused_where_rows_are_objects() -> None:
     with pytest.raises(SqlError, match="two columns are called a: name one otherwise"):
-        as_json(_TWICE)
+        to_json(_TWICE)
     with pytest.raises(SqlError, match="two columns are called a: name one otherwise"):
-        as_text(_TWICE, "ndjson")
-    assert as_text(_TWICE, "csv") == "a,a\nu/d0,up"
+        to_text(_TWICE, "ndjson")
+    assert to_text(_TWICE, "csv") == "a,a\nu/d0,up"

@@ -9,20 +9,20 @@ from sqlalchemy import Engine
 from trninv.errors import SqlError
 from trninv.reports import pieces
 from trninv.reports.export import TABLES_AND_VIEWS
-from trninv.reports.output import lines
-from trninv.reports.pieces import written
-from trninv.reports.reader import stream
+from trninv.reports.output import encode_lines
+from trninv.reports.pieces import stream_rows
+from trninv.reports.reader import stream_query
 from trninv.routing.fleet import Fleet
 
 
 def _written(engine: Engine, sql: str, style: str = "ndjson") -> bytes:
-    with written(engine, sql, style, seconds=60) as found:
+    with stream_rows(engine, sql, style, seconds=60) as found:
         return b"".join(found)
 
 
 def _by_python(engine: Engine, sql: str, style: str = "ndjson") -> bytes:
-    with stream(engine, sql, seconds=60) as found:
-        return b"".join(lines(found, style))
+    with stream_query(engine, sql, seconds=60) as found:
+        return b"".join(encode_lines(found, style))
 
 
 @pytest.mark.parametrize("worn", ["sqlite"], indirect=True)
@@ -56,7 +56,7 @@ def test_python_does_not_see_the_rows_that_sqlite_writes(lite_fleet: Fleet, monk
     def see(*_: Any) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(pieces, "lines", see)
+    monkeypatch.setattr(pieces, "encode_lines", see)
     assert len(_written(lite_fleet.engine, "SELECT * FROM v_chip").splitlines()) > 200
     with pytest.raises(SqlError):
         _written(lite_fleet.engine, "SELECT nothing FROM v_chip")

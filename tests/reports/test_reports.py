@@ -19,23 +19,23 @@ from starlette.testclient import TestClient
 import trninv
 from conftest import Databases, Run, wear
 from trninv import timestamps
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.errors import LimitError, NotReachableError, SqlError, UnknownReportError
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.errors import DatabaseUnreachableError, InvalidArgumentError, SqlError, UnknownReportError
 from trninv.inventory import binding, chain, stamp, state
-from trninv.inventory.address import resolve
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.address import resolve_place
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.jobs import holding
-from trninv.reports.export import TABLES_AND_VIEWS, export, property_graph
-from trninv.reports.guard import checked
-from trninv.reports.library import Chart, Report, report, reports
-from trninv.reports.reader import find
+from trninv.reports.export import TABLES_AND_VIEWS, export_tables, property_graph_sql
+from trninv.reports.guard import compile_query
+from trninv.reports.library import Report, ReportChart, find_report, read_reports
+from trninv.reports.reader import run_query
 from trninv.reports.views import VIEWS
 from trninv.routing.fleet import Fleet
-from trninv.service.app import app
+from trninv.service.app import create_app
 from trninv.settings import Settings
 
-REPORTS = sorted(reports())
+REPORTS = sorted(read_reports())
 ROOT = Path(__file__).parents[2]
 
 
@@ -84,29 +84,33 @@ class _Then(datetime):
 def two(databases: Databases) -> dict[str, str]:
     """URLs of the same worn fleet on both databases."""
     urls = {backend: databases.seeded(backend) for backend in ("sqlite", "postgresql")}
-    few = systems().get("rainier").resized(2)
+    few = default_systems().get("rainier").resized(2)
     for url in urls.values():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(chain, "datetime", _Then)
             wear(url)
-            with connect(url) as engine, writing(engine) as connection:
-                holding.hold(connection, "tune", ["u-trn2x64/d0/s1"], who="tests")
-                holding.hold(connection, "done", ["trn3-gen2/d0/s7"], who="tests")
+            with temporary_engine(url) as engine, write_transaction(engine) as connection:
+                holding.allocate(connection, "tune", ["u-trn2x64/d0/s1"], who="tests")
+                holding.allocate(connection, "done", ["trn3-gen2/d0/s7"], who="tests")
                 holding.release(connection, "done")
                 state.set_state(connection, ["u-trn2x64/d0/s1/c9"], state.Condition("down"), why="HBM", who="tests")
-        with connect(url) as engine, writing(engine) as connection:
-            stamp.seed(connection, catalog(), few, name="few")
+        with temporary_engine(url) as engine, write_transaction(engine) as connection:
+            stamp.seed(connection, default_catalog(), few, name="few")
         _stand_there(url)
     return urls
 
 
 def _stand_there(url: str) -> None:
     """Bind an instance, and find something."""
-    with pytest.MonkeyPatch.context() as patch, connect(url) as engine, writing(engine) as connection:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        temporary_engine(url) as engine,
+        write_transaction(engine) as connection,
+    ):
         patch.setattr(timestamps, "datetime", _Then)
-        place = resolve(connection, "few/d0/s0")
-        standing = binding.Standing(place.id, place.address, "i-0a", "n0", "pin", "certain")
-        binding.put(connection, [standing], who="tests")
+        place = resolve_place(connection, "few/d0/s0")
+        standing = binding.ProposedBinding(place.id, place.address, "i-0a", "n0", "pin", "certain")
+        binding.bind(connection, [standing], who="tests")
         columns = "id, rule, severity, first_seen, last_seen"
         connection.execute(text(f"INSERT INTO finding ({columns}) VALUES (1, 'stale', 'info', 't', 't')"))
         connection.execute(text("UPDATE cluster SET known_since = '2026-01-02T03:04:05.000000+00:00'"))
@@ -115,18 +119,18 @@ def _stand_there(url: str) -> None:
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
 @pytest.mark.parametrize("cluster", ["", "few", "trn1.32xlarge", "trn2-16.48xlarge", "no-such"])
 def test_bandwidth_by_kind_is_that_of_the_links_one_by_one(two: dict[str, str], backend: str, cluster: str) -> None:
-    with connect(two[backend]) as engine:
-        slow = find(engine, checked(LINK_BY_LINK, backend, {"cluster": cluster}), seconds=30)
-        fast = find(engine, report("bandwidth").sql(backend, {"cluster": cluster}), seconds=30)
+    with temporary_engine(two[backend]) as engine:
+        slow = run_query(engine, compile_query(LINK_BY_LINK, backend, {"cluster": cluster}), seconds=30)
+        fast = run_query(engine, find_report("bandwidth").sql(backend, {"cluster": cluster}), seconds=30)
     assert (fast.columns, _rounded(fast.rows)) == (slow.columns, _rounded(slow.rows))
     assert bool(fast.rows) == (cluster != "no-such")
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
 def test_pools_are_those_of_the_chips_one_by_one(two: dict[str, str], backend: str) -> None:
-    with connect(two[backend]) as engine:
-        slow = find(engine, checked(CHIP_BY_CHIP, backend, {"top": 20}), seconds=30)
-        fast = find(engine, report("pools").sql(backend, {}), seconds=30)
+    with temporary_engine(two[backend]) as engine:
+        slow = run_query(engine, compile_query(CHIP_BY_CHIP, backend, {"top": 20}), seconds=30)
+        fast = run_query(engine, find_report("pools").sql(backend, {}), seconds=30)
     assert (fast.columns, fast.rows) == (slow.columns, slow.rows)
     assert len({row[3] for row in fast.rows if row[1] in ("few", "u-trn2x64")}) > 1
 
@@ -139,8 +143,8 @@ def _rounded(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 def _both(two: dict[str, str], query: Callable[[str], str]) -> list[tuple[Any, ...]]:
     found = []
     for backend, url in two.items():
-        with connect(url) as engine:
-            result = find(engine, query(backend), seconds=60, most=100_000)
+        with temporary_engine(url) as engine:
+            result = run_query(engine, query(backend), seconds=60, max_rows=100_000)
         found.append((result.columns, _rounded(result.rows)))
     assert found[0][0] == found[1][0]
     for rows in (found[0][1], found[1][1]):
@@ -151,7 +155,7 @@ def _both(two: dict[str, str], query: Callable[[str], str]) -> list[tuple[Any, .
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_view_says_the_same_on_both_databases(two: dict[str, str], view: str) -> None:
-    rows = _both(two, lambda backend: checked(f"SELECT * FROM {view}", backend))
+    rows = _both(two, lambda backend: compile_query(f"SELECT * FROM {view}", backend))
     assert rows
 
 
@@ -173,9 +177,13 @@ def test_views_agree_with_the_graphql_api(worn: Fleet) -> None:
         after = page["pageInfo"]["endCursor"]
         if not page["pageInfo"]["hasNextPage"]:
             break
-    seen = {row[0]: row[1:] for row in find(worn.engine, "SELECT address, state, hbm_gib FROM v_chip", seconds=30).rows}
+    seen = {
+        row[0]: row[1:] for row in run_query(worn.engine, "SELECT address, state, hbm_gib FROM v_chip", seconds=30).rows
+    }
     assert seen == {chip["address"]: (chip["state"].lower(), int(chip["memory"]["gibibytes"])) for chip in chips}
-    found = find(worn.engine, "SELECT address, state, bandwidth_gb_per_s, nominal_gb_per_s FROM v_link", seconds=30)
+    found = run_query(
+        worn.engine, "SELECT address, state, bandwidth_gb_per_s, nominal_gb_per_s FROM v_link", seconds=30
+    )
     assert {row[0]: (row[1], str(round(row[2] * 10**9))) for row in found.rows} == {
         link["address"]: (link["state"].lower(), link["bandwidth"]["bytesPerSecond"]) for link in links
     }
@@ -185,9 +193,9 @@ def test_views_agree_with_the_graphql_api(worn: Fleet) -> None:
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_a_report_answers_the_same_on_both_databases(two: dict[str, str], name: str) -> None:
-    made = report(name)
+    made = find_report(name)
     assert made.title
-    assert made.answers.endswith("?")
+    assert made.summary.endswith("?")
     rows = _both(two, lambda backend: made.sql(backend, {}))
     assert rows
 
@@ -199,18 +207,18 @@ def test_reports_that_are_asked_for() -> None:
 
 
 def test_wounded_jobs_and_free_blocks_are_told(two: dict[str, str]) -> None:
-    wounded = _both(two, lambda backend: report("wounded-jobs").sql(backend, {}))
+    wounded = _both(two, lambda backend: find_report("wounded-jobs").sql(backend, {}))
     assert [(row[0], row[4], row[6]) for row in wounded] == [("tune", "u-trn2x64/d0/s1/c9", "down")]
-    (free,) = _both(two, lambda backend: report("free-blocks").sql(backend, {"cluster": "u-trn2x64"}))
+    (free,) = _both(two, lambda backend: find_report("free-blocks").sql(backend, {"cluster": "u-trn2x64"}))
     assert free[:4] == ("u-trn2x64", "u-trn2x64", 1, 1)
-    servers = _both(two, lambda backend: report("free-servers").sql(backend, {"cluster": "u-trn2x64"}))
+    servers = _both(two, lambda backend: find_report("free-servers").sql(backend, {"cluster": "u-trn2x64"}))
     assert [row[0] for row in servers] == ["u-trn2x64"] * len(servers)
     assert {row[2] * row[3] for row in servers} == {row[4] for row in servers}
     assert sum(row[4] for row in servers) == free[4]
 
 
 def test_fragmentation_is_what_the_question_answers(two: dict[str, str]) -> None:
-    rows = _both(two, lambda backend: report("fragmentation").sql(backend, {}))
+    rows = _both(two, lambda backend: find_report("fragmentation").sql(backend, {}))
     with trninv.open(two["sqlite"]) as fleet:
         clusters = sorted({row[0] for row in rows})
         assert {"u-trn2x64", "trn1.32xlarge", "trn3-gen1", "trn3-gen2", "few"} <= set(clusters)
@@ -234,10 +242,10 @@ def test_fragmentation_counts_sets_with_every_link(seeded: str) -> None:
     with trninv.open(seeded) as fleet:
         slugs = sorted({address.partition("/")[0] for address in lost})
         whole = {slug: fleet.free(slug).together for slug in slugs}
-        with writing(fleet.engine) as connection:
+        with write_transaction(fleet.engine) as connection:
             state.set_state(connection, lost, state.Condition("down"), why="cut", who="tests")
-        query = report("fragmentation").sql(fleet.engine.dialect.name, {})
-        rows = [row for row in find(fleet.engine, query, seconds=60, most=1_000).rows if row[0] in slugs]
+        query = find_report("fragmentation").sql(fleet.engine.dialect.name, {})
+        rows = [row for row in run_query(fleet.engine, query, seconds=60, max_rows=1_000).rows if row[0] in slugs]
         asked = {slug: fleet.fragmentation(slug) for slug in slugs}
         left = {slug: fleet.free(slug).together for slug in slugs}
     assert all(left[slug] != whole[slug] for slug in slugs)
@@ -250,7 +258,7 @@ def test_fragmentation_counts_sets_with_every_link(seeded: str) -> None:
 
 
 def test_what_is_not_up_is_what_was_set(two: dict[str, str]) -> None:
-    rows = _both(two, lambda backend: report("not-up").sql(backend, {"cluster": "trn1.32xlarge"}))
+    rows = _both(two, lambda backend: find_report("not-up").sql(backend, {"cluster": "trn1.32xlarge"}))
     said = "2026-01-02T03:04:05.000000+00:00", "tests", "worn"
     assert sorted(rows) == [
         ("link", "trn1.32xlarge/d0/s0/c0--trn1.32xlarge/d0/s0/c1", "degraded", 0.123456, *said),
@@ -259,7 +267,7 @@ def test_what_is_not_up_is_what_was_set(two: dict[str, str]) -> None:
 
 
 def test_the_price_is_the_documented_one(two: dict[str, str]) -> None:
-    rows = _both(two, lambda backend: report("cost").sql(backend, {}))
+    rows = _both(two, lambda backend: find_report("cost").sql(backend, {}))
     (domain,) = [row for row in rows if row[0] == "u-trn2x64"]
     assert domain[5:9] == (4_000, 256_000, 23_000, 1_472_000)
 
@@ -268,25 +276,25 @@ def test_the_price_is_the_documented_one(two: dict[str, str]) -> None:
     ("given", "error"), [({"nothing": "1"}, "did you mean|known"), ({"top": "many"}, "not a whole number")]
 )
 def test_a_wrong_parameter_is_refused(given: dict[str, str], error: str) -> None:
-    with pytest.raises(LimitError, match=error):
-        report("pools").sql("sqlite", given)
+    with pytest.raises(InvalidArgumentError, match=error):
+        find_report("pools").sql("sqlite", given)
 
 
 def test_a_parameter_is_a_value_and_nothing_else(two: dict[str, str]) -> None:
-    assert _both(two, lambda backend: report("capacity").sql(backend, {"generation": "' OR 1=1 --"})) == []
+    assert _both(two, lambda backend: find_report("capacity").sql(backend, {"generation": "' OR 1=1 --"})) == []
 
 
 @pytest.mark.parametrize(
     ("header", "chart"),
     [
-        ("-- chart: n by cluster", Chart("n", None, "cluster")),
-        ("--chart:  n , m   by cluster ", Chart("n", "m", "cluster")),
+        ("-- chart: n by cluster", ReportChart("n", None, "cluster")),
+        ("--chart:  n , m   by cluster ", ReportChart("n", "m", "cluster")),
         ("", None),
     ],
 )
-def test_a_report_may_have_a_chart(tmp_path: Path, header: str, chart: Chart | None) -> None:
+def test_a_report_may_have_a_chart(tmp_path: Path, header: str, chart: ReportChart | None) -> None:
     (tmp_path / "mine.sql").write_text(f"{header}\nSELECT 1 AS n, 2 AS m, 'a' AS cluster\n")
-    assert reports(tmp_path)["mine"].chart == chart
+    assert read_reports(tmp_path)["mine"].chart == chart
 
 
 @pytest.mark.parametrize(
@@ -302,8 +310,8 @@ def test_a_report_may_have_a_chart(tmp_path: Path, header: str, chart: Chart | N
 )
 def test_a_chart_that_is_not_one_is_refused(tmp_path: Path, header: str, says: str) -> None:
     (tmp_path / "mine.sql").write_text(f"{header}\nSELECT 1 AS n\n")
-    with pytest.raises(LimitError, match=rf"^mine\.sql: .*{says}"):
-        reports(tmp_path)
+    with pytest.raises(InvalidArgumentError, match=rf"^mine\.sql: .*{says}"):
+        read_reports(tmp_path)
 
 
 def test_a_users_own_reports(tmp_path: Path) -> None:
@@ -313,16 +321,16 @@ def test_a_users_own_reports(tmp_path: Path) -> None:
     )
     (tmp_path / "bad.sql").write_text("DROP TABLE chip")
     (tmp_path / "worse.sql").write_text("-- parameter: what\nSELECT 1")
-    with pytest.raises(LimitError, match=r"worse\.sql"):
-        reports(tmp_path)
+    with pytest.raises(InvalidArgumentError, match=r"worse\.sql"):
+        read_reports(tmp_path)
     (tmp_path / "worse.sql").unlink()
-    known = reports(tmp_path)
+    known = read_reports(tmp_path)
     assert {"mine", "capacity"} <= set(known)
     assert "ordinal >= 7" in known["mine"].sql("sqlite", {"least": "7"})
     with pytest.raises(SqlError, match="DROP"):
         known["bad"].sql("sqlite", {})
     with pytest.raises(UnknownReportError, match="did you mean mine"):
-        report("min", tmp_path)
+        find_report("min", tmp_path)
     assert isinstance(known["mine"], Report)
 
 
@@ -345,8 +353,8 @@ def test_a_users_own_reports(tmp_path: Path) -> None:
 )
 def test_a_view_by_cluster_domain_or_address_uses_indexes(big: dict[str, str], backend: str, query: str) -> None:
     """No table of the fleet's size is read from end to end."""
-    with connect(big[backend]) as engine, reading(engine) as connection:
-        sql = checked(query, backend)
+    with temporary_engine(big[backend]) as engine, read_transaction(engine) as connection:
+        sql = compile_query(query, backend)
         if backend == "postgresql":
             connection.exec_driver_sql(
                 "SET LOCAL enable_seqscan = off"
@@ -362,11 +370,11 @@ def test_a_view_by_cluster_domain_or_address_uses_indexes(big: dict[str, str], b
 def big(databases: Databases) -> dict[str, str]:
     """A cluster that is worth an index, on both databases."""
     urls = {backend: databases.seeded(backend) for backend in ("sqlite", "postgresql")}
-    system = systems().get("u-trn2x64").resized(20)
+    system = default_systems().get("u-trn2x64").resized(20)
     for backend, url in urls.items():
-        with connect(url) as engine:
-            with writing(engine) as connection:
-                stamp.seed(connection, catalog(), system, name="many")
+        with temporary_engine(url) as engine:
+            with write_transaction(engine) as connection:
+                stamp.seed(connection, default_catalog(), system, name="many")
             if backend == "postgresql":
                 with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                     connection.exec_driver_sql("ANALYZE")
@@ -378,7 +386,7 @@ def contents(two: dict[str, str]) -> dict[tuple[str, str], tuple[tuple[str, ...]
     """Columns and rows, as texts, of every table and view on both databases."""
     found = {}
     for backend, url in two.items():
-        with connect(url) as engine, reading(engine) as connection:
+        with temporary_engine(url) as engine, read_transaction(engine) as connection:
             for name in TABLES_AND_VIEWS:
                 rows = connection.exec_driver_sql(f"SELECT * FROM {name}")
                 found[backend, name] = tuple(rows.keys()), _texts([tuple(row) for row in rows])
@@ -396,8 +404,8 @@ def test_an_export_read_back_is_the_database(
 ) -> None:
     counts = {}
     for backend, url in two.items():
-        with connect(url) as engine:
-            counts[backend] = dict(export(engine, tmp_path / backend, style))
+        with temporary_engine(url) as engine:
+            counts[backend] = dict(export_tables(engine, tmp_path / backend, style))
         for name in TABLES_AND_VIEWS:
             columns, back = _read(tmp_path / backend / f"{name}.{style}", style)
             wanted, rows = contents[backend, name]
@@ -443,18 +451,18 @@ def test_what_is_written_in_part_has_no_name(lite: str, tmp_path: Path, monkeypa
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file))
 
     monkeypatch.setattr(Path, "write_text", write_half)
-    with connect(lite) as engine, pytest.raises(NotReachableError, match="No space left"):
-        list(export(engine, tmp_path / "out", "csv"))
+    with temporary_engine(lite) as engine, pytest.raises(DatabaseUnreachableError, match="No space left"):
+        list(export_tables(engine, tmp_path / "out", "csv"))
     assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_the_token_table_is_not_exported() -> None:
     assert not [name for name in TABLES_AND_VIEWS if "token" in name]
-    assert "token" not in property_graph()
+    assert "token" not in property_graph_sql()
 
 
 def test_the_property_graph_names_what_is_there() -> None:
-    text = property_graph()
+    text = property_graph_sql()
     assert text.startswith("CREATE PROPERTY GRAPH fleet\nVERTEX TABLES (")
     for name in ("node", "chip", "server", "cluster", "core", "link"):
         assert f"{name} KEY (id)" in text
@@ -483,7 +491,7 @@ def test_reports_on_the_command_line(run: Run, tmp_path: Path) -> None:
 def test_reports_over_http(lite: str, tmp_path: Path) -> None:
     (tmp_path / "mine.sql").write_text("SELECT 1 AS one")
     settings = Settings(database_url=lite, log="off", reports=tmp_path)
-    with TestClient(app(lite, settings), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+    with TestClient(create_app(lite, settings), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         assert {each["name"] for each in client.get("/reports").json()} == {*REPORTS, "mine"}
         found = client.get("/reports/capacity.json", params={"generation": "trn2"}).json()
         assert {row["generation"] for row in found["rows"]} == {"trn2"}
@@ -515,7 +523,7 @@ def _documented(view: str) -> str:
 
 
 def test_every_view_and_its_columns_are_documented(two: dict[str, str]) -> None:
-    with connect(two["sqlite"]) as engine, reading(engine) as connection:
+    with temporary_engine(two["sqlite"]) as engine, read_transaction(engine) as connection:
         for view in VIEWS:
             section = _documented(view)
             assert "```sql" in section, view
@@ -527,7 +535,7 @@ def test_every_view_and_its_columns_are_documented(two: dict[str, str]) -> None:
 def test_every_example_of_a_view_finds_something(two: dict[str, str]) -> None:
     for view in VIEWS:
         example = _documented(view).partition("```sql\n")[2].partition("```")[0]
-        assert _both(two, partial(checked, example)), view
+        assert _both(two, partial(compile_query, example)), view
 
 
 SAME = {
@@ -567,4 +575,4 @@ SAME = {
 
 @pytest.mark.parametrize("query", SAME)
 def test_the_same_sql_means_the_same(two: dict[str, str], query: str) -> None:
-    assert _both(two, lambda backend: checked(query, backend)) == SAME[query]
+    assert _both(two, lambda backend: compile_query(query, backend)) == SAME[query]

@@ -10,32 +10,32 @@ import uvicorn
 from sqlalchemy import Engine, QueuePool
 from starlette.testclient import TestClient
 
-from trninv.cli.serve import listening
+from trninv.cli.serve import open_socket
 from trninv.errors import SqlError, TrninvError
 from trninv.inventory import access
-from trninv.inventory.database import writing
+from trninv.inventory.database import write_transaction
 from trninv.reports import streaming
-from trninv.reports.streaming import Spool
+from trninv.reports.streaming import ExportSpool
 from trninv.routing.fleet import Fleet
 from trninv.service import export
-from trninv.service.app import app
+from trninv.service.app import create_app
 from trninv.settings import Settings
 
 
-def _is_read(spool: Spool) -> bool:
+def _is_read(spool: ExportSpool) -> bool:
     for _ in range(3_000):
-        if spool.is_read:
+        if spool.is_complete:
             return True
         threading.Event().wait(0.01)
     return False
 
 
 def test_an_export_that_nobody_reads_needs_the_database_no_more(engine: Engine) -> None:
-    spool = Spool("v_link", "ndjson")
+    spool = ExportSpool("v_link", "ndjson")
     spool.open(engine)
     assert _is_read(spool)
-    with writing(engine) as connection:
-        access.create(connection, "meanwhile", "read", None)
+    with write_transaction(engine) as connection:
+        access.create_token(connection, "meanwhile", "read", None)
     if engine.dialect.name == "postgresql":
         assert isinstance(engine.pool, QueuePool)
         assert engine.pool.checkedout() == 0
@@ -45,8 +45,8 @@ def test_an_export_that_nobody_reads_needs_the_database_no_more(engine: Engine) 
 
 
 def test_an_export_is_whole_while_it_is_being_read(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming, "_PIECE", 1_000)
-    spool = Spool("v_chip", "csv", columns="address", cluster="u-trn2x64")
+    monkeypatch.setattr(streaming, "_PIECE_SIZE", 1_000)
+    spool = ExportSpool("v_chip", "csv", columns="address", cluster="u-trn2x64")
     spool.open(engine)
     assert len(b"".join(spool.pieces()).splitlines()) == 65
     spool.close()
@@ -55,20 +55,20 @@ def test_an_export_is_whole_while_it_is_being_read(engine: Engine, monkeypatch: 
 def test_an_export_that_fails_on_the_way_does_not_look_whole(
     lite_fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streaming, "MOST_BYTES", 10)
-    spool = Spool("v_chip", "csv")
+    monkeypatch.setattr(streaming, "MAX_EXPORT_BYTES", 10)
+    spool = ExportSpool("v_chip", "csv")
     spool.open(lite_fleet.engine)
     with pytest.raises(TrninvError, match="too large"):
         list(spool.pieces())
     spool.close()
     with pytest.raises(SqlError):
-        Spool("v_chip", "csv", columns="nothing").open(lite_fleet.engine)
+        ExportSpool("v_chip", "csv", columns="nothing").open(lite_fleet.engine)
 
 
 @contextmanager
 def _served(url: str, settings: Settings) -> Iterator[int]:
-    server = uvicorn.Server(uvicorn.Config(app(url, settings), log_config=None, log_level="critical", ws="none"))
-    listener = listening("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(create_app(url, settings), log_config=None, log_level="critical", ws="none"))
+    listener = open_socket("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
@@ -82,7 +82,7 @@ def _served(url: str, settings: Settings) -> Iterator[int]:
 def test_only_so_many_exports_run_and_an_idle_reader_makes_room(lite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reader takes a few bytes of what no buffer holds, and then nothing: it is dropped."""
     monkeypatch.setattr(export, "IDLE_SECONDS", 1.0)
-    monkeypatch.setattr(Spool, "pieces", lambda _self: iter([b"x" * 10_000_000] * 20))
+    monkeypatch.setattr(ExportSpool, "pieces", lambda _self: iter([b"x" * 10_000_000] * 20))
     settings = Settings(database_url=lite, log="off", exports=1)
     with _served(lite, settings) as port, socket.create_connection(("127.0.0.1", port)) as idle:
         idle.sendall(b"GET /export/v_chip.csv HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
@@ -99,7 +99,7 @@ def _status(port: int) -> int:
 
 def test_too_many_exports_are_refused_by_name(lite: str) -> None:
     settings = Settings(database_url=lite, log="off", exports=1)
-    with TestClient(app(lite, settings), base_url="http://127.0.0.1") as client:
+    with TestClient(create_app(lite, settings), base_url="http://127.0.0.1") as client:
         for _ in range(3):  # each makes room for the next, also one that fails
             assert client.get("/export/v_chip.csv").status_code == 200
             assert client.get("/export/v_chip.csv", params={"columns": "no"}).status_code == 400

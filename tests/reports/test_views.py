@@ -13,15 +13,15 @@ import pytest
 from sqlalchemy import Engine, inspect, text
 
 from conftest import Databases, Run, seed_everything
-from trninv.catalog.facts import catalog
+from trninv.catalog.facts import default_catalog
 from trninv.errors import DatabaseError
 from trninv.inventory import migrate
-from trninv.inventory.database import connect, newest_revision
+from trninv.inventory.database import newest_schema_version, temporary_engine
 from trninv.inventory.schema import TABLES
 from trninv.reports import views
-from trninv.reports.reader import find
+from trninv.reports.reader import run_query
 from trninv.reports.views import READABLE, ROLE, VIEWS, definition
-from trninv.settings import bundle
+from trninv.settings import resource_directory
 
 ROOT = Path(__file__).parents[2]
 OLD_VIEWS = "CREATE VIEW v_cluster AS SELECT slug FROM cluster", "CREATE VIEW v_old AS SELECT slug FROM v_cluster"
@@ -53,7 +53,7 @@ def _names(engine: Engine) -> set[str]:
 
 def _outdated(engine: Engine) -> list[str]:
     with engine.connect() as connection:
-        return views.outdated(connection)
+        return views.outdated_views(connection)
 
 
 def _execute(engine: Engine, *statements: str) -> None:
@@ -94,11 +94,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def rebuilding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A revision after the newest one, that makes tables anew which views read."""
-    shutil.copytree(bundle() / "migrations", tmp_path / "migrations")
-    shutil.copy(bundle() / "alembic.ini", tmp_path)
-    (tmp_path / "migrations" / "versions" / "0900_rebuild.py").write_text(REBUILD.format(newest=newest_revision()))
-    monkeypatch.setattr(migrate, "bundle", lambda: tmp_path)
-    monkeypatch.setattr(migrate, "newest_revision", lambda: "0900")
+    shutil.copytree(resource_directory() / "migrations", tmp_path / "migrations")
+    shutil.copy(resource_directory() / "alembic.ini", tmp_path)
+    (tmp_path / "migrations" / "versions" / "0900_rebuild.py").write_text(
+        REBUILD.format(newest=newest_schema_version())
+    )
+    monkeypatch.setattr(migrate, "resource_directory", lambda: tmp_path)
+    monkeypatch.setattr(migrate, "newest_schema_version", lambda: "0900")
     return "0900"
 
 
@@ -116,7 +118,7 @@ def test_the_views_of_a_database_are_those_of_the_files(engine: Engine) -> None:
                 both = text("SELECT pg_get_viewdef(:made\\:\\:regclass) = pg_get_viewdef(:again\\:\\:regclass)")
                 assert connection.scalar(both, {"made": name, "again": f"again_{name}"}), name
         assert _names(engine) - {f"again_{name}" for name in VIEWS} == set(VIEWS)
-        assert views.check(connection) is None
+        assert views.check_views(connection) is None
 
 
 def test_no_file_keeps_a_placeholder_and_an_unknown_one_is_refused(folder: Path) -> None:
@@ -127,15 +129,15 @@ def test_no_file_keeps_a_placeholder_and_an_unknown_one_is_refused(folder: Path)
 
 
 def test_a_revision_may_rebuild_a_table_that_views_read(seeded: str, rebuilding: str) -> None:
-    with connect(seeded) as engine:
+    with temporary_engine(seeded) as engine:
         migrate.migrate(engine)
         with engine.connect() as connection:
-            assert migrate.current(connection) == rebuilding
+            assert migrate.schema_version(connection) == rebuilding
             assert connection.scalar(text("SELECT count(*) FROM v_link")) == connection.scalar(
                 text("SELECT count(*) FROM link")
             )
         assert (_names(engine), _outdated(engine)) == (set(VIEWS), [])
-        migrate.migrate(engine, newest_revision())
+        migrate.migrate(engine, newest_schema_version())
         assert _names(engine) == set()
         migrate.migrate(engine)
         assert _names(engine) == set(VIEWS)
@@ -145,12 +147,20 @@ def test_a_revision_may_rebuild_a_table_that_views_read(seeded: str, rebuilding:
     "plain", [pytest.param(True, id="alembic", marks=pytest.mark.slow), pytest.param(False, id="trninv")]
 )
 def test_a_database_with_the_views_of_an_older_trninv_is_upgraded(empty: str, plain: bool) -> None:
-    with connect(empty) as engine:
+    with temporary_engine(empty) as engine:
         migrate.migrate(engine, "0005")
         _execute(engine, *OLD_VIEWS)
         if plain:
             environment = {**os.environ, "TRNINV_DATABASE_URL": empty}
-            command = [sys.executable, "-m", "alembic", "-c", str(bundle() / "alembic.ini"), "upgrade", "head"]
+            command = [
+                sys.executable,
+                "-m",
+                "alembic",
+                "-c",
+                str(resource_directory() / "alembic.ini"),
+                "upgrade",
+                "head",
+            ]
             subprocess.run(command, env=environment, check=True, capture_output=True, cwd=ROOT)
         else:
             migrate.migrate(engine)
@@ -160,14 +170,14 @@ def test_a_database_with_the_views_of_an_older_trninv_is_upgraded(empty: str, pl
 @pytest.mark.slow
 def test_older_revisions_have_no_views(empty: str) -> None:
     seed_everything(empty)
-    with connect(empty) as engine:
+    with temporary_engine(empty) as engine:
         for to, expected in (("0004", set()), ("head", set(VIEWS)), ("-1", set()), ("+1", set(VIEWS)), ("base", set())):
             migrate.migrate(engine, to)
             assert _names(engine) == expected, to
 
 
 def test_the_role_of_readers_may_read_all_but_tokens_after_a_rebuild(on_postgresql: str, rebuilding: str) -> None:
-    with connect(on_postgresql) as engine:
+    with temporary_engine(on_postgresql) as engine:
         migrate.migrate(engine, rebuilding)
         may = text("SELECT has_table_privilege(:role, :name, 'SELECT')")
         with engine.connect() as connection:
@@ -182,21 +192,21 @@ def test_the_role_of_readers_may_read_all_but_tokens_after_a_rebuild(on_postgres
 @pytest.mark.parametrize("start", ["", "0005:"])
 def test_the_printed_script_runs_on_a_real_database(empty: str, folder: Path, start: str) -> None:
     assert folder.is_dir()
-    with connect(empty) as engine:
+    with temporary_engine(empty) as engine:
         if start:
             migrate.migrate(engine, "0005")
             _execute(engine, OLD_VIEWS[0])
-        script = migrate.sql(engine, f"{start}head")
+        script = migrate.upgrade_sql(engine, f"{start}head")
         assert "7 % 4" in script
         _run_as_text(engine, script)
         assert (_names(engine), _outdated(engine)) == ({*VIEWS, "v_zone"}, [])
         with engine.connect() as connection:
-            assert migrate.current(connection) == newest_revision()
+            assert migrate.schema_version(connection) == newest_schema_version()
 
 
 def test_a_file_that_changes_is_taken_over_by_the_next_migration(seeded: str, folder: Path) -> None:
     query = "SELECT colon, rest FROM v_zone LIMIT 1"
-    with connect(seeded) as engine:
+    with temporary_engine(seeded) as engine:
         assert _outdated(engine) == ["v_zone"]
         migrate.migrate(engine)
         with engine.connect() as connection:
@@ -209,7 +219,7 @@ def test_a_file_that_changes_is_taken_over_by_the_next_migration(seeded: str, fo
 
 
 def test_a_migration_that_changes_nothing_leaves_the_views_alone(on_postgresql: str) -> None:
-    with connect(on_postgresql) as engine:
+    with temporary_engine(on_postgresql) as engine:
         _execute(engine, "CREATE VIEW mine AS SELECT address FROM v_chip")
         migrate.migrate(engine)
         with pytest.raises(DatabaseError, match="depend on them"):
@@ -219,7 +229,7 @@ def test_a_migration_that_changes_nothing_leaves_the_views_alone(on_postgresql: 
 
 
 def test_check_names_views_that_are_not_as_they_should_be(seeded: str, run: Run) -> None:
-    with connect(seeded) as engine:
+    with temporary_engine(seeded) as engine:
         _execute(engine, "DROP VIEW v_rack", "CREATE VIEW v_mine AS SELECT 1 AS one")
     status, out, _ = run("migrate", "--check", database=seeded)
     assert (status, out) == (1, "not as this trninv makes them: v_mine, v_rack: run trninv migrate\n")
@@ -228,29 +238,31 @@ def test_check_names_views_that_are_not_as_they_should_be(seeded: str, run: Run)
 
 
 def test_conflicts_are_those_of_the_catalog_also_after_an_upgrade(engine: Engine) -> None:
-    expected = {(conflict.subject, conflict.attribute) for conflict in catalog().conflicts}
+    expected = {(conflict.subject, conflict.attribute) for conflict in default_catalog().conflicts}
     for to in ("head", "0005", "head"):
         migrate.migrate(engine, to)
-    found = find(engine, "SELECT subject, attribute FROM v_conflict", seconds=10)
+    found = run_query(engine, "SELECT subject, attribute FROM v_conflict", seconds=10)
     assert set(found.rows) == expected
-    kept = find(engine, "SELECT DISTINCT subject, attribute FROM fact WHERE differs_in IS NOT NULL", seconds=10)
+    kept = run_query(engine, "SELECT DISTINCT subject, attribute FROM fact WHERE differs_in IS NOT NULL", seconds=10)
     assert set(kept.rows) == expected
-    others = find(engine, "SELECT subject, attribute, others FROM v_conflict", seconds=10)
+    others = run_query(engine, "SELECT subject, attribute, others FROM v_conflict", seconds=10)
     assert set(others.rows) == {
-        (conflict.subject, conflict.attribute, "; ".join(catalog().others(conflict.picked)) or None)
-        for conflict in catalog().conflicts
+        (conflict.subject, conflict.attribute, "; ".join(default_catalog().other_values(conflict.picked)) or None)
+        for conflict in default_catalog().conflicts
     }
-    by_unit = find(engine, "SELECT subject, attribute FROM v_conflict WHERE differs_in = 'unit'", seconds=10)
-    assert set(by_unit.rows) == {(of.subject, of.attribute) for of in catalog().conflicts if of.differ_in == "unit"}
+    by_unit = run_query(engine, "SELECT subject, attribute FROM v_conflict WHERE differs_in = 'unit'", seconds=10)
+    assert set(by_unit.rows) == {
+        (of.subject, of.attribute) for of in default_catalog().conflicts if of.differ_in == "unit"
+    }
 
 
 def test_switches_have_their_model_also_after_an_upgrade(engine: Engine) -> None:
     wanted = [("trn3-gen1", "NeuronSwitch-v1", 6), ("trn3-gen2", "NeuronSwitch-v1", 38)]
     counted = "SELECT cluster, model, count(*) FROM v_switch GROUP BY cluster, model ORDER BY cluster"
-    assert find(engine, counted, seconds=10).rows == wanted
+    assert run_query(engine, counted, seconds=10).rows == wanted
     for to in ("0010", "head"):
         migrate.migrate(engine, to)
-    assert find(engine, counted, seconds=10).rows == wanted
+    assert run_query(engine, counted, seconds=10).rows == wanted
 
 
 def test_a_dimension_has_one_unit_in_all_views(engine: Engine) -> None:

@@ -15,7 +15,7 @@ from trninv.routing.fleet import Fleet
 from trninv.solvers import integer_program, packing
 from trninv.solvers.bisection import bisect
 from trninv.solvers.graph import Graph
-from trninv.solvers.split import Split, capacity
+from trninv.solvers.split import Cut, cut_capacity
 
 SYSTEMS = ["trn1.32xlarge", "trn2-16.48xlarge", "u-trn2x64", "trn3-gen1", "trn3-gen2"]
 DOMAINS = int(os.environ.get("TRNINV_TEST_DOMAINS", "5"))
@@ -33,19 +33,19 @@ def _damaged(graph: Graph, chance: random.Random) -> Graph:
     return left
 
 
-def _packed(graph: Graph, ends: list[int], found: Split) -> int:
-    problem = packing.Problem.of(graph, ends)
-    return packing.pack(problem, len(ends) // 2, found.upper).bound
+def _packed(graph: Graph, ends: list[int], found: Cut) -> int:
+    problem = packing.CutProblem.from_graph(graph, ends)
+    return packing.pack_trees(problem, len(ends) // 2, found.upper).bound
 
 
-def _programmed(graph: Graph, ends: list[int]) -> Split:
+def _programmed(graph: Graph, ends: list[int]) -> Cut:
     """The integer program with shortest-path trees, told nothing of what is known."""
-    problem, half = packing.Problem.of(graph, ends), len(ends) // 2
-    trees = packing.trees(problem, np.ones(len(problem.carries)), half)
+    problem, half = packing.CutProblem.from_graph(graph, ends), len(ends) // 2
+    trees = packing.shortest_path_trees(problem, np.ones(len(problem.capacity)), half)
     if trees is None:  # some chip has lost all its links
-        trees = np.zeros((0, len(problem.carries)), dtype=np.int64)
-    nothing = Split(0, int(problem.carries.sum()) + problem.unit, frozenset(), "")
-    return integer_program.bisect(problem, (half, half), nothing, trees, 20_000)
+        trees = np.zeros((0, len(problem.capacity)), dtype=np.int64)
+    nothing = Cut(0, int(problem.capacity.sum()) + problem.unit, frozenset(), "")
+    return integer_program.bisect_by_ilp(problem, (half, half), nothing, trees, 20_000)
 
 
 @pytest.mark.parametrize("first", range(0, DOMAINS // len(SYSTEMS), PART))
@@ -57,7 +57,7 @@ def test_two_methods_agree_on_damaged_domains(lite_fleet: Fleet, scope: str, fir
         graph = _damaged(whole, random.Random(seed))
         ends = chips_in(graph)
         found = bisect(graph, ends)
-        assert found.lower == found.upper == capacity(graph, found.side)
+        assert found.lower == found.upper == cut_capacity(graph, found.side)
         assert abs(2 * sum(end in found.side for end in ends) - len(ends)) <= 1
         if found.method.startswith("enumeration"):
             bound = _packed(graph, ends, found)

@@ -14,28 +14,28 @@ from scipy.optimize import OptimizeResult, milp
 from conftest import examples, seeds
 from graphs import chips_in, domain, graphs, without
 from oracles import brute_force
-from trninv.deadline import limit
+from trninv.deadline import time_limit
 from trninv.errors import TimeLimitError
 from trninv.routing.fleet import Fleet
 from trninv.solvers import enumeration, integer_program, packing
-from trninv.solvers.bisection import bisect, search
+from trninv.solvers.bisection import bisect, heuristic_bisect
 from trninv.solvers.graph import Graph
-from trninv.solvers.split import Split
-from trninv.topology.torus import coordinates, torus
+from trninv.solvers.split import Cut
+from trninv.topology.torus import coordinates, torus_links
 
 GB = 10**9
 
 
 def torus_graph(sides: tuple[int, ...], capacity: tuple[int, ...]) -> Graph:
     graph = Graph()
-    for a, b, axis in torus(sides):
+    for a, b, axis in torus_links(sides):
         graph.add_edge(a, b, id=graph.number_of_edges(), capacity=capacity[axis])
     for node in graph:
         graph.nodes[node].update(kind="chip", position=coordinates(node, sides))
     return graph
 
 
-def check(graph: Graph, ends: list[int], split: Split, fillers: int = 0) -> None:
+def check(graph: Graph, ends: list[int], split: Cut, fillers: int = 0) -> None:
     """The side is a fair split, and its links sum to the upper bound."""
     inside, total = len(split.side.intersection(ends)), len(ends) + fillers
     assert any(inside <= half <= inside + fillers for half in (total // 2, total - total // 2))
@@ -126,15 +126,17 @@ def test_any_choice_of_hubs_gives_the_same_value(graph: Graph, data: st.DataObje
     switches = sorted(set(graph) - set(ends))
     hubs = data.draw(st.lists(st.sampled_from(switches), unique=True)) if switches else []
     half = len(ends) // 2
-    assert enumeration.bisect(graph, ends, hubs, half, half).upper == bisect(graph, ends).upper
+    assert enumeration.bisect_by_enumeration(graph, ends, hubs, half, half).upper == bisect(graph, ends).upper
 
 
-def by_program(graph: Graph, ends: list[int], fillers: int = 0) -> Split:
+def by_program(graph: Graph, ends: list[int], fillers: int = 0) -> Cut:
     """The integer program alone, with no bound to start from."""
-    problem, half = packing.Problem.of(graph, ends), (len(ends) + fillers) // 2
-    nothing = Split(0, int(problem.carries.sum()) + problem.unit, frozenset(), "")
+    problem, half = packing.CutProblem.from_graph(graph, ends), (len(ends) + fillers) // 2
+    nothing = Cut(0, int(problem.capacity.sum()) + problem.unit, frozenset(), "")
     sizes = max(half - fillers, 0), min(half, len(ends))
-    return integer_program.bisect(problem, sizes, nothing, np.zeros((0, len(problem.carries)), dtype=np.int64), 20_000)
+    return integer_program.bisect_by_ilp(
+        problem, sizes, nothing, np.zeros((0, len(problem.capacity)), dtype=np.int64), 20_000
+    )
 
 
 @pytest.mark.slow
@@ -144,11 +146,11 @@ def test_trees_below_and_swaps_above_against_every_split(graph: Graph, fillers: 
     ends = chips_in(graph)
     half, exact = (len(ends) + fillers) // 2, brute_force.bisection(graph, ends, fillers)
     low, high = max(half - fillers, 0), min(half, len(ends))
-    found = search(graph, ends, low, high)
+    found = heuristic_bisect(graph, ends, low, high)
     assert found.lower == found.upper == exact
     check(graph, ends, found, fillers)
-    problem = packing.Problem.of(graph, ends)
-    assert packing.pack(problem, min(low, len(ends) - high), exact).bound <= exact
+    problem = packing.CutProblem.from_graph(graph, ends)
+    assert packing.pack_trees(problem, min(low, len(ends) - high), exact).bound <= exact
 
 
 @examples(40)
@@ -228,7 +230,7 @@ def test_an_ultraserver_without_two_chips_of_a_layer(lite_fleet: Fleet) -> None:
     rest = without(graph, chips_in(graph)[:2], [])
     nominal = bisect(rest, chips_in(rest), fillers=2)
     assert (nominal.lower, nominal.upper) == (1_920 * GB, 1_920 * GB)
-    live = search(rest, chips_in(rest), 31, 31, nodes=1)
+    live = heuristic_bisect(rest, chips_in(rest), 31, 31, max_nodes=1)
     assert live.lower <= 2_432 * GB <= live.upper
     check(rest, chips_in(rest), live)
 
@@ -236,16 +238,16 @@ def test_an_ultraserver_without_two_chips_of_a_layer(lite_fleet: Fleet) -> None:
 def test_work_and_not_time_decides_what_is_exact(lite_fleet: Fleet) -> None:
     """Where a request's time is up it fails: no answer depends on how busy the machine is."""
     graph, ends = damaged(domain(lite_fleet, "u-trn2x64"), random.Random(1), chips=3, links=3)
-    with limit(0.001), pytest.raises(TimeLimitError):
+    with time_limit(0.001), pytest.raises(TimeLimitError):
         bisect(graph, ends)
 
 
 def test_hubs_are_switches_never_chips(lite_fleet: Fleet) -> None:
     gen2 = domain(lite_fleet, "trn3-gen2")
-    hubs = enumeration.hubs(gen2, chips_in(gen2))
+    hubs = enumeration.select_hubs(gen2, chips_in(gen2))
     assert [gen2.nodes[hub]["address"] for hub in hubs or ()] == ["trn3-gen2/d0/sw36", "trn3-gen2/d0/sw37"]
     torus64 = domain(lite_fleet, "u-trn2x64")
-    assert enumeration.hubs(torus64, chips_in(torus64)) is None
+    assert enumeration.select_hubs(torus64, chips_in(torus64)) is None
 
 
 def test_values_are_python_integers(fleet: Fleet) -> None:
@@ -257,7 +259,7 @@ def test_the_same_damage_elsewhere_is_known(lite_fleet: Fleet) -> None:
     graph, ends = damaged(domain(lite_fleet, "u-trn2x64"), random.Random(8), chips=1, links=2)
     first = bisect(graph, ends)
     moved: Graph = nx.relabel_nodes(graph, {node: node + 10_000 for node in graph})
-    again = bisect(moved, chips_in(moved), nodes=1)
+    again = bisect(moved, chips_in(moved), max_nodes=1)
     assert (again.lower, again.upper, again.method) == (first.lower, first.upper, first.method)
     check(moved, chips_in(moved), again)
 

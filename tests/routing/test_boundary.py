@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from conftest import examples, seeds
 from graphs import torus_domain
 from trninv.solvers import enumeration, hypercube
-from trninv.solvers.boundary import Profile
-from trninv.solvers.graph import Graph, capacities
-from trninv.solvers.hypercube import Cube
-from trninv.solvers.quotient import Island, bisect
-from trninv.solvers.split import capacity
+from trninv.solvers.boundary import CutProfile
+from trninv.solvers.graph import Graph, weighted_edges
+from trninv.solvers.hypercube import PartialHypercube
+from trninv.solvers.quotient import Island, bisect_quotient
+from trninv.solvers.split import cut_capacity
 
 GB = 10**9
 ABOVE = 10_000
@@ -32,7 +32,7 @@ def _every_subset(graph: Graph, chips: list[int]) -> list[int]:
     subsets = np.arange(1 << len(chips), dtype=np.int64)
     side = {chip: subsets >> i & 1 for i, chip in enumerate(chips)}
     cut = np.zeros_like(subsets)
-    for a, b, carries in capacities(graph):
+    for a, b, carries in weighted_edges(graph):
         if {a, b} <= {*chips, ABOVE}:
             cut += carries * (side.get(a, 0) ^ side.get(b, 0))
     for nic in set(graph).difference(chips, [ABOVE]):
@@ -46,7 +46,7 @@ def _every_subset(graph: Graph, chips: list[int]) -> list[int]:
 def _cut(graph: Graph, chips: Collection[int]) -> int:
     """What these chips are parted from the others for."""
     inner = Graph(graph.subgraph(node for node, of in graph.nodes(data=True) if of["kind"] == "chip"))
-    found = capacity(inner, chips)
+    found = cut_capacity(inner, chips)
     for nic in [nic for nic, of in graph.nodes(data=True) if of["kind"] == "nic" and graph.has_edge(nic, ABOVE)]:
         users = sum(graph.edges[nic, chip]["capacity"] for chip in graph[nic] if chip in chips)
         found += min(users, graph.edges[nic, ABOVE]["capacity"])
@@ -63,11 +63,11 @@ def _worn(graph: Graph, chance: random.Random, chips: int, links: int) -> list[i
 
 def test_an_ultraserver_in_closed_form() -> None:
     graph = torus_domain((4, 4, 4), (64, 128, 128))
-    found = Profile(graph, range(64))
+    found = CutProfile(graph, range(64))
     assert list(found.lower[1:33]) == list(found.upper[1:33]) == ULTRA
     assert "closed form of the 6-cube" in found.method
     for size in range(65):
-        assert capacity(graph, found.side(size)) == found.upper[size]
+        assert cut_capacity(graph, found.witness(size)) == found.upper[size]
 
 
 @examples(50)
@@ -79,7 +79,7 @@ def test_a_cube_against_every_subset(weights: list[int]) -> None:
         graph.add_edge(node, node ^ (1 << bit), capacity=carries)
     chosen = tuple(sorted(weights, reverse=True))
     assert hypercube._is_proven(chosen)
-    assert list(hypercube.profile(chosen)) == _every_subset(graph, list(graph))
+    assert list(hypercube.hypercube_profile(chosen)) == _every_subset(graph, list(graph))
 
 
 def test_a_cube_whose_heaviest_dimension_comes_last_is_not_proven() -> None:
@@ -93,9 +93,9 @@ def test_what_is_left_of_a_torus_bounds_it(seed: int, carries: tuple[int, int]) 
     chance = random.Random(seed)
     graph = torus_domain((4, 4), carries)
     chips = _worn(graph, chance, chance.randint(0, 5), chance.randint(0, 5))
-    cube = Cube.of(graph, chips)
+    cube = PartialHypercube.from_graph(graph, chips)
     assert cube is not None
-    assert (cube.least() <= _every_subset(graph, chips)).all()
+    assert (cube.lower_bounds() <= _every_subset(graph, chips)).all()
 
 
 @examples(40)
@@ -105,7 +105,7 @@ def test_an_island_of_sixteen_chips_against_every_subset(seed: int, chips_per_ni
     chance = random.Random(seed)
     graph = torus_domain((4, 4), (128, 128), exits=25, chips_per_nic=chips_per_nic, above=ABOVE)
     chips = _worn(graph, chance, chance.randint(0, 4), chance.randint(0, 8))
-    found = Profile(graph, chips, ABOVE)
+    found = CutProfile(graph, chips, ABOVE)
     assert list(found.lower) == list(found.upper) == _every_subset(graph, chips)
 
 
@@ -116,14 +116,14 @@ def test_a_number_of_chips_is_solved_as_enumeration_does(seed: int, monkeypatch:
     graph = torus_domain((4, 4), (128, 64), exits=25, above=ABOVE)
     chips = _worn(graph, chance, 2, 5)
     wanted = _every_subset(graph, chips)
-    monkeypatch.setattr(enumeration, "hubs", lambda *_: None)
-    found = Profile(graph, chips, ABOVE)
+    monkeypatch.setattr(enumeration, "select_hubs", lambda *_: None)
+    found = CutProfile(graph, chips, ABOVE)
     assert all(found.lower <= wanted)
     assert all(found.upper >= wanted)
     for size in range(0, len(chips) + 1, 3):
         found.refine(size)
         assert found.lower[size] == found.upper[size] == wanted[size]
-        side = found.side(size)
+        side = found.witness(size)
         assert len(side) == size
         assert _cut(graph, side) == wanted[size]
 
@@ -136,11 +136,11 @@ def test_that_a_number_of_chips_cuts_enough_may_be_all_that_is_found_out(
     graph = torus_domain((4, 4), (128, 64), exits=25, above=ABOVE)
     chips = _worn(graph, chance, 2, 5)
     wanted = _every_subset(graph, chips)
-    monkeypatch.setattr(enumeration, "hubs", lambda *_: None)
+    monkeypatch.setattr(enumeration, "select_hubs", lambda *_: None)
     for size in range(3, len(chips), 4):
         for enough in (wanted[size] - 60, wanted[size], wanted[size] + 1):
-            found = Profile(graph, chips, ABOVE)
-            found.refine(size, enough=enough)
+            found = CutProfile(graph, chips, ABOVE)
+            found.refine(size, target=enough)
             assert min(enough, wanted[size]) <= found.lower[size] <= wanted[size] <= found.upper[size]
 
 
@@ -164,13 +164,13 @@ def test_a_damaged_cluster_of_sixteens_against_every_subset_and_a_knapsack(seed:
         for _ in range(chance.randint(2, 5))
     ]
     chips = [_worn(graph, chance, chance.randint(0, 2), chance.randint(0, 2)) for graph in parts]
-    kinds = [(Island.of(graph, ends, ABOVE), 1) for graph, ends in zip(parts, chips, strict=True)]
+    kinds = [(Island.from_graph(graph, ends, ABOVE), 1) for graph, ends in zip(parts, chips, strict=True)]
     count = sum(map(len, chips))
     profiles = [_every_subset(graph, ends) for graph, ends in zip(parts, chips, strict=True)]
     wanted = min(_least_sum(profiles, half) for half in (count // 2, count - count // 2))
-    found = bisect(kinds, count // 2, count - count // 2)
+    found = bisect_quotient(kinds, count // 2, count - count // 2)
     assert found.lower == found.upper == wanted
-    assert sum(len(taken.chips) for taken in found.taken) in (count // 2, count - count // 2)
+    assert sum(len(taken.chips) for taken in found.selections) in (count // 2, count - count // 2)
 
 
 @pytest.mark.parametrize("seed", seeds(4, 2))
@@ -179,9 +179,9 @@ def test_damaged_ultraservers_are_exact(seed: int) -> None:
     chance = random.Random(seed)
     parts = [torus_domain((4, 4, 4), (64, 128, 128), exits=25, above=ABOVE) for _ in range(chance.randint(2, 4))]
     chips = [_worn(graph, chance, chance.randint(0, 1), chance.randint(0, 1)) for graph in parts]
-    kinds = [(Island.of(graph, ends, ABOVE), 1) for graph, ends in zip(parts, chips, strict=True)]
+    kinds = [(Island.from_graph(graph, ends, ABOVE), 1) for graph, ends in zip(parts, chips, strict=True)]
     count = sum(map(len, chips))
-    found = bisect(kinds, count // 2, count - count // 2)
+    found = bisect_quotient(kinds, count // 2, count - count // 2)
     assert found.lower == found.upper
-    cut = sum(_cut(parts[taken.kind], taken.chips) for taken in found.taken)
+    cut = sum(_cut(parts[taken.class_index], taken.chips) for taken in found.selections)
     assert cut == found.upper

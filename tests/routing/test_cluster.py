@@ -18,20 +18,20 @@ from graphs import seed_clusters, whole
 from oracles import brute_force
 from trninv.errors import ScopeTooLargeError, UnknownAddressError, WrongLevelError
 from trninv.inventory import stamp
-from trninv.inventory.address import node_addresses, resolve
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.address import node_addresses, resolve_place
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
 from trninv.routing import cluster, hubs
-from trninv.routing.fabric_cache import FabricCache
+from trninv.routing.fabric_cache import PathCache
 from trninv.routing.fleet import Fleet
 from trninv.routing.questions.bisection import BisectionAnswer
 from trninv.routing.scope import Scope
-from trninv.routing.wear import uplinks
-from trninv.routing.wiring import Wirings, link_ref, load
+from trninv.routing.wear import read_uplinks
+from trninv.routing.wiring import WiringCache, link_ref, load_wiring
 from trninv.solvers import quotient
-from trninv.solvers.graph import Graph, capacities
-from trninv.solvers.quotient import Island, bisect
+from trninv.solvers.graph import Graph, weighted_edges
+from trninv.solvers.quotient import Island, bisect_quotient
 
 GB = 10**9
 CLUSTERS = {"trn1": 20, "trn2": 3, "u-trn2x64": 9, "trn3-gen1": 2, "trn3-gen2": 2, "trn1.2xlarge": 6}
@@ -82,7 +82,7 @@ def _pairs(fleet: Fleet) -> int:
 
 def _damage(url: str) -> None:
     chance = random.Random(7)
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         for table, share in (("node", 0.05), ("link", 0.05)):
             _break(connection, table, chance, share)
 
@@ -130,14 +130,14 @@ def test_what_is_remembered_of_two_domains_answers_as_their_graph_does(
     asked: Fleet, system: str, by: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(f"{system} {by}")
-    with reading(asked.engine) as connection:
+    with read_transaction(asked.engine) as connection:
         named = node_addresses().where(TABLES["node"].c.kind == "chip")
         chips = [row.address for row in connection.execute(named) if row.address.startswith(f"c-{system}/")]
     pairs = [chance.sample(chips, 2) for _ in range(_pairs(asked))]
     domain = pairs[0][0].split("/s")[0]
     pairs += [chance.choices([chip for chip in chips if chip.startswith(f"{domain}/")], k=2) for _ in pairs]
     remembered = [asked.path(a, b, by) for a, b in pairs]
-    monkeypatch.setattr(FabricCache, "path", lambda *_: None)
+    monkeypatch.setattr(PathCache, "path", lambda *_: None)
     assert remembered == [asked.path(a, b, by) for a, b in pairs]
 
 
@@ -145,19 +145,19 @@ def test_what_is_remembered_of_two_domains_answers_as_their_graph_does(
 def test_what_is_remembered_is_never_stale(databases: Databases, backend: str) -> None:
     url = seed_clusters(databases.migrated(backend), {"trn2": 3})
     ends, node = ("c-trn2/d0/s0/c0", "c-trn2/d1/s0/c0"), TABLES["node"]
-    with trninv.open(url) as opened, connect(url) as other:
+    with trninv.open(url) as opened, temporary_engine(url) as other:
         for address in ("c-trn2/d1/s0/efa0", "c-trn2/d0/s0/efa0", "c-trn2/fabric/t3/n0"):
             before = opened.path(*ends)
             assert before == opened.path(*ends)
-            with writing(other) as connection:
-                lost = resolve(connection, address).id
+            with write_transaction(other) as connection:
+                lost = resolve_place(connection, address).id
                 connection.execute(update(node).where(node.c.id == lost).values(state="down"))
             after = opened.path(*ends)
             assert after != before
             with trninv.open(url) as fresh:
                 assert after == fresh.path(*ends)
-        with writing(other) as connection:
-            stamp.unseed(connection, resolve(connection, "c-trn2").id)
+        with write_transaction(other) as connection:
+            stamp.unseed(connection, resolve_place(connection, "c-trn2").id)
         with pytest.raises(UnknownAddressError):
             opened.path(*ends)
 
@@ -227,11 +227,11 @@ def _holds_its_bounds(answer: BisectionAnswer) -> None:
 
 def test_a_domain_wired_otherwise_is_not_taken_for_its_like(databases: Databases) -> None:
     url, link = seed_clusters(databases.migrated("sqlite"), {"u-trn2x64": 4}), TABLES["link"]
-    with trninv.open(url) as opened, connect(url) as engine:
+    with trninv.open(url) as opened, temporary_engine(url) as engine:
         assert opened.bisection("c-u-trn2x64").upper == 3_200 * GB
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             nics = select(TABLES["nic"].c.id).join(TABLES["server"], TABLES["server"].c.id == TABLES["nic"].c.server_id)
-            slow = nics.where(TABLES["server"].c.domain_id == resolve(connection, "c-u-trn2x64/d2").id)
+            slow = nics.where(TABLES["server"].c.domain_id == resolve_place(connection, "c-u-trn2x64/d2").id)
             connection.execute(update(link).where(link.c.a_id.in_(slow)).values(bandwidth_bytes_per_s=GB))
         answer = opened.bisection("c-u-trn2x64")
     assert (answer.upper, answer.exact) == ((1_600 + 64) * GB, True)
@@ -241,20 +241,22 @@ def test_a_domain_wired_otherwise_is_not_taken_for_its_like(databases: Databases
 def test_alike_damage_is_read_once_and_counted_as_often_as_it_is_there(databases: Databases) -> None:
     url = seed_clusters(databases.migrated("sqlite"), {"u-trn2x64": 7})
     broken = ["d1/s0/c3", "d4/s0/c3", "d2/s1/c5", "d2/s1/c6", "d5/s2/efa9"]
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         set_state(connection, [f"c-u-trn2x64/{part}" for part in broken], Condition("down"), why="test", who="test")
         link = "c-u-trn2x64/d3/s0/c0--c-u-trn2x64/d3/s0/c1"
         set_state(connection, [link], Condition("degraded", 500_000), why="test", who="test")
     with trninv.open(url) as opened:
         answer = opened.bisection("c-u-trn2x64")
-        with Wirings(opened.engine).reading() as reader:
-            scope = Scope.of(reader, "c-u-trn2x64")
-            shared = cluster.islands(reader, scope)
-            single = [cluster.islands(reader, replace(scope, domains=[domain]))[0] for domain in scope.domains]
+        with WiringCache(opened.engine).open_reader() as reader:
+            scope = Scope.resolve(reader, "c-u-trn2x64")
+            shared = cluster.read_domain_classes(reader, scope)
+            single = [
+                cluster.read_domain_classes(reader, replace(scope, domains=[domain]))[0] for domain in scope.domains
+            ]
         assert sorted(len(kind.domains) for kind in shared) == [1, 1, 1, 2, 2]
         for lost in (0, 4):
             half = (7 * 64 - 4 + lost) // 2
-            found, wanted = (cluster.bisect_kinds(kinds, half - lost, half) for kinds in (shared, single))
+            found, wanted = (cluster.bisect_classes(kinds, half - lost, half) for kinds in (shared, single))
             assert (found.lower, found.upper) == (wanted.lower, wanted.upper)
         assert answer.side_a + answer.side_b == 7 * 64 - 4
         assert answer.nominal is not None
@@ -268,7 +270,7 @@ def _noted(asked: list[str], name: str, read: Callable[..., object], *given: obj
 
 def test_every_link_is_looked_at_once_in_a_state(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    for module, name in ((cluster, "_unlike"), (hubs, "_fabric")):
+    for module, name in ((cluster, "_irregular_domains"), (hubs, "_fabric")):
         monkeypatch.setattr(module, name, partial(_noted, asked, name, getattr(module, name)))
     url = seed_clusters(databases.migrated("sqlite"), {"trn1": 4})
     with trninv.open(url) as opened:
@@ -276,19 +278,27 @@ def test_every_link_is_looked_at_once_in_a_state(databases: Databases, monkeypat
         opened.collectives("c-trn1")
         opened.what_if(down=["c-trn1/d0/s0/c0"]).bisection("c-trn1")
         opened.what_if(down=["c-trn1/fabric/t3/n0"]).bisection("c-trn1")
-        assert sorted(asked) == ["_fabric", "_unlike"]
-        with connect(url) as engine, writing(engine) as connection:
+        assert sorted(asked) == ["_fabric", "_irregular_domains"]
+        with temporary_engine(url) as engine, write_transaction(engine) as connection:
             connection.execute(
                 update(TABLES["link"]).values(bandwidth_bytes_per_s=TABLES["link"].c.bandwidth_bytes_per_s / 2)
             )
         assert opened.bisection("c-trn1").upper == first / 2
 
 
-def _as_read(kind: cluster.Alike) -> tuple[object, ...]:
+def _as_read(kind: cluster.DomainClass) -> tuple[object, ...]:
     """What of a kind does not depend on which domain's ids it has."""
     island = kind.island
-    parts = island.size, island.exit, island.own, island.ratio, island.above is None, kind.failed, len(island.graph)
-    return (*parts, sorted(carries for _, _, carries in capacities(island.graph)))
+    parts = (
+        island.chip_count,
+        island.exit_capacity,
+        island.private_exits,
+        island.exit_ratio,
+        island.network_node is None,
+        kind.failed_count,
+        len(island.graph),
+    )
+    return (*parts, sorted(carries for _, _, carries in weighted_edges(island.graph)))
 
 
 @pytest.mark.parametrize(
@@ -297,7 +307,7 @@ def _as_read(kind: cluster.Alike) -> tuple[object, ...]:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_wear_leaves_of_a_domain_is_what_the_tables_say(databases: Databases, backend: str, system: str) -> None:
     url, chance = seed_clusters(databases.migrated(backend), {system: 12}), random.Random(system)
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         key = TABLES["domain"].c.id
         intact = connection.scalars(select(key).order_by(key).limit(3)).all()
         for table in ("node", "link"):
@@ -307,16 +317,16 @@ def test_what_wear_leaves_of_a_domain_is_what_the_tables_say(databases: Database
             for lost in chance.sample(list(ids), 9):
                 state, factor = chance.choice([("down", None), ("degraded", 333_333)])
                 connection.execute(update(rows).where(rows.c.id == lost).values(state=state, factor_ppm=factor))
-    with trninv.open(url) as opened, Wirings(opened.engine).reading() as reader:
-        scope = Scope.of(reader, f"c-{system}")
-        kinds = {domain: kind for kind in cluster.islands(reader, scope) for domain in kind.domains}
-        assert sum(kind.worn for kind in kinds.values()) > 4
+    with trninv.open(url) as opened, WiringCache(opened.engine).open_reader() as reader:
+        scope = Scope.resolve(reader, f"c-{system}")
+        kinds = {domain: kind for kind in cluster.read_domain_classes(reader, scope) for domain in kind.domains}
+        assert sum(kind.is_degraded for kind in kinds.values()) > 4
         for domain, kind in kinds.items():
-            (alone,) = cluster.islands(reader, replace(scope, domains=[domain]))
-            assert not alone.worn
+            (alone,) = cluster.read_domain_classes(reader, replace(scope, domains=[domain]))
+            assert not alone.is_degraded
             assert _as_read(kind) == _as_read(alone)
-            up = uplinks(reader.connection, [domain]).get(domain, [])
-            graph, above = alone.island.graph, alone.island.above
+            up = read_uplinks(reader.connection, [domain]).get(domain, [])
+            graph, above = alone.island.graph, alone.island.network_node
             refs = [] if above is None else [link_ref(graph.nodes, graph.adj, nic, above) for nic in graph[above]]
             assert up == sorted(refs, key=lambda link: link.id)
 
@@ -326,7 +336,7 @@ def test_bisection_of_single_chips_against_every_split(databases: Databases) -> 
     chance = random.Random(3)
     url = seed_clusters(databases.migrated("sqlite"), {"trn1.2xlarge": 7})
     for _ in range(6):
-        with connect(url) as engine, writing(engine) as connection:
+        with temporary_engine(url) as engine, write_transaction(engine) as connection:
             for table in ("node", "link"):
                 connection.execute(update(TABLES[table]).values(state="up"))
                 _break(connection, table, chance, 0.1)
@@ -343,10 +353,10 @@ def test_named_chips_of_several_domains(fleet: Fleet) -> None:
 
 
 def test_too_many_domains_at_once_are_refused(fleet: Fleet) -> None:
-    with reading(fleet.engine) as connection:
+    with read_transaction(fleet.engine) as connection:
         assert connection.scalar(select(func.count()).select_from(TABLES["domain"])) == sum(CLUSTERS.values())
         with pytest.raises(ScopeTooLargeError):
-            load(connection, range(65))
+            load_wiring(connection, range(65))
 
 
 ABOVE = 999
@@ -400,8 +410,8 @@ def _least_flow(islands: list[tuple[Graph, list[int]]]) -> int:
 def test_a_small_cluster_is_exact(islands: list[tuple[Graph, list[int]]]) -> None:
     ends = [chip for _, chips in islands for chip in chips]
     assume(len(ends) > 1)
-    kinds = [(Island.of(graph, chips, ABOVE), 1) for graph, chips in islands]
-    found = bisect(kinds, len(ends) // 2, len(ends) - len(ends) // 2)
+    kinds = [(Island.from_graph(graph, chips, ABOVE), 1) for graph, chips in islands]
+    found = bisect_quotient(kinds, len(ends) // 2, len(ends) - len(ends) // 2)
     assert found.lower == found.upper == _least_flow(islands)
 
 
@@ -411,6 +421,6 @@ def test_a_large_cluster_is_bounded(islands: list[tuple[Graph, list[int]]]) -> N
     """The way of those whose islands are too many to look at one by one."""
     ends = [chip for _, chips in islands for chip in chips]
     assume(len(ends) > 1)
-    kinds = [(Island.of(graph, chips, ABOVE), 1) for graph, chips in islands]
-    found = quotient._by_ratios(kinds, len(ends) // 2, len(ends) - len(ends) // 2)
+    kinds = [(Island.from_graph(graph, chips, ABOVE), 1) for graph, chips in islands]
+    found = quotient._bisect_by_ratios(kinds, len(ends) // 2, len(ends) - len(ends) // 2)
     assert found.lower <= _least_flow(islands) <= found.upper

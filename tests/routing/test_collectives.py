@@ -20,12 +20,12 @@ from trninv import deadline
 from trninv.routing.fleet import Fleet
 from trninv.routing.via import Via
 from trninv.solvers import collectives, tree_program
-from trninv.solvers.collectives import concurrent, gather
-from trninv.solvers.graph import Graph, capacities
-from trninv.solvers.rings import most, ring_rate, rings
-from trninv.solvers.symmetry import orbits
+from trninv.solvers.collectives import all_gather_rate, max_concurrent_flow
+from trninv.solvers.graph import Graph, weighted_edges
+from trninv.solvers.rings import edge_disjoint_rings, max_ring_bandwidth, ring_bandwidth
+from trninv.solvers.symmetry import symmetry_orbits
 from trninv.solvers.torus_rings import torus_rings
-from trninv.topology.torus import torus
+from trninv.topology.torus import torus_links
 
 GB = 10**9
 U = "u-trn2x64/d0"
@@ -38,14 +38,14 @@ def _every_set(graph: Graph, weights: dict[int, int]) -> Fraction:
         for chosen in itertools.combinations(graph, size):
             inside = sum(weights.get(node, 0) for node in chosen)
             if inside < total and any(weights.get(node) == 1 for node in chosen):
-                cut = sum(c for a, b, c in capacities(graph) if (a in chosen) != (b in chosen))
+                cut = sum(c for a, b, c in weighted_edges(graph) if (a in chosen) != (b in chosen))
                 rates.append(Fraction(cut, total - inside))
     return min(rates)
 
 
 def _edge_flows(graph: Graph, weights: dict[int, int]) -> float:
     """All-to-all's θ as a linear program with a flow from each endpoint over each directed edge."""
-    arcs = [(a, b, c) for x, y, c in capacities(graph) for a, b in ((x, y), (y, x)) for c in (c,)]
+    arcs = [(a, b, c) for x, y, c in weighted_edges(graph) for a, b in ((x, y), (y, x)) for c in (c,)]
     ends, nodes = sorted(weights), sorted(graph)
     columns = 1 + len(ends) * len(arcs)
     equal, loads = [], np.zeros((len(arcs), columns))
@@ -82,18 +82,21 @@ def _weights(graph: Graph, data: st.DataObject) -> dict[int, int]:
 @given(graph=graphs(chips=6), data=st.data())
 def test_all_gather_against_every_set(graph: Graph, data: st.DataObject) -> None:
     weights = _weights(graph, data)
-    found = gather(graph, weights)
+    found = all_gather_rate(graph, weights)
     assert found is not None
     assert found.rate == _every_set(graph, weights)
-    outside = sum(weights.values()) - sum(weights.get(node, 0) for node in found.into)
-    assert sum(c for a, b, c in capacities(graph) if (a in found.into) != (b in found.into)) == found.rate * outside
+    outside = sum(weights.values()) - sum(weights.get(node, 0) for node in found.bottleneck)
+    assert (
+        sum(c for a, b, c in weighted_edges(graph) if (a in found.bottleneck) != (b in found.bottleneck))
+        == found.rate * outside
+    )
 
 
 @examples(40)
 @given(graph=graphs(chips=5), data=st.data())
 def test_all_to_all_against_edge_flows(graph: Graph, data: st.DataObject) -> None:
     weights = _weights(graph, data)
-    found = concurrent(graph, weights)
+    found = max_concurrent_flow(graph, weights)
     assert found.lower <= found.upper * (1 + 1e-9)
     assert found.upper == pytest.approx(_edge_flows(graph, weights), rel=1e-6, abs=1e-9)
     assert found.lower == pytest.approx(found.upper, rel=1e-6, abs=1e-9)
@@ -118,10 +121,10 @@ def test_links_that_are_alike_are_one_row_and_allow_no_more_or_less(
     if lost == "link":
         graph.remove_edge(*min(graph.edges))
     weights = dict.fromkeys(chips, 1)
-    classes = orbits(graph, weights)
-    together = concurrent(graph, weights)
-    monkeypatch.setattr(collectives, "orbits", lambda *_: [[part] for alike in classes for part in alike])
-    apart = concurrent(graph, weights)
+    classes = symmetry_orbits(graph, weights)
+    together = max_concurrent_flow(graph, weights)
+    monkeypatch.setattr(collectives, "symmetry_orbits", lambda *_: [[part] for alike in classes for part in alike])
+    apart = max_concurrent_flow(graph, weights)
     assert len(classes) < len(graph) / 2 or lost != "nothing"
     assert (together.lower, together.upper) == pytest.approx((apart.lower, apart.upper), rel=1e-7)
 
@@ -136,9 +139,9 @@ def test_gathering_from_many_is_the_same_in_either_library(
     for chip in chips[:8]:
         graph.add_edge(chip, 0, capacity=25 * GB)
     weights = dict.fromkeys(chips, 1) | {0: elsewhere}
-    fast = gather(graph, weights)
+    fast = all_gather_rate(graph, weights)
     monkeypatch.setattr(collectives, "_INT32", 0)
-    exact = gather(graph, weights)
+    exact = all_gather_rate(graph, weights)
     assert fast is not None
     assert exact is not None
     assert fast.rate == exact.rate
@@ -177,11 +180,11 @@ def test_a_lost_link_costs_all_gather_a_fifth_and_bisection_nothing(fleet: Fleet
 def test_rings_pass_every_chip_and_share_no_link(lite_fleet: Fleet) -> None:
     graph = domain(lite_fleet, "trn2-16.48xlarge")
     chips = chips_in(graph)
-    cycles = rings(graph, chips)
+    cycles = edge_disjoint_rings(graph, chips)
     used = [frozenset(edge) for cycle in cycles for edge in zip(cycle, [*cycle[1:], cycle[0]], strict=True)]
     assert len(used) == len(set(used))
     assert all(sorted(cycle) == chips and nx.is_simple_path(graph, cycle) for cycle in cycles)
-    assert ring_rate(graph, cycles) == 512 * GB
+    assert ring_bandwidth(graph, cycles) == 512 * GB
 
 
 @pytest.mark.parametrize("sides", [(4, 4), (4, 4, 4), (3, 5), (6, 4), (3, 4, 5)])
@@ -190,7 +193,7 @@ def test_the_links_of_a_torus_are_rings(sides: tuple[int, ...]) -> None:
     cycles = torus_rings(sides)
     used = [frozenset(edge) for cycle in cycles for edge in zip(cycle, [*cycle[1:], cycle[0]], strict=True)]
     assert [sorted(cycle) for cycle in cycles] == [list(range(prod(sides)))] * len(sides)
-    assert Counter(used) == Counter(frozenset((a, b)) for a, b, _ in torus(sides))
+    assert Counter(used) == Counter(frozenset((a, b)) for a, b, _ in torus_links(sides))
 
 
 def _best_rings(graph: Graph, chips: list[int], after: tuple[int, ...] = ()) -> int:
@@ -202,7 +205,7 @@ def _best_rings(graph: Graph, chips: list[int], after: tuple[int, ...] = ()) -> 
         if cycle > after and inner[0] < inner[-1] and all(graph.has_edge(*edge) for edge in edges):
             rest = graph.copy()
             rest.remove_edges_from(edges)
-            best = max(best, ring_rate(graph, [cycle]) + _best_rings(rest, chips, cycle))
+            best = max(best, ring_bandwidth(graph, [cycle]) + _best_rings(rest, chips, cycle))
     return best
 
 
@@ -212,7 +215,7 @@ def test_no_rings_are_better_than_the_bound(graph: Graph) -> None:
     chips = chips_in(graph)
     assume(len(chips) >= 3)
     best = _best_rings(graph, chips)
-    assert ring_rate(graph, rings(graph, chips)) <= best <= most(graph, chips)
+    assert ring_bandwidth(graph, edge_disjoint_rings(graph, chips)) <= best <= max_ring_bandwidth(graph, chips)
 
 
 @examples(20)
@@ -223,9 +226,9 @@ def test_rings_of_a_damaged_torus_keep_to_its_links(data: st.DataObject) -> None
     graph.remove_edges_from(data.draw(st.lists(st.sampled_from(edges), unique=True, max_size=3)))
     for edge in data.draw(st.lists(st.sampled_from(sorted(graph.edges)), unique=True, max_size=3)):
         graph.edges[edge]["capacity"] = 1
-    cycles = rings(graph, chips_in(graph))
+    cycles = edge_disjoint_rings(graph, chips_in(graph))
     assert all(nx.is_simple_path(graph, cycle) and graph.has_edge(cycle[-1], cycle[0]) for cycle in cycles)
-    assert ring_rate(graph, cycles) <= most(graph, chips_in(graph))
+    assert ring_bandwidth(graph, cycles) <= max_ring_bandwidth(graph, chips_in(graph))
 
 
 def test_a_lost_link_costs_a_ring(lite_fleet: Fleet) -> None:
@@ -278,7 +281,11 @@ def test_named_chips_of_several_domains_against_the_whole_graph(databases: Datab
         ]
         weights = {at[chip]: 1 for chip in chips}
         alone = Graph(graph.subgraph(set(graph) - set(at.values()) | weights.keys()))
-        found, theta, best = cluster.collectives("c-trn1", chips), concurrent(alone, weights), gather(alone, weights)
+        found, theta, best = (
+            cluster.collectives("c-trn1", chips),
+            max_concurrent_flow(alone, weights),
+            all_gather_rate(alone, weights),
+        )
         assert best
         assert (found.chips, found.via) == (8, Via.ANY)
         assert found.all_to_all.lower <= 7 * theta.upper * (1 + 1e-8)
@@ -307,21 +314,21 @@ def _worn_island() -> tuple[Graph, dict[int, int], float]:
 def test_a_known_bound_spares_the_proof() -> None:
     """Trees fill the exit at once; prices prove after dozens of rounds that no more goes through it."""
     graph, weights, exit_ = _worn_island()
-    short = concurrent(graph, weights, exit_)
+    short = max_concurrent_flow(graph, weights, exit_)
     assert short.lower == pytest.approx(exit_, rel=1e-9)
-    assert (short.upper, short.tight) == (exit_, ())
-    whole_way = concurrent(graph, weights)
+    assert (short.upper, short.bottleneck) == (exit_, ())
+    whole_way = max_concurrent_flow(graph, weights)
     assert whole_way.upper == pytest.approx(exit_, rel=1e-9)
-    assert short.columns < whole_way.columns
+    assert short.tree_count < whole_way.tree_count
 
 
 def test_work_ends_with_bounds_that_hold() -> None:
     graph, weights, exit_ = _worn_island()
     for columns in (1, 100):
-        found = concurrent(graph, weights, columns=columns)
+        found = max_concurrent_flow(graph, weights, max_trees=columns)
         assert 0 < found.lower <= exit_ * (1 + 1e-9)
         assert exit_ * (1 - 1e-9) <= found.upper
-        assert found.columns < columns + 32
+        assert found.tree_count < columns + 32
 
 
 def test_a_linear_program_stops_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,8 +340,8 @@ def test_a_linear_program_stops_at_the_deadline(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(tree_program, "linprog", noted)
     graph, weights, _ = _worn_island()
-    with deadline.limit(500):
-        concurrent(graph, weights, columns=1)
+    with deadline.time_limit(500):
+        max_concurrent_flow(graph, weights, max_trees=1)
     assert given
     assert max(given) <= 500
 

@@ -15,7 +15,7 @@ import trninv
 from conftest import seed_everything
 from postgres import Server
 from trninv.errors import TrninvError
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
 
 pytestmark = pytest.mark.slow  # a standby is a server of its own to start
@@ -34,7 +34,7 @@ def _asked(url: str, question: str) -> Any:
 
 
 def _down(url: str, chip: str) -> None:
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         set_state(connection, [chip], Condition("down"), why="test", who="test")
 
 

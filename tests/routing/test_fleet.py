@@ -8,9 +8,9 @@ from sqlalchemy import text
 import trninv
 from trninv.errors import (
     AddressError,
-    LimitError,
-    NotMigratedError,
+    InvalidArgumentError,
     SamePlaceError,
+    SchemaOutdatedError,
     TrninvError,
     UnknownAddressError,
     WrongLevelError,
@@ -164,11 +164,11 @@ def test_the_graph_for_notebooks(fleet: Fleet) -> None:
         ("path", ("?", f"{U}/s0/c0"), AddressError),
         ("path", (f"{U}/s0/c0", "u-trn2x64"), WrongLevelError),
         ("path", (f"{U}/s0/c0", f"{U}/s0/efa0"), WrongLevelError),
-        ("path", (f"{U}/s0/c0", f"{U}/s0/c1", "weight"), LimitError),
-        ("path", (f"{U}/s0/c0", f"{U}/s0/c1", "hops", 0), LimitError),
-        ("path", (f"{U}/s0/c0", f"{U}/s0/c1", "hops", 101), LimitError),
+        ("path", (f"{U}/s0/c0", f"{U}/s0/c1", "weight"), InvalidArgumentError),
+        ("path", (f"{U}/s0/c0", f"{U}/s0/c1", "hops", 0), InvalidArgumentError),
+        ("path", (f"{U}/s0/c0", f"{U}/s0/c1", "hops", 101), InvalidArgumentError),
         ("bandwidth", (f"{U}/s0/c0", f"{U}/s0"), SamePlaceError),
-        ("memory_pool", (f"{U}/s0/c0", -1), LimitError),
+        ("memory_pool", (f"{U}/s0/c0", -1), InvalidArgumentError),
         ("memory_pool", (f"{U}/s0/efa0",), WrongLevelError),
         ("bisection", ("trn3-gen1/d0/sw0",), WrongLevelError),
         ("graph", ("nowhere",), UnknownAddressError),
@@ -209,7 +209,7 @@ def test_answers_follow_the_state(seeded: str) -> None:
 
 
 def test_an_empty_database_says_what_to_do(empty: str) -> None:
-    with trninv.open(empty) as fleet, pytest.raises(NotMigratedError, match="run trninv migrate"):
+    with trninv.open(empty) as fleet, pytest.raises(SchemaOutdatedError, match="run trninv migrate"):
         fleet.bisection("u-trn2x64")
 
 

@@ -12,7 +12,7 @@ from oracles import brute_force
 from trninv.routing.fleet import Fleet
 from trninv.solvers.flow import minimum_cut
 from trninv.solvers.graph import Graph
-from trninv.solvers.reach import delivery, hops_from, widest_from
+from trninv.solvers.reach import hops_from, set_to_set_flow, widest_from
 
 GB = 10**9
 
@@ -73,7 +73,7 @@ def test_the_worst_connected_chips_have_all_their_ports(lite_fleet: Fleet, scope
     chips = chips_in(graph)
     for chip in chips[1::9]:
         assert minimum_cut(graph, chips[:1], [chip])[0] == ports * GB
-    assert delivery(graph, chips[1:], chips[:1]) == ports * GB
+    assert set_to_set_flow(graph, chips[1:], chips[:1]) == ports * GB
 
 
 def test_a_place_that_is_down_gets_nothing(fleet: Fleet) -> None:

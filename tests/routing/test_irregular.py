@@ -13,13 +13,13 @@ from irregular import MIXED, irregular, make, plan
 import trninv
 from conftest import BACKENDS, Databases, is_quick, seeds
 from graphs import split_ports, whole
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
-from trninv.routing.cluster import islands
-from trninv.routing.fabric_cache import FabricCache
+from trninv.routing.cluster import read_domain_classes
+from trninv.routing.fabric_cache import PathCache
 from trninv.routing.fleet import Fleet
 from trninv.routing.scope import Scope
-from trninv.routing.wiring import Wirings
+from trninv.routing.wiring import WiringCache
 from trninv.solvers import quotient
 from trninv.solvers.graph import Graph
 
@@ -48,10 +48,10 @@ def opened(databases: Databases) -> Iterator[Callable[[str], Fleet]]:
 
 def _damage(url: str) -> None:
     chance = random.Random(3)
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         with trninv.open(url) as fleet:
             graphs = {seed: whole(fleet, f"c{seed}") for seed in SEEDS}
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             for graph in graphs.values():
                 named = [of["address"] for of in graph.nodes.values()]
                 links = [f"{graph.nodes[a]['address']}--{graph.nodes[b]['address']}" for a, b in graph.edges]
@@ -85,7 +85,7 @@ def test_two_chips_answer_as_the_full_graph_does(fleet: Fleet, seed: int, monkey
         assert flow.maximum_flow == nx.maximum_flow_value(graph, number[a], number[b])
         assert sum(link.bandwidth for link in flow.minimum_cut) == flow.maximum_flow
     widest = [fleet.path(a, b, "bandwidth") for a, b in pairs]
-    monkeypatch.setattr(FabricCache, "path", lambda *_: None)
+    monkeypatch.setattr(PathCache, "path", lambda *_: None)
     assert shortest == [fleet.path(a, b) for a, b in pairs]
     assert widest == [fleet.path(a, b, "bandwidth") for a, b in pairs]
 
@@ -216,7 +216,7 @@ def test_distances_take_ways_through_either_domain(databases: Databases) -> None
         more = [*lost, "c/fabric/t3/n0", "c/fabric/t3/n2"]
         supposed = [fleet.what_if(down=down).distances("c").by_hops for down in (lost, more)]
         for down, before in zip((lost, more), supposed, strict=True):
-            with connect(url) as engine, writing(engine) as connection:
+            with temporary_engine(url) as engine, write_transaction(engine) as connection:
                 set_state(connection, down, Condition("down"), why="test", who="tests")
             _distances_are_those_of_the_graph(fleet, "c")
             assert fleet.distances("c").by_hops == before
@@ -270,10 +270,10 @@ def test_collectives_of_several_models_are_held_by_one_of_them(databases: Databa
 
 
 def test_healthy_domains_of_a_model_are_read_once(opened: Callable[[str], Fleet]) -> None:
-    with Wirings(opened("sqlite").engine).reading() as reader:
-        kinds = islands(reader, Scope.of(reader, "c1"))
+    with WiringCache(opened("sqlite").engine).open_reader() as reader:
+        kinds = read_domain_classes(reader, Scope.resolve(reader, "c1"))
     assert [len(kind.domains) for kind in kinds] == list(SMALL.values())
-    assert not any(kind.worn for kind in kinds)
+    assert not any(kind.is_degraded for kind in kinds)
 
 
 def test_a_cut_names_the_network_node_that_a_server_is_below(databases: Databases) -> None:
@@ -293,7 +293,7 @@ def test_the_ways_of_large_and_small_clusters_agree(
 ) -> None:
     fleet = opened("sqlite")
     small = fleet.bisection(f"c{seed}")
-    monkeypatch.setattr(quotient, "MOST_ISLANDS", 0)
+    monkeypatch.setattr(quotient, "MAX_ISLANDS", 0)
     large = fleet.bisection(f"c{seed}")
     assert small.method != large.method
     assert max(small.lower, large.lower) <= min(small.upper, large.upper)

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from conftest import examples
 from graphs import chips_in, count_best, graphs
 from trninv.solvers.bisection import bisect
-from trninv.solvers.collectives import concurrent, gather
-from trninv.solvers.cut_tree import cut_tree, worst_pair
+from trninv.solvers.collectives import all_gather_rate, max_concurrent_flow
+from trninv.solvers.cut_tree import gomory_hu_tree, minimum_edge
 from trninv.solvers.flow import minimum_cut
 from trninv.solvers.graph import Graph
-from trninv.solvers.paths import PathMetric, Rule, best_paths
+from trninv.solvers.paths import PathCriterion, PathMetric, best_paths
 from trninv.solvers.reach import hops_from, widest_from
 
 
@@ -21,15 +21,15 @@ def _measures(graph: Graph, fillers: int) -> dict[str, float]:
     """What grows with capacity."""
     ends = chips_in(graph)
     weights = dict.fromkeys(ends, 1)
-    rate = gather(graph, weights)
+    rate = all_gather_rate(graph, weights)
     widest = widest_from(graph, ends[:1])
     return {
         "nominal bisection": bisect(graph, ends, fillers=fillers).upper,
         "flow": minimum_cut(graph, ends[:1], ends[1:2])[0],
         "widest path": widest.get(ends[1], 0),
-        "worst flow": worst_pair(cut_tree(graph), set(ends))[0],
+        "worst flow": minimum_edge(gomory_hu_tree(graph), set(ends))[0],
         "all-gather": float(rate.rate) if rate else 0.0,
-        "all-to-all": concurrent(graph, weights).lower,
+        "all-to-all": max_concurrent_flow(graph, weights).lower,
     }
 
 
@@ -59,10 +59,10 @@ def test_names_do_not_matter(graph: Graph, data: st.DataObject) -> None:
         return measure(graph, weights) == measure(other, {image[end]: 1 for end in ends})
 
     assert same(lambda g, w: bisect(g, list(w)).upper)
-    assert same(lambda g, w: getattr(gather(g, w), "rate", None))
-    assert same(lambda g, w: worst_pair(cut_tree(g), set(w))[0])
+    assert same(lambda g, w: getattr(all_gather_rate(g, w), "rate", None))
+    assert same(lambda g, w: minimum_edge(gomory_hu_tree(g), set(w))[0])
     for metric in PathMetric:
-        rule = Rule(metric, 5)
+        rule = PathCriterion(metric, 5)
         here = (graph.adj, [ends[0]], [ends[1]])
         there = (other.adj, [image[ends[0]]], [image[ends[1]]])
         assert count_best(*here, rule) == count_best(*there, rule)

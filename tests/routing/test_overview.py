@@ -11,24 +11,24 @@ from irregular import MIXED, irregular, make
 
 import trninv
 from conftest import BACKENDS, SYSTEMS, Databases
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.drawing.fleet import picture
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.drawing.fleet import draw_fleet
 from trninv.errors import UnknownAddressError
 from trninv.inventory import migrate, stamp
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.schema import STATES
 from trninv.inventory.state import Condition, set_state
 from trninv.routing.fleet import Fleet
-from trninv.routing.overview import MAGIC, Overview, overview
+from trninv.routing.overview import MAGIC, ClusterOverview, read_overview
 
 
-def of(fleet: Fleet, cluster: str) -> Overview:
-    with reading(fleet.engine) as connection:
-        return overview(connection, cluster)
+def of(fleet: Fleet, cluster: str) -> ClusterOverview:
+    with read_transaction(fleet.engine) as connection:
+        return read_overview(connection, cluster)
 
 
-def expected_pools(fleet: Fleet, seen: Overview) -> bytes:
+def expected_pools(fleet: Fleet, seen: ClusterOverview) -> bytes:
     """Sizes of the components of what is up, domain by domain."""
     pools = dict.fromkeys(map(seen.address, range(seen.chips)), 0)
     for domain in range(seen.domains):
@@ -44,9 +44,9 @@ def expected_pools(fleet: Fleet, seen: Overview) -> bytes:
 def test_a_healthy_cluster_is_all_up(lite_fleet: Fleet, slug: str) -> None:
     seen = of(lite_fleet, slug)
     assert seen.states == bytes(seen.chips)
-    (part,) = seen.parts
-    assert seen.pools == bytes([part.chips_per_domain]) * seen.chips
-    with reading(lite_fleet.engine) as connection:
+    (part,) = seen.ranges
+    assert seen.pool_sizes == bytes([part.chips_per_domain]) * seen.chips
+    with read_transaction(lite_fleet.engine) as connection:
         racks: dict[str, str] = dict(
             connection.exec_driver_sql("SELECT address, rack FROM v_server WHERE cluster = '" + slug + "'").fetchall()
         )
@@ -62,11 +62,11 @@ def test_a_healthy_cluster_is_all_up(lite_fleet: Fleet, slug: str) -> None:
 def test_states_and_pools_of_a_worn_cluster(databases: Databases, backend: str, slug: str) -> None:
     chance = random.Random(slug)
     url = databases.empty(backend)
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         migrate.migrate(engine)
-        with writing(engine) as connection:
-            stamp.seed(connection, catalog(), systems().get(slug).resized(5), name="lab")
-            stamp.seed(connection, catalog(), systems().get(slug).resized(2), name="other")
+        with write_transaction(engine) as connection:
+            stamp.seed(connection, default_catalog(), default_systems().get(slug).resized(5), name="lab")
+            stamp.seed(connection, default_catalog(), default_systems().get(slug).resized(2), name="other")
     with trninv.open(url) as fleet:
         for _ in range(4):
             links = [f"{a}--{b}" for a, b in fleet.graph(f"lab/d{chance.randrange(5)}").edges]
@@ -75,12 +75,12 @@ def test_states_and_pools_of_a_worn_cluster(databases: Databases, backend: str, 
             alike = [f"lab/d{domain}/s0/c{chance.randrange(16)}" for domain in (0, 4)]
             alike += [alike[0].replace("d0", "d4"), alike[1].replace("d4", "d0")]
             broken = [*{*chance.sample(links, 12), *switches, *chips, *alike}, "other/d1/s0/c1"]
-            with connect(url) as engine, writing(engine) as connection:
-                condition = chance.choice([Condition.of("down", None), Condition.of("degraded", 0.5)])
+            with temporary_engine(url) as engine, write_transaction(engine) as connection:
+                condition = chance.choice([Condition.from_user("down", None), Condition.from_user("degraded", 0.5)])
                 set_state(connection, broken, condition, why="test", who="tests")
             seen = of(fleet, "lab")
-            assert seen.pools == expected_pools(fleet, seen)
-            with reading(fleet.engine) as connection:
+            assert seen.pool_sizes == expected_pools(fleet, seen)
+            with read_transaction(fleet.engine) as connection:
                 rows = connection.exec_driver_sql("SELECT address, state FROM v_chip WHERE cluster = 'lab'").fetchall()
             assert {seen.address(at): STATES[state] for at, state in enumerate(seen.states)} == dict(map(tuple, rows))
 
@@ -91,18 +91,18 @@ def test_a_chip_without_links_pools_alone(databases: Databases, backend: str, ch
     url, cluster = databases.seeded(backend), chip.split("/", maxsplit=1)[0]
     with trninv.open(url) as fleet:
         links = [f"{a}--{b}" for a, b in fleet.graph(cluster).edges(chip) if "efa" not in b]
-        with connect(url) as engine, writing(engine) as connection:
-            set_state(connection, links, Condition.of("down", None), why="test", who="tests")
+        with temporary_engine(url) as engine, write_transaction(engine) as connection:
+            set_state(connection, links, Condition.from_user("down", None), why="test", who="tests")
         seen = of(fleet, cluster)
-        pools = {seen.address(at): pool for at, pool in enumerate(seen.pools)}
+        pools = {seen.address(at): pool for at, pool in enumerate(seen.pool_sizes)}
         assert seen.states == bytes(seen.chips)
         assert pools.pop(chip) == 1
         assert set(pools.values()) == {seen.chips - 1}
-        assert seen.pools == expected_pools(fleet, seen)
+        assert seen.pool_sizes == expected_pools(fleet, seen)
 
 
 def test_the_packed_form_says_its_sizes(lite_fleet: Fleet) -> None:
-    packed = of(lite_fleet, "trn3-gen2").packed()
+    packed = of(lite_fleet, "trn3-gen2").to_bytes()
     assert struct.unpack_from("<4s5I", packed) == (MAGIC, 1, 144, 4, 36, 18)
     assert len(packed) == 24 + 2 * 144
 
@@ -110,27 +110,27 @@ def test_the_packed_form_says_its_sizes(lite_fleet: Fleet) -> None:
 def test_a_cluster_of_several_models(databases: Databases) -> None:
     url = make(databases.migrated("sqlite"), {"lab": irregular(MIXED, 2)})
     broken = ["lab/d0/s0/c0", "lab/d2/s0/c4", "lab/d7/s3/c5", "lab/d9/s1/c2", "lab/d5/s0/c1--lab/d5/s0/c2"]
-    with connect(url) as engine, writing(engine) as connection:
-        set_state(connection, broken, Condition.of("down", None), why="test", who="tests")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        set_state(connection, broken, Condition.from_user("down", None), why="test", who="tests")
     with trninv.open(url) as fleet:
         seen = of(fleet, "lab")
-        assert seen.pools == expected_pools(fleet, seen)
-        with reading(fleet.engine) as connection:
+        assert seen.pool_sizes == expected_pools(fleet, seen)
+        with read_transaction(fleet.engine) as connection:
             rows = connection.exec_driver_sql("SELECT address, state FROM v_chip").fetchall()
             racks = dict(
                 map(tuple, connection.exec_driver_sql("SELECT address, rack_ordinal FROM v_server").fetchall())
             )
     assert {seen.address(at): STATES[state] for at, state in enumerate(seen.states)} == dict(map(tuple, rows))
-    for part in seen.parts:
+    for part in seen.ranges:
         for server in range(part.domains * part.servers_per_domain):
             chip = seen.address(part.first_chip + server * part.chips_per_server)
             assert racks[chip.rsplit("/", 1)[0]] == part.first_rack + server // part.servers_per_rack
     sizes = [(1, 1, 1, 1), (3, 1, 16, 1), (2, 1, 16, 2), (3, 4, 16, 2), (1, 4, 16, 2)]
-    assert [part.sizes for part in seen.parts] == sizes
-    packed = seen.packed()
+    assert [part.sizes for part in seen.ranges] == sizes
+    packed = seen.to_bytes()
     assert struct.unpack_from("<4s23I", packed) == (MAGIC, 2, seen.chips, 5, *(n for size in sizes for n in size))
     assert len(packed) == 96 + 2 * seen.chips
-    drawn = re.findall(r'<path fill="([^"]*)" d="([^"]*)"', picture(seen, "rack"))
+    drawn = re.findall(r'<path fill="([^"]*)" d="([^"]*)"', draw_fleet(seen, "rack"))
     shown = ((seen.address(chip).rsplit("/", 1)[0], STATES[state]) for chip, state in enumerate(seen.states))
     expected = Counter(racks[server] % 2 if state == "up" else state for server, state in shown)
     assert sorted(path.count("h1v1") for _, path in drawn) == sorted(expected.values())

@@ -10,7 +10,7 @@ import pytest
 import trninv
 from conftest import BACKENDS, Databases, Run, both_ways, seeds
 from graphs import seed_clusters, split_ports
-from trninv.errors import LimitError
+from trninv.errors import InvalidArgumentError
 from trninv.routing.fleet import Fleet
 from trninv.routing.questions.path import Pair
 from trninv.routing.via import Via
@@ -76,7 +76,7 @@ def test_a_place_in_both_sets_is_at_home(three: Fleet) -> None:
 
 def test_too_many_pairs_are_refused(three: Fleet) -> None:
     chips = [f"{NAME}/d{domain}/s0/c{chip}" for domain in range(2) for chip in range(16)]
-    with pytest.raises(LimitError, match="288 pairs of places: name at most 256"):
+    with pytest.raises(InvalidArgumentError, match="288 pairs of places: name at most 256"):
         three.path(chips[0], chips[31], or_from=chips[1:9], or_to=chips)
 
 

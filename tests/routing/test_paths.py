@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from graphs import chips_in, count_best, domain, graphs
 from oracles import brute_force
 from trninv.routing.fleet import Fleet
-from trninv.solvers.disjoint import disjoint
+from trninv.solvers.disjoint import disjoint_paths
 from trninv.solvers.graph import Graph
-from trninv.solvers.paths import NodePath, PathMetric, Rule, best_paths, equally_good
-from trninv.solvers.toward import Toward, widths
+from trninv.solvers.paths import NodePath, PathCriterion, PathMetric, all_best_paths, best_paths
+from trninv.solvers.toward import PathsToTarget, widest_capacities
 
 MESSAGE = 3
 
@@ -41,25 +41,25 @@ def test_all_paths_in_order(graph: Graph, metric: PathMetric, data: st.DataObjec
     sources, targets = _places(graph, data)
     every = set(brute_force.paths(graph, sources, targets))
     wanted = sorted((_rank(graph, path, metric), path) for path in every)
-    found = list(best_paths(graph.adj, sources, targets, Rule(metric, MESSAGE)))
+    found = list(best_paths(graph.adj, sources, targets, PathCriterion(metric, MESSAGE)))
     assert [(_rank(graph, path, metric), path) for path in found] == wanted
     best = [rank for rank, _ in wanted if rank == wanted[0][0]]
-    assert count_best(graph.adj, sources, targets, Rule(metric, MESSAGE)) == len(best)
+    assert count_best(graph.adj, sources, targets, PathCriterion(metric, MESSAGE)) == len(best)
 
 
 @given(graph=graphs(), data=st.data())
 def test_paths_toward_a_node_are_the_best_ones(graph: Graph, data: st.DataObject) -> None:
     source, target = (data.draw(st.sampled_from(sorted(graph))) for _ in range(2))
-    wide = widths(graph.adj, [target])
+    wide = widest_capacities(graph.adj, [target])
     assert wide.keys() == nx.node_connected_component(graph, target) - {target}
     for metric in (PathMetric.HOPS, PathMetric.BANDWIDTH):
-        rule = Rule(metric)
+        rule = PathCriterion(metric)
         best = next(best_paths(graph.adj, [source], [target], rule), ())
         floor = wide.get(source, 0) if metric is PathMetric.BANDWIDTH else 0
         assert not floor or floor == brute_force.narrowest(graph, best)
-        ways = Toward.of(graph.adj, target, floor)
+        ways = PathsToTarget.from_links(graph.adj, target, floor)
         assert ways.path(source) == best
-        assert ways.ways.get(source, 0) == count_best(graph.adj, [source], [target], rule)
+        assert ways.path_counts.get(source, 0) == count_best(graph.adj, [source], [target], rule)
 
 
 @given(graph=graphs(), data=st.data())
@@ -69,7 +69,10 @@ def test_answers_do_not_depend_on_the_order_of_rows(graph: Graph, data: st.DataO
     shuffled.add_nodes_from(data.draw(st.permutations(list(graph.nodes(data=True)))))
     shuffled.add_edges_from(data.draw(st.permutations([(b, a, edge) for a, b, edge in graph.edges(data=True)])))
     for metric in PathMetric:
-        found = [list(islice(best_paths(g.adj, sources, targets, Rule(metric, MESSAGE)), 5)) for g in (graph, shuffled)]
+        found = [
+            list(islice(best_paths(g.adj, sources, targets, PathCriterion(metric, MESSAGE)), 5))
+            for g in (graph, shuffled)
+        ]
         assert found[0] == found[1]
 
 
@@ -81,13 +84,13 @@ def test_agrees_with_networkx_on_seeded_systems(lite_fleet: Fleet, scope: str) -
     widest_tree = nx.maximum_spanning_tree(graph, weight="capacity")
     for source, target in zip(chips[::7], reversed(chips[::5]), strict=False):
         if source != target:
-            shortest = next(best_paths(graph.adj, [source], [target], Rule(PathMetric.HOPS)))
+            shortest = next(best_paths(graph.adj, [source], [target], PathCriterion(PathMetric.HOPS)))
             assert len(shortest) - 1 == distance[source][target]
             assert nx.is_simple_path(graph, shortest)
-            assert count_best(graph.adj, [source], [target], Rule(PathMetric.HOPS)) == sum(
+            assert count_best(graph.adj, [source], [target], PathCriterion(PathMetric.HOPS)) == sum(
                 1 for _ in nx.all_shortest_paths(graph, source, target)
             )
-            widest = next(best_paths(graph.adj, [source], [target], Rule(PathMetric.BANDWIDTH)))
+            widest = next(best_paths(graph.adj, [source], [target], PathCriterion(PathMetric.BANDWIDTH)))
             along_tree = nx.shortest_path(widest_tree, source, target)
             assert brute_force.narrowest(graph, widest) == min(graph.edges[e]["capacity"] for e in pairwise(along_tree))
 
@@ -95,8 +98,8 @@ def test_agrees_with_networkx_on_seeded_systems(lite_fleet: Fleet, scope: str) -
 def test_nothing_leads_to_a_place_that_is_down() -> None:
     graph = Graph()
     graph.add_edge(1, 2, capacity=1)
-    assert list(best_paths(graph.adj, [1], [9], Rule(PathMetric.HOPS))) == []
-    assert count_best(graph.adj, [9], [1], Rule(PathMetric.BANDWIDTH)) == 0
+    assert list(best_paths(graph.adj, [1], [9], PathCriterion(PathMetric.HOPS))) == []
+    assert count_best(graph.adj, [9], [1], PathCriterion(PathMetric.BANDWIDTH)) == 0
 
 
 @pytest.mark.parametrize("metric", list(PathMetric))
@@ -106,12 +109,12 @@ def test_the_graph_of_all_best_paths(graph: Graph, metric: PathMetric, data: st.
     sources, targets = _places(graph, data)
     ranked = [(_rank(graph, path, metric), path) for path in brute_force.paths(graph, sources, targets)]
     best = [path for rank, path in ranked if rank == min(ranked)[0]]
-    ways = equally_good(graph.adj, sources, targets, Rule(metric, MESSAGE))
+    ways = all_best_paths(graph.adj, sources, targets, PathCriterion(metric, MESSAGE))
     if ways is None:
         assert not best
         return
     assert ways.count == len(best)
-    assert ways.through == Counter(edge for path in best for edge in pairwise(path))
+    assert ways.flow == Counter(edge for path in best for edge in pairwise(path))
     for node in graph:
         into, out = (sum(share for ends, share in ways.share.items() if ends[i] == node) for i in (1, 0))
         if node in {path[0] for path in best} and ways.share:
@@ -125,9 +128,9 @@ def test_the_graph_of_all_best_paths(graph: Graph, metric: PathMetric, data: st.
 @given(graph=graphs(), data=st.data())
 def test_disjoint_paths_are_as_many_as_a_cut_allows(graph: Graph, nodes: bool, data: st.DataObject) -> None:
     source, target = data.draw(st.lists(st.sampled_from(sorted(graph)), min_size=2, max_size=2, unique=True))
-    found = disjoint(graph.adj, [source], [target], nodes=nodes, most=99)
+    found = disjoint_paths(graph.adj, [source], [target], by_node=nodes, max_paths=99)
     if found:  # fewer are as short as so few can be: one is a shortest path
-        (one,) = disjoint(graph.adj, [source], [target], nodes=nodes, most=1)
+        (one,) = disjoint_paths(graph.adj, [source], [target], by_node=nodes, max_paths=1)
         assert len(one) - 1 == nx.shortest_path_length(graph, source, target)
     assert all(nx.is_simple_path(graph, path) and (path[0], path[-1]) == (source, target) for path in found)
     used = [frozenset(edge) for path in found for edge in pairwise(path)]

@@ -12,17 +12,17 @@ from scipy.optimize import linprog
 import trninv
 from conftest import BACKENDS, Databases, examples
 from graphs import seed_clusters, split_ports
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
-from trninv.routing.fabric_cache import FabricCache
+from trninv.routing.fabric_cache import PathCache
 from trninv.routing.fleet import Fleet
-from trninv.solvers.arcs import arcs, place
-from trninv.solvers.collectives import concurrent
-from trninv.solvers.disjoint import disjoint
-from trninv.solvers.flow import least_cut
+from trninv.solvers.arcs import directed_adjacency, node_of_port
+from trninv.solvers.collectives import max_concurrent_flow
+from trninv.solvers.disjoint import disjoint_paths
+from trninv.solvers.flow import minimum_cut_directed
 from trninv.solvers.graph import Graph
-from trninv.solvers.paths import PathMetric, Rule, best_paths, equally_good
-from trninv.solvers.toward import Toward, widths
+from trninv.solvers.paths import PathCriterion, PathMetric, all_best_paths, best_paths
+from trninv.solvers.toward import PathsToTarget, widest_capacities
 
 GB = 10**9
 T1 = "c-trn1/d0/s0"
@@ -83,12 +83,12 @@ def _rank(graph: Graph, path: tuple[int, ...], metric: PathMetric) -> tuple[floa
 def test_paths_are_all_those_through_no_host(graph: Graph, metric: PathMetric, data: st.DataObject) -> None:
     source = 0
     target = data.draw(st.sampled_from([1, TOP]))
-    ahead, behind = arcs(graph.nodes, dict(graph.adjacency()))
-    rule = Rule(metric)
-    found = [tuple(map(place, path)) for path in best_paths(ahead, [source], [target], rule, behind)]
+    ahead, behind = directed_adjacency(graph.nodes, dict(graph.adjacency()))
+    rule = PathCriterion(metric)
+    found = [tuple(map(node_of_port, path)) for path in best_paths(ahead, [source], [target], rule, behind)]
     wanted = sorted((_rank(graph, path, metric), path) for path in _walks(graph, source, target))
     assert [(_rank(graph, path, metric), path) for path in found] == wanted
-    ways = equally_good(ahead, [source], [target], rule, behind)
+    ways = all_best_paths(ahead, [source], [target], rule, behind)
     assert (ways.count if ways else 0) == sum(rank == wanted[0][0] for rank, _ in wanted)
 
 
@@ -97,22 +97,24 @@ def test_paths_are_all_those_through_no_host(graph: Graph, metric: PathMetric, d
 def test_what_is_remembered_leads_through_no_host(graph: Graph, data: st.DataObject) -> None:
     """From the chips to the fabric above a domain and back."""
     source, target = data.draw(st.permutations([0, TOP]))
-    ahead, behind = arcs(graph.nodes, dict(graph.adjacency()))
+    ahead, behind = directed_adjacency(graph.nodes, dict(graph.adjacency()))
     for metric in (PathMetric.HOPS, PathMetric.BANDWIDTH):
-        best = next(best_paths(ahead, [source], [target], Rule(metric), behind), ())
-        floor = widths(behind, [target]).get(source, 0) if metric is PathMetric.BANDWIDTH else 0
-        assert Toward.of(ahead, target, floor, behind).path(source) == best
+        best = next(best_paths(ahead, [source], [target], PathCriterion(metric), behind), ())
+        floor = widest_capacities(behind, [target]).get(source, 0) if metric is PathMetric.BANDWIDTH else 0
+        assert PathsToTarget.from_links(ahead, target, floor, behind).path(source) == best
 
 
 @examples(60)
 @given(graph=shared_nics(), target=st.sampled_from([1, TOP]))
 def test_flows_and_disjoint_paths_pass_through_no_host(graph: Graph, target: int) -> None:
-    ahead, _ = arcs(graph.nodes, dict(graph.adjacency()))
-    flow, side = least_cut(ahead, [0], [target])
+    ahead, _ = directed_adjacency(graph.nodes, dict(graph.adjacency()))
+    flow, side = minimum_cut_directed(ahead, [0], [target])
     assert flow == nx.maximum_flow_value(split_ports(graph), 0, target)
     assert flow == sum(of["capacity"] for a in side for b, of in ahead[a].items() if b not in side)
     for nodes in (False, True):
-        paths = [tuple(map(place, path)) for path in disjoint(ahead, [0], [target], nodes=nodes, most=99)]
+        paths = [
+            tuple(map(node_of_port, path)) for path in disjoint_paths(ahead, [0], [target], by_node=nodes, max_paths=99)
+        ]
         assert bool(paths) == bool(flow)
         assert not any(_is_host(graph, path) for path in paths)
 
@@ -148,7 +150,7 @@ def _edge_flows(ways: "nx.DiGraph[object]", ends: list[int]) -> float:
 def test_all_to_all_passes_through_no_host(graph: Graph) -> None:
     chips = [node for node, of in graph.nodes(data=True) if of["kind"] == "chip"]
     ends = [*chips, TOP]
-    found = concurrent(graph, dict.fromkeys(ends, 1))
+    found = max_concurrent_flow(graph, dict.fromkeys(ends, 1))
     wanted = _edge_flows(split_ports(graph), ends) if graph.edges else 0.0
     assert found.lower == pytest.approx(wanted, rel=1e-6, abs=1e-9)
     assert found.upper == pytest.approx(wanted, rel=1e-6, abs=1e-9)
@@ -190,12 +192,12 @@ def test_what_is_remembered_knows_no_host_either(
 ) -> None:
     """The fast way and the graph of both domains, with narrow uplinks that a NIC's other chip might lead around."""
     url = seed_clusters(databases.migrated("sqlite"), {"trn1": 2})
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         set_state(connection, TORUS[1:], Condition("down"), why="test", who="test")
-        set_state(connection, [UPLINK], Condition.of("degraded", 0.01), why="test", who="test")
+        set_state(connection, [UPLINK], Condition.from_user("degraded", 0.01), why="test", who="test")
     with trninv.open(url) as fleet:
         pairs = [(f"{T1}/c{a}", f"c-trn1/d1/s0/c{b}") for a in (0, 1, 2) for b in (0, 5)]
         pairs += [(b, a) for a, b in pairs]
         remembered = [fleet.path(a, b, by) for a, b in pairs]
-        monkeypatch.setattr(FabricCache, "path", lambda *_: None)
+        monkeypatch.setattr(PathCache, "path", lambda *_: None)
         assert remembered == [fleet.path(a, b, by) for a, b in pairs]

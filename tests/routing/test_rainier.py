@@ -11,10 +11,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import shortest_path
 
 import trninv
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import migrate, stamp
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 
 pytestmark = pytest.mark.slow
 SOURCES, TARGETS = 10, 100
@@ -23,10 +23,10 @@ SOURCES, TARGETS = 10, 100
 @pytest.fixture(scope="module")
 def rainier(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     file = tmp_path_factory.mktemp("rainier") / "rainier.db"
-    with connect(f"sqlite:///{file}") as engine:
+    with temporary_engine(f"sqlite:///{file}") as engine:
         migrate.migrate(engine)
-        with writing(engine) as connection:
-            assert stamp.seed(connection, catalog(), systems().get("rainier"))
+        with write_transaction(engine) as connection:
+            assert stamp.seed(connection, default_catalog(), default_systems().get("rainier"))
     yield file
     file.unlink()
 

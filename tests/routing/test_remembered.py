@@ -12,16 +12,16 @@ from sqlalchemy import Connection, event
 import trninv
 from conftest import BACKENDS, SYSTEMS, Databases
 from graphs import seed_clusters
-from trninv.inventory.address import node_addresses, parse, resolve
-from trninv.inventory.database import connect, writing
+from trninv.inventory.address import node_addresses, parse, resolve_place
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
 from trninv.routing import fabric_cache, wiring
-from trninv.routing.fabric_cache import FabricCache
+from trninv.routing.fabric_cache import PathCache
 from trninv.routing.fleet import Fleet
-from trninv.routing.journal import solved
-from trninv.routing.wiring import Wirings, domains_in
-from trninv.solvers.damage import Measure, Task
+from trninv.routing.journal import solve_tasks
+from trninv.routing.wiring import WiringCache, domains_in_cluster
+from trninv.solvers.damage import Measure, MeasureTask
 from trninv.solvers.paths import PathMetric
 
 KEPT = 3
@@ -34,19 +34,19 @@ def test_the_wirings_used_longest_ago_are_forgotten_first(
     """Of five domains asked for one after the other three stay, and one that is used again stays longer."""
     monkeypatch.setattr(wiring, "MAX_DOMAINS", KEPT)
     read: list[int] = []
-    real = wiring.load
+    real = wiring.load_wiring
 
     def noted(connection: Connection, ids: Sequence[int], **how: Any) -> object:
         read.extend(ids)
         return real(connection, ids, **how)
 
-    monkeypatch.setattr(wiring, "load", noted)
-    with connect(seed_clusters(databases.migrated("sqlite"), {"trn1": 5})) as engine:
-        wirings = Wirings(engine)
+    monkeypatch.setattr(wiring, "load_wiring", noted)
+    with temporary_engine(seed_clusters(databases.migrated("sqlite"), {"trn1": 5})) as engine:
+        wirings = WiringCache(engine)
 
         def ask(domain: int) -> None:
-            with wirings.reading() as reader:
-                reader.load([domains_in(reader.connection, resolve(reader.connection, "c-trn1"))[domain]])
+            with wirings.open_reader() as reader:
+                reader.load([domains_in_cluster(reader.connection, resolve_place(reader.connection, "c-trn1"))[domain]])
 
         for domain in (0, 1, 2, 0, 3, 4, 0, 3, 4, 1):
             ask(domain)
@@ -58,15 +58,15 @@ def test_the_wirings_used_longest_ago_are_forgotten_first(
 def test_what_else_is_remembered_is_bounded(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
     """Chips are known by address as long as their domain is; findings are forgotten when there are many."""
     monkeypatch.setattr(wiring, "MAX_DOMAINS", 2)
-    monkeypatch.setattr(wiring, "MOST_FOUND", 2)
+    monkeypatch.setattr(wiring, "MAX_CACHED_RESULTS", 2)
     with trninv.open(seed_clusters(databases.empty("sqlite"), {"trn1": 3})) as fleet:
         first = [fleet.memory_pool(f"c-trn1/d{domain}/s0/c0") for domain in range(3)]
-        with fleet._wirings.reading() as reader:
+        with fleet._wiring_cache.open_reader() as reader:
             known = [reader.chip(parse(f"c-trn1/d{domain}/s0/c0")) is not None for domain in range(3)]
             assert known == [False, True, True]
-            assert reader.remembered("a", lambda: 1) == reader.remembered("a", lambda: 2) == 1
-            assert [reader.remembered(key, lambda: 3) for key in "bcd"] == [3] * 3
-            assert len(reader._known.found) <= 2
+            assert reader.cached("a", lambda: 1) == reader.cached("a", lambda: 2) == 1
+            assert [reader.cached(key, lambda: 3) for key in "bcd"] == [3] * 3
+            assert len(reader._entry.results) <= 2
         assert first == [fleet.memory_pool(f"c-trn1/d{domain}/s0/c0") for domain in range(3)]
 
 
@@ -82,9 +82,9 @@ def test_a_path_inside_a_domain_is_that_of_its_graph(
         own = [chip for chip in chips if chip.startswith(f"{system.slug}/")]
         pairs = [(chance.choice(own), chance.choice(own)) for _ in range(12)]
         remembered = [worn.path(a, b, by.name) for a, b in pairs]
-        known += sum(worn._cache.path(parse(a), parse(b), by) is not None for a, b in pairs)
+        known += sum(worn._path_cache.path(parse(a), parse(b), by) is not None for a, b in pairs)
         with monkeypatch.context() as patch:
-            patch.setattr(FabricCache, "path", lambda *_: None)
+            patch.setattr(PathCache, "path", lambda *_: None)
             assert remembered == [worn.path(a, b, by.name) for a, b in pairs]
     assert known > 6 * len(SYSTEMS)  # the others are of chips that are down
 
@@ -103,9 +103,9 @@ def test_what_else_is_asked_inside_a_domain_is_that_of_its_graph(worn: Fleet, mo
                 *(partial(Fleet.memory_pool, of=one, max_hops=hops) for hops in (None, 0, 2)),
             ]
             remembered = [ask(worn) for ask in questions]
-            known += worn._cache.ask((parse(one),), lambda _: True) is not None
+            known += worn._path_cache.answer_for_chips((parse(one),), lambda _: True) is not None
             with monkeypatch.context() as patch:
-                patch.setattr(FabricCache, "ask", lambda *_: None)
+                patch.setattr(PathCache, "answer_for_chips", lambda *_: None)
                 assert remembered == [ask(worn) for ask in questions]
     assert known > 3 * len(SYSTEMS)
 
@@ -138,11 +138,11 @@ def test_a_question_inside_a_known_domain_asks_nothing_of_the_tables(
 
 
 def test_searches_are_forgotten_when_there_are_many(lite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fabric_cache, "MOST_SEARCHES", 3)
+    monkeypatch.setattr(fabric_cache, "MAX_SEARCHES_CACHED", 3)
     with trninv.open(lite) as fleet:
         before = [fleet.path(f"{DOMAIN}/s0/c0", f"{DOMAIN}/s1/c{chip}") for chip in range(8)]
         assert before == [fleet.path(f"{DOMAIN}/s0/c0", f"{DOMAIN}/s1/c{chip}") for chip in range(8)]
-        assert len(fleet._cache._memory[0].searches._known) <= 3
+        assert len(fleet._path_cache._revision_cache[0].search_cache._results) <= 3
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -153,7 +153,7 @@ def test_a_path_inside_a_domain_follows_a_change(databases: Databases, backend: 
         before = fleet.path(*ends)
         passed = before.paths[0].steps[2].address
         for state in ("down", "up"):
-            with connect(url) as engine, writing(engine) as connection:
+            with temporary_engine(url) as engine, write_transaction(engine) as connection:
                 set_state(connection, [passed], Condition(state), why="test", who="test")
             now = fleet.path(*ends)
             assert (now == before) == (state == "up")
@@ -172,7 +172,7 @@ def test_an_answer_across_domains_follows_a_change_in_either(databases: Database
             before = fleet.path(source, target, by=by)
             assert nic in [step.address for step in before.paths[0].steps]
             for state, expected in (("down", False), ("up", True)):
-                with connect(url) as engine, writing(engine) as connection:
+                with temporary_engine(url) as engine, write_transaction(engine) as connection:
                     set_state(connection, [nic], Condition(state), why="test", who="test")
                 now = fleet.path(source, target, by=by)
                 assert (nic in [step.address for step in now.paths[0].steps]) == expected
@@ -189,14 +189,16 @@ def test_an_answer_across_domains_rests_on_the_fabric_that_does_not_block(databa
 def test_a_journal_is_believed_where_it_did_as_much_or_is_exact(tmp_path: Path) -> None:
     """Bounds that were given less work than there is now are worked out again; exact values never are."""
 
-    def task(nodes: int, capacity: int) -> Task:
-        return Task((0, 1), ((0, "chip", None), (1, "chip", None)), ((0, 1, capacity),), 0, Measure.BISECTION, nodes)
+    def task(nodes: int, capacity: int) -> MeasureTask:
+        return MeasureTask(
+            (0, 1), ((0, "chip", None), (1, "chip", None)), ((0, 1, capacity),), 0, Measure.BISECTION, nodes
+        )
 
-    def bounds(of: Task, lower: int, upper: int, nodes: int) -> tuple[int, int]:
+    def bounds(of: MeasureTask, lower: int, upper: int, nodes: int) -> tuple[int, int]:
         journal = tmp_path / f"{lower}-{upper}-{nodes}.jsonl"
         row = f'{{"task": "{of.key}", "lower": {lower}, "upper": {upper}, "nodes": {nodes}}}\n'
         journal.write_text(row)
-        return solved([of], None, journal, lambda *_: None)[of.key]
+        return solve_tasks([of], None, journal, lambda *_: None)[of.key]
 
     assert bounds(task(50, 7), 3, 9, 50) == (3, 9)
     assert bounds(task(50, 7), 3, 9, 60) == (3, 9)

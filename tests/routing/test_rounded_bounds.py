@@ -21,18 +21,18 @@ ABOVE = 999
 def _sharing(chips: int, carries: int, hub: int = 0) -> Island:
     """Chips in a ring that share one NIC, whose uplink carries one."""
     graph = torus_domain((chips,), (carries,), exits=1, chips_per_nic=chips, above=ABOVE)
-    return Island.of(graph, range(chips), ABOVE, frozenset([hub]))
+    return Island.from_graph(graph, range(chips), ABOVE, frozenset([hub]))
 
 
 def test_exits_of_a_part_of_a_domain_are_rounded_up() -> None:
     """Three chips of three domains: by exits of a half each 1.5, and 10 within the one that is split."""
-    found = quotient._by_ratios([(_sharing(2, 10), 3)], 3, 3)
+    found = quotient._bisect_by_ratios([(_sharing(2, 10), 3)], 3, 3)
     assert (found.lower, found.upper) == (12, 12)
 
 
 def test_exits_of_whole_domains_are_rounded_up() -> None:
     """Of 3 chips with an exit of a third each and two others 2 leave by two thirds, and whole domains by one."""
-    found = quotient._by_ratios([(_sharing(3, 9), 1), (_sharing(1, 1), 2)], 2, 3)
+    found = quotient._bisect_by_ratios([(_sharing(3, 9), 1), (_sharing(1, 1), 2)], 2, 3)
     assert (found.lower, found.upper) == (1, 1)
 
 
@@ -46,7 +46,7 @@ def test_exits_beside_whole_hubs_are_rounded_up() -> None:
 def test_bounds_of_the_integer_program_are_rounded_up_but_for_its_tolerance(bound: float | None, rounded: int) -> None:
     result = OptimizeResult()
     result["mip_dual_bound"] = bound
-    assert integer_program._bound(result) == rounded
+    assert integer_program._dual_bound(result) == rounded
 
 
 @pytest.mark.parametrize(("sides", "carries", "value"), [((5,), (4,), 8), ((3, 4), (4, 4), 24), ((2, 3), (4, 8), 12)])
@@ -55,8 +55,12 @@ def test_a_packing_of_trees_is_rounded_up_to_a_multiple_of_the_capacities(
 ) -> None:
     """The weights prove a part of it, and there is no cut of as much: rounded down it would be a multiple less."""
     graph = torus_domain(sides, carries)
-    problem = packing.Problem.of(graph, sorted(graph))
-    assert packing.pack(problem, len(graph) // 2, 2**62).bound == value == brute_force.bisection(graph, sorted(graph))
+    problem = packing.CutProblem.from_graph(graph, sorted(graph))
+    assert (
+        packing.pack_trees(problem, len(graph) // 2, 2**62).bound
+        == value
+        == brute_force.bisection(graph, sorted(graph))
+    )
 
 
 @pytest.fixture(scope="module", params=BACKENDS)

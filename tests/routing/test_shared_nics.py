@@ -17,20 +17,20 @@ from numpy.typing import NDArray
 import trninv
 from conftest import BACKENDS, Databases, examples, seeds
 from graphs import split_ports, torus_domain, whole
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
 from trninv.inventory import migrate, stamp
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.routing.fleet import Fleet
 from trninv.solvers import enumeration, quotient
-from trninv.solvers.boundary import Profile
-from trninv.solvers.collectives import gather
+from trninv.solvers.boundary import CutProfile
+from trninv.solvers.collectives import all_gather_rate
 from trninv.solvers.flow import minimum_cut
 from trninv.solvers.graph import Graph
-from trninv.solvers.packing import Problem, pack
+from trninv.solvers.packing import CutProblem, pack_trees
 from trninv.solvers.quotient import Island
-from trninv.solvers.split import capacity
-from trninv.topology.register import pattern
+from trninv.solvers.split import cut_capacity
+from trninv.topology.register import get_pattern
 
 ABOVE = 10_000
 Ints = NDArray[np.int64]
@@ -105,10 +105,12 @@ def test_a_cut_is_what_flows_through_the_ports(graph: Graph, data: st.DataObject
     ways.add_edges_from(("one", node) for node in one)
     ways.add_edges_from((node, "other") for node in set(nodes) - one)
     assert (
-        capacity(graph, one | nics) == capacity(graph, set(nodes) - one) == nx.maximum_flow_value(ways, "one", "other")
+        cut_capacity(graph, one | nics)
+        == cut_capacity(graph, set(nodes) - one)
+        == nx.maximum_flow_value(ways, "one", "other")
     )
     value, side = minimum_cut(graph, one, set(nodes) - one)
-    assert value == capacity(graph, side)
+    assert value == cut_capacity(graph, side)
 
 
 @examples(100)
@@ -117,8 +119,8 @@ def test_bounds_of_any_search_hold(graph: Graph) -> None:
     """The packing proves no more than the least cut is, also of a graph in which no network node is apart."""
     chips = _chips(graph)
     cuts, sizes = _every_split(graph, chips)
-    problem, half = Problem.of(graph, chips), len(chips) // 2
-    assert pack(problem, problem.need(half, half), 2**62).bound <= cuts[sizes == half].min()
+    problem, half = CutProblem.from_graph(graph, chips), len(chips) // 2
+    assert pack_trees(problem, problem.min_side(half, half), 2**62).bound <= cuts[sizes == half].min()
 
 
 @pytest.mark.parametrize("share", [1, 2, 3, 4])
@@ -133,10 +135,10 @@ def test_a_small_cluster_against_every_split_of_its_graph(seed: int, share: int)
     cuts, sizes = _every_split(joined, chips)
     low, high = len(chips) // 2, len(chips) - len(chips) // 2
     wanted = cuts[(sizes == low) | (sizes == high)].min()
-    kinds = [(Island.of(graph, _chips(graph), ABOVE), 1) for graph in parts]
-    found = quotient.bisect(kinds, low, high)
+    kinds = [(Island.from_graph(graph, _chips(graph), ABOVE), 1) for graph in parts]
+    found = quotient.bisect_quotient(kinds, low, high)
     assert found.lower == found.upper == wanted
-    bounds = quotient._by_ratios(kinds, low, high)
+    bounds = quotient._bisect_by_ratios(kinds, low, high)
     assert bounds.lower <= wanted <= bounds.upper
 
 
@@ -148,10 +150,10 @@ def test_a_domain_that_is_not_enumerated(seed: int, share: int, monkeypatch: pyt
     chips = _chips(graph)
     cuts, sizes = _every_split(graph, chips, apart=True)
     wanted = [cuts[sizes == size].min() for size in range(len(chips) + 1)]
-    found = Profile(graph, chips, ABOVE)
+    found = CutProfile(graph, chips, ABOVE)
     assert (list(found.lower), found.method) == (wanted, "enumeration of all splits")
-    monkeypatch.setattr(enumeration, "hubs", lambda *_: None)
-    found = Profile(graph, chips, ABOVE)
+    monkeypatch.setattr(enumeration, "select_hubs", lambda *_: None)
+    found = CutProfile(graph, chips, ABOVE)
     assert (found.lower <= wanted).all()
     assert (wanted <= found.upper).all()
     for size in range(0, len(chips) + 1, 3):
@@ -159,7 +161,7 @@ def test_a_domain_that_is_not_enumerated(seed: int, share: int, monkeypatch: pyt
             found.refine(size)
         assert found.lower[size] == found.upper[size] == wanted[size]
     for size in range(len(chips) + 1):
-        side = sum(1 << chips.index(chip) for chip in found.side(size))
+        side = sum(1 << chips.index(chip) for chip in found.witness(size))
         assert (sizes[side], cuts[side]) == (size, found.upper[size])
 
 
@@ -171,12 +173,12 @@ def test_what_a_set_of_chips_takes_in_and_sends_out(seed: int, share: int) -> No
     chips, elsewhere = _chips(graph), 9
     cuts, sizes = _every_split(graph, chips, apart=True)
     least = min(Fraction(int(cut), int(size)) for cut, size in zip(cuts[1:], sizes[1:], strict=True))
-    island = Island.of(graph, chips, ABOVE)
-    assert island.ratio == least
-    assert island.exit == cuts[-1]
+    island = Island.from_graph(graph, chips, ABOVE)
+    assert island.exit_ratio == least
+    assert island.exit_capacity == cuts[-1]
     alone = min(Fraction(int(c), len(chips) - int(k) + elsewhere) for c, k in zip(cuts[1:], sizes[1:], strict=True))
     beside = min(Fraction(int(c), int(k)) for c, k in zip(cuts[1:-1], sizes[1:-1], strict=True))  # with the fabric in
-    found = gather(graph, dict.fromkeys(chips, 1) | {ABOVE: elsewhere})
+    found = all_gather_rate(graph, dict.fromkeys(chips, 1) | {ABOVE: elsewhere})
     assert found
     assert found.rate == min(alone, beside)
 
@@ -184,14 +186,14 @@ def test_what_a_set_of_chips_takes_in_and_sends_out(seed: int, share: int) -> No
 @pytest.fixture(scope="module", params=BACKENDS)
 def made_up(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
     """Two 2×4 tori, of which four chips share a NIC, whose uplink carries as much as the link of one of them."""
-    url, system = databases.migrated(request.param), systems().get("trn1")
-    wires = pattern("torus").build(sides=(2, 4), axes=("plane", "plane"), chips_per_nic=4)
+    url, system = databases.migrated(request.param), default_systems().get("trn1")
+    wires = get_pattern("torus").build(sides=(2, 4), axes=("plane", "plane"), chips_per_nic=4)
     server = replace(system.domain.server, trays=(), chip_sets=())
     system = replace(system, domain=replace(system.domain, server=server, blueprint=wires), domains=2)
-    with connect(url) as engine:
-        migrate.make(engine)
-        with writing(engine) as connection:
-            stamp.seed(connection, catalog(), system, "c")
+    with temporary_engine(url) as engine:
+        migrate.create_tables_if_missing(engine)
+        with write_transaction(engine) as connection:
+            stamp.seed(connection, default_catalog(), system, "c")
     with trninv.open(url) as fleet:
         yield fleet
 

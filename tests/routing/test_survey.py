@@ -11,11 +11,11 @@ import trninv
 from conftest import Databases, examples
 from graphs import chips_in, domain, graphs, seed_clusters
 from oracles import brute_force
-from trninv.errors import LimitError, ScopeTooLargeError
+from trninv.errors import InvalidArgumentError, ScopeTooLargeError
 from trninv.routing.fleet import Fleet
-from trninv.solvers.bisection import search
-from trninv.solvers.boundary import Profile
-from trninv.solvers.cut_tree import cut_tree
+from trninv.solvers.bisection import heuristic_bisect
+from trninv.solvers.boundary import CutProfile
+from trninv.solvers.cut_tree import gomory_hu_tree
 from trninv.solvers.graph import Graph
 
 GB = 10**9
@@ -25,7 +25,7 @@ U = "u-trn2x64/d0"
 @examples(60)
 @given(graph=graphs())
 def test_the_tree_has_every_maximum_flow(graph: Graph) -> None:
-    tree = cut_tree(graph)
+    tree = gomory_hu_tree(graph)
     assert nx.is_tree(tree)
     for a, b in itertools.combinations(graph, 2):
         way = nx.shortest_path(tree, a, b)
@@ -52,10 +52,10 @@ def test_profiles_against_every_subset(graph: Graph) -> None:
         )
         for size in range(1, len(ends) // 2 + 1)
     ]
-    exact = Profile(graph, ends)
+    exact = CutProfile(graph, ends)
     assert list(exact.lower[1 : len(ends) // 2 + 1]) == wanted
     assert exact.lower is exact.upper
-    found = [search(graph, ends, size, size) for size in range(1, len(ends) // 2 + 1)]
+    found = [heuristic_bisect(graph, ends, size, size) for size in range(1, len(ends) // 2 + 1)]
     assert [(split.lower, split.upper) for split in found] == [(value, value) for value in wanted]
 
 
@@ -114,7 +114,7 @@ def test_placements_hold_what_was_asked_for_with_the_fewest_chips(lite_fleet: Fl
     assert best.place not in (f"{U}/s0/c0", f"{U}/s0/c5")  # they lost neighbours
     most = lite_fleet.placement("trn1.32xlarge", "1,000 GiB", best=True)
     assert (most.enough, most.memory.gibibytes) == (False, 512)
-    with pytest.raises(LimitError):
+    with pytest.raises(InvalidArgumentError):
         lite_fleet.placement(U, 0)
 
 

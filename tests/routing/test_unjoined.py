@@ -16,13 +16,13 @@ import trninv
 from conftest import BACKENDS, Databases, examples, seeds
 from graphs import chips_in, graphs, split_ports, torus_domain, whole
 from oracles import brute_force
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
 from trninv.routing.fleet import Fleet
 from trninv.routing.questions.bisection import BisectionAnswer
 from trninv.solvers import parts, quotient
 from trninv.solvers.bisection import bisect
-from trninv.solvers.boundary import Profile
+from trninv.solvers.boundary import CutProfile
 from trninv.solvers.graph import Graph
 from trninv.solvers.hubs import Narrow
 from trninv.solvers.quotient import Island
@@ -63,7 +63,7 @@ def test_a_number_of_chips_of_a_domain_in_two_parts() -> None:
     part = {node for node, (x, _, z) in at.items() if z == 0 or (z == 1 and x < 2)}
     graph.remove_edges_from([(a, b) for a, b in graph.edges if (a in part) != (b in part)])
     for size, value in ((24, 0), (32, 8 * 64), (40, 0)):
-        profile = Profile(graph, sorted(graph))
+        profile = CutProfile(graph, sorted(graph))
         profile.refine(size)
         assert (profile.lower[size], profile.upper[size]) == (value, value)
 
@@ -100,7 +100,7 @@ def _island(graph: Graph) -> Island:
     def below(some: list[int]) -> Island:
         kept = Graph(graph.subgraph(node for node in graph if node >= 0 or node in some))
         one: Graph = nx.relabel_nodes(kept, dict.fromkeys(some, 999))
-        return Island.of(one, chips, 999, frozenset(some))
+        return Island.from_graph(one, chips, 999, frozenset(some))
 
     island = below(hubs)
     return island if len(hubs) < 2 else replace(island, at_one=below(hubs[:1]))
@@ -128,19 +128,19 @@ def test_a_cluster_in_parts_against_every_split(fabric: tuple[list[Graph], list[
     """Exact where no island is below several hubs, and within its bounds where one is."""
     graphs_, narrow = fabric
     islands = [_island(graph) for graph in graphs_]
-    chips = sum(island.size for island in islands)
+    chips = sum(island.chip_count for island in islands)
     assume(chips > 1)
     found, least = (
-        quotient.bisect([(island, 1) for island in islands], chips // 2, -(-chips // 2), narrow),
+        quotient.bisect_quotient([(island, 1) for island in islands], chips // 2, -(-chips // 2), narrow),
         _least(*fabric),
     )
     assert found.lower <= least <= found.upper
-    assert len({len(taken.chips) * taken.islands for taken in found.taken}) <= chips
+    assert len({len(taken.chips) * taken.island_count for taken in found.selections}) <= chips
     if all(len(island.hubs) < 2 for island in islands):
         assert found.lower == found.upper
     large = quotient._in_parts([(island, 1) for island in islands], chips // 2, -(-chips // 2), narrow)
     assert large.lower <= least <= large.upper
-    assert sum(len(taken.chips) for taken in found.taken) in (chips // 2, -(-chips // 2))
+    assert sum(len(taken.chips) for taken in found.selections) in (chips // 2, -(-chips // 2))
 
 
 @examples(100)
@@ -150,7 +150,7 @@ def test_whole_parts_of_a_large_cluster_cut_nothing(shape: list[tuple[int, int]]
     kinds = []
     for hub, (chips, carries) in enumerate(shape, 1):
         graph = torus_domain((1,), (1,), exits=carries, above=999)
-        kinds.append((Island.of(graph, [0], 999, frozenset([hub])), chips))
+        kinds.append((Island.from_graph(graph, [0], 999, frozenset([hub])), chips))
     total = sum(chips for _, chips in kinds)
     found = quotient._in_parts(kinds, total // 2, -(-total // 2), ())
     sums = {sum(chips for _, chips in some) for size in range(len(kinds)) for some in combinations(kinds, size)}
@@ -161,7 +161,7 @@ def test_whole_parts_of_a_large_cluster_cut_nothing(shape: list[tuple[int, int]]
 def test_where_a_large_cluster_has_no_half_some_leave_by_the_cheapest_exits() -> None:
     """4 and 12 chips: of the 12 four leave, by exits of 3 each."""
     graph = torus_domain((1,), (1,), exits=3, above=999)
-    kinds = [(Island.of(graph, [0], 999, frozenset([hub])), chips) for hub, chips in ((1, 4), (2, 12))]
+    kinds = [(Island.from_graph(graph, [0], 999, frozenset([hub])), chips) for hub, chips in ((1, 4), (2, 12))]
     found = quotient._in_parts(kinds, 8, 8, ())
     assert (found.lower, found.upper) == (12, 12)
 
@@ -249,7 +249,7 @@ def test_a_damaged_fabric(
     fleet: Fleet, down: list[str], derate: dict[str, float], value: int, is_large: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of four domains, two of them below one node; what is left of an uplink counts, and where none is left, parts."""
-    monkeypatch.setattr(quotient, "MOST_ISLANDS", 0 if is_large else quotient.MOST_ISLANDS)
+    monkeypatch.setattr(quotient, "MAX_ISLANDS", 0 if is_large else quotient.MAX_ISLANDS)
     supposed = fleet.what_if(down, derate)
     answer = supposed.bisection("one-top")
     if derate and is_large:
@@ -270,12 +270,12 @@ def test_damage_that_is_stored_answers_as_damage_that_is_supposed(databases: Dat
         links = [f"{graph.nodes[lone]['address']}--{graph.nodes[near]['address']}" for near in graph[lone]]
         for lost in (links, [*links, BELOW.format(1)], [BELOW.format(1)]):
             supposed = fleet.what_if(lost).bisection("one-top")
-            with connect(url) as engine, writing(engine) as connection:
+            with temporary_engine(url) as engine, write_transaction(engine) as connection:
                 set_state(connection, lost, Condition("down"), why="test", who="tests")
             answer = fleet.bisection("one-top")
             assert (answer.lower, answer.upper, answer.cut) == (supposed.lower, supposed.upper, supposed.cut)
             assert answer.exact
-            with connect(url) as engine, writing(engine) as connection:
+            with temporary_engine(url) as engine, write_transaction(engine) as connection:
                 set_state(connection, lost, Condition("up"), why="test", who="tests")
         part = fleet.what_if([*links, BELOW.format(1)]).bisection("one-top", ["one-top/d1/s0/c0", "one-top/d2/s0/c0"])
         _is(part, 0)

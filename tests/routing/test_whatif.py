@@ -7,11 +7,11 @@ import pytest
 
 import trninv
 from conftest import seeds
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.errors import LimitError, UnknownAddressError, WrongLevelError
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.errors import InvalidArgumentError, UnknownAddressError, WrongLevelError
 from trninv.inventory import stamp
-from trninv.inventory.database import writing
+from trninv.inventory.database import write_transaction
 from trninv.inventory.state import Condition, set_state
 from trninv.routing.fleet import Fleet
 
@@ -40,12 +40,12 @@ def _answers(fleet: Fleet) -> list[object]:
 def test_a_scenario_answers_as_the_database_would(seeded: str) -> None:
     with trninv.open(seeded) as fleet:
         supposed, before = _answers(fleet.what_if(BROKEN, SLOW)), _answers(fleet)
-        with writing(fleet.engine) as connection:
+        with write_transaction(fleet.engine) as connection:
             set_state(connection, BROKEN, Condition("down"), why="test", who="test")
             for address, factor in SLOW.items():
-                set_state(connection, [address], Condition.of("degraded", factor), why="test", who="test")
+                set_state(connection, [address], Condition.from_user("degraded", factor), why="test", who="test")
         assert _answers(fleet) == supposed != before
-        with writing(fleet.engine) as connection:
+        with write_transaction(fleet.engine) as connection:
             set_state(connection, [*BROKEN, *SLOW], Condition("up"), why="test", who="test")
         assert _answers(fleet) == before
 
@@ -55,11 +55,11 @@ def test_chips_that_a_scenario_takes_down_are_failed_chips(seeded: str, scope: s
     """They count as fillers (NOMINAL), just as chips that are down."""
     with trninv.open(seeded) as fleet:
         if scope == "two":
-            with writing(fleet.engine) as connection:
-                stamp.seed(connection, catalog(), systems().get("trn2").resized(2), "two")
+            with write_transaction(fleet.engine) as connection:
+                stamp.seed(connection, default_catalog(), default_systems().get("trn2").resized(2), "two")
         down = "two/d1/s0/c3" if scope == "two" else f"{U}/s2/c1"
         supposed = fleet.what_if(down).bisection(scope)
-        with writing(fleet.engine) as connection:
+        with write_transaction(fleet.engine) as connection:
             set_state(connection, [down], Condition("down"), why="test", who="test")
         answer = fleet.bisection(scope)
         assert supposed.nominal == answer.nominal is not None
@@ -123,13 +123,13 @@ def test_more_capacity_never_carries_less(lite_fleet: Fleet, seed: int) -> None:
 @pytest.mark.parametrize(
     ("down", "derate", "error"),
     [
-        ((), {}, LimitError),
-        ((), {f"{U}/s0": 1.0}, LimitError),
-        ((), {f"{U}/s0": 0.0}, LimitError),
-        ((), {f"{U}/s0": float("nan")}, LimitError),
+        ((), {}, InvalidArgumentError),
+        ((), {f"{U}/s0": 1.0}, InvalidArgumentError),
+        ((), {f"{U}/s0": 0.0}, InvalidArgumentError),
+        ((), {f"{U}/s0": float("nan")}, InvalidArgumentError),
         (("nowhere/d0",), {}, UnknownAddressError),
         (("u-trn2x64",), {}, WrongLevelError),
-        ([f"{U}/s0/c{chip}" for chip in range(1_001)], {}, LimitError),
+        ([f"{U}/s0/c{chip}" for chip in range(1_001)], {}, InvalidArgumentError),
     ],
 )
 def test_a_supposition_that_can_not_be_is_refused(

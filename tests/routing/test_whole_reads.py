@@ -5,8 +5,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, event, text
 
-from trninv.inventory.database import reading
-from trninv.inventory.totals import totals
+from trninv.inventory.database import read_transaction
+from trninv.inventory.totals import cluster_totals
 from trninv.routing.fleet import Fleet
 from trninv.routing.hubs import _fabric
 
@@ -17,7 +17,7 @@ def _statements(engine: Engine, read: Callable[[Connection], object]) -> list[tu
     def note(*given: Any) -> None:
         asked.append((given[2], given[3]))
 
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         event.listen(engine, "before_cursor_execute", note)
         try:
             read(connection)
@@ -36,8 +36,8 @@ def test_the_fabric_is_read_by_its_own_nodes(lite_fleet: Fleet) -> None:
 
 def test_totals_are_of_a_range_that_the_planner_knows(fleet: Fleet) -> None:
     """PostgreSQL takes a range between two subqueries for a two-hundredth of the table."""
-    with reading(fleet.engine) as connection:
+    with read_transaction(fleet.engine) as connection:
         key = connection.scalar(text("SELECT max(id) FROM cluster"))
-    sums = [said for said, _ in _statements(fleet.engine, lambda on: totals(on, key)) if "FROM nic" in said]
+    sums = [said for said, _ in _statements(fleet.engine, lambda on: cluster_totals(on, key)) if "FROM nic" in said]
     assert sums
     assert not any("own_block" in said for said in sums)

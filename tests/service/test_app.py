@@ -12,15 +12,15 @@ from starlette.testclient import TestClient
 from starlette.types import Message
 
 from serving import serving
-from trninv.service.app import app
-from trninv.service.arrival import MAX_BODY
-from trninv.service.explorer import WEB
+from trninv.service.app import create_app
+from trninv.service.arrival import MAX_BODY_BYTES
+from trninv.service.explorer import WEB_DIRECTORY
 from trninv.settings import Settings
 
 
 @pytest.fixture
 def client(lite: str) -> Iterator[TestClient]:
-    with TestClient(app(lite), base_url="http://127.0.0.1") as opened:
+    with TestClient(create_app(lite), base_url="http://127.0.0.1") as opened:
         yield opened
 
 
@@ -38,7 +38,7 @@ def test_post_and_get(client: TestClient) -> None:
 
 def test_healthz(client: TestClient, tmp_path: Path) -> None:
     assert client.get("/healthz").json() == client.get("/readyz").json() == {"status": "ok"}
-    with TestClient(app(f"sqlite:///{tmp_path / 'empty.db'}"), base_url="http://localhost") as other:
+    with TestClient(create_app(f"sqlite:///{tmp_path / 'empty.db'}"), base_url="http://localhost") as other:
         assert other.get("/healthz").status_code == 200
         answer = other.get("/readyz")
     assert answer.status_code == 503
@@ -113,7 +113,7 @@ def test_a_malformed_request_is_the_clients_fault(client: TestClient, body: byte
 
 
 def test_a_huge_body_is_refused(client: TestClient) -> None:
-    assert client.post("/graphql", json={"query": "#" * (MAX_BODY + 1)}).status_code == 413
+    assert client.post("/graphql", json={"query": "#" * (MAX_BODY_BYTES + 1)}).status_code == 413
 
 
 @pytest.mark.parametrize("path", ["/", "/graphql", "/assets/index.js", "/healthz"])
@@ -146,7 +146,7 @@ def test_the_four_questions_over_http(server: str) -> None:
 
 
 def test_the_licences_of_what_is_bundled_are_there() -> None:
-    text = (WEB / "LICENSES.txt").read_text()
+    text = (WEB_DIRECTORY / "LICENSES.txt").read_text()
     for bundled in ("graphiql 4", "preact 11", "react 19"):
         assert bundled in text
 
@@ -161,7 +161,7 @@ def test_a_target_that_is_no_path_is_not_served(lite: str, path: str) -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    made = app(lite, Settings(database_url=lite, log="off"))
+    made = create_app(lite, Settings(database_url=lite, log="off"))
     headers = [(b"host", b"127.0.0.1")]
     scope = {"type": "http", "method": "OPTIONS", "path": path, "query_string": b"", "headers": headers, "state": {}}
     asyncio.run(made(scope, receive, send))

@@ -20,14 +20,14 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from archives import at, happen
 from conftest import Databases
 from serving import serving
-from trninv.history.archive.removing import remove
-from trninv.history.archive.store import opened
-from trninv.history.archive.writing import archive
+from trninv.history.archive.removing import prune_events
+from trninv.history.archive.store import open_for_writing
+from trninv.history.archive.writing import archive_history
 from trninv.inventory import access, chain
-from trninv.inventory.database import connect, writing
-from trninv.inventory.revision import Revision
+from trninv.inventory.database import temporary_engine, write_transaction
+from trninv.inventory.revision import RevisionTracker
 from trninv.service import changes, news
-from trninv.service.news import Change, News
+from trninv.service.news import BroadcastEvent, EventBroadcaster
 
 if TYPE_CHECKING:
     import subprocess
@@ -43,7 +43,7 @@ def _until(holds: Callable[[], bool]) -> None:
 @pytest.fixture
 def lite_copy(databases: Databases) -> Iterator[tuple[str, Engine]]:
     url = databases.seeded("sqlite")
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         yield url, engine
 
 
@@ -56,7 +56,11 @@ def test_none_is_lost_and_none_told_twice_when_a_server_is_killed(seeded: str, e
         begun[0].kill()
         change(engine, f"{U}/s1")  # nobody hears that: 33 events or so
         assert list(first) == []
-    with served(seeded) as other, Hearing(other, last_event_id=heard[0]["id"]) as second, connect(seeded) as meanwhile:
+    with (
+        served(seeded) as other,
+        Hearing(other, last_event_id=heard[0]["id"]) as second,
+        temporary_engine(seeded) as meanwhile,
+    ):
         with meanwhile.connect() as connection:
             missed = connection.scalar(text("SELECT max(id) FROM state_event")) - 1
         heard += second.events(missed)
@@ -71,7 +75,7 @@ def test_none_is_lost_and_none_told_twice_when_a_server_is_killed(seeded: str, e
 def test_writers_that_overlap_are_told_in_the_order_of_their_commits(databases: Databases) -> None:
     """One begins before another and commits after it; a third has its change done, and waits for the lock."""
     url, down = databases.seeded("postgresql"), "UPDATE node SET state = 'down' WHERE id = {}"
-    with connect(url) as engine, served(url) as service, Hearing(service, "/changes?lastEventId=0") as hearing:
+    with temporary_engine(url) as engine, served(url) as service, Hearing(service, "/changes?lastEventId=0") as hearing:
         with engine.connect() as early, engine.connect() as late, ThreadPoolExecutor(1) as pool:
             early.execute(text("CREATE TABLE written_early (id int)"))  # has its number before the others
             late.execute(text(down.format(1)))
@@ -159,8 +163,8 @@ def test_only_so_many_listen_and_who_leaves_makes_room(quiet: str) -> None:
 
 def test_listening_wants_a_token_and_ends_when_it_is_revoked(lite_copy: tuple[str, Engine]) -> None:
     url, engine = lite_copy
-    with writing(engine) as connection:
-        tokens = {scope: access.create(connection, scope, scope, None) for scope in ("read", "observe")}
+    with write_transaction(engine) as connection:
+        tokens = {scope: access.create_token(connection, scope, scope, None) for scope in ("read", "observe")}
     with served(url, heartbeat=0.2, auth="tokens") as service:
         for headers, status in (({}, 401), ({"authorization": f"Bearer {tokens['observe']}"}, 403)):
             with Hearing(service, **headers) as refused:
@@ -168,15 +172,15 @@ def test_listening_wants_a_token_and_ends_when_it_is_revoked(lite_copy: tuple[st
         with Hearing(service, authorization=f"Bearer {tokens['read']}") as hearing:
             frames = iter(hearing)
             next(frames)
-            with writing(engine) as connection:
-                access.revoke(connection, "read")
+            with write_transaction(engine) as connection:
+                access.revoke_token(connection, "read")
             assert len(list(islice(frames, 30))) < 30, "it ends"
 
 
 def test_one_look_at_the_database_serves_all_who_listen(
     lite_copy: tuple[str, Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(news, "SECONDS", 0.01)
+    monkeypatch.setattr(news, "POLL_SECONDS", 0.01)
     _, engine = lite_copy
     looks, reads = [0], [0]
 
@@ -188,25 +192,25 @@ def test_one_look_at_the_database_serves_all_who_listen(
         reads[0] += 1
         return await asyncio.to_thread(find, *given)
 
-    async def listen(told: News) -> tuple[list[int], int]:
-        told.begin(0)
+    async def listen(told: EventBroadcaster) -> tuple[list[int], int]:
+        told.subscribe(0)
         heard: list[int] = []
         while len(heard) < 2:
-            heard += [each.number for each in await told.after(heard[-1] if heard else 0, 20)]
-        told.leave()
+            heard += [each.number for each in await told.wait_for_events(heard[-1] if heard else 0, 20)]
+        told.unsubscribe()
         return heard, looks[0]
 
     async def run() -> None:
-        told = News(watch, read, Revision(engine), _QUIET)
+        told = EventBroadcaster(watch, read, RevisionTracker(engine), _QUIET)
         listeners = [asyncio.create_task(listen(told)) for _ in range(50)]
         await asyncio.to_thread(_until, lambda: looks[0] >= 3)
         for address in (f"{U}/s0/c0", f"{U}/s0/c1"):
             await asyncio.to_thread(change, engine, address)
         assert {tuple(heard) for heard, _ in await asyncio.gather(*listeners)} == {(1, 2)}
         assert reads == [0]
-        told.begin(2)
-        assert [each.number for each in await told.after(0, 20)] == [1, 2]
-        told.leave()
+        told.subscribe(2)
+        assert [each.number for each in await told.wait_for_events(0, 20)] == [1, 2]
+        told.unsubscribe()
         ended = looks[0]
         await asyncio.sleep(0.05)
         assert looks[0] <= ended + 1, "nobody listens, nobody looks"
@@ -227,7 +231,7 @@ class _Noted:
 def test_a_look_that_fails_as_none_should_is_noted_and_not_the_last(
     lite_copy: tuple[str, Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(news, "SECONDS", 0.01)
+    monkeypatch.setattr(news, "POLL_SECONDS", 0.01)
     _, engine = lite_copy
     log, looks = _Noted(), [0]
 
@@ -238,34 +242,34 @@ def test_a_look_that_fails_as_none_should_is_noted_and_not_the_last(
         return await asyncio.to_thread(find, engine)
 
     async def run() -> None:
-        told = News(watch, asyncio.to_thread, Revision(engine), log)
+        told = EventBroadcaster(watch, asyncio.to_thread, RevisionTracker(engine), log)
         change(engine, f"{U}/s0/c0")
-        told.begin(0)
-        assert [each.number for each in await told.after(0, 20)] == [1]
-        told.leave()
+        told.subscribe(0)
+        assert [each.number for each in await told.wait_for_events(0, 20)] == [1]
+        told.unsubscribe()
 
     asyncio.run(run())
     assert log.count == 1
 
 
-def _told(told: News, tell: Callable[[Change], bytes]) -> AsyncIterator[bytes]:
+def _told(told: EventBroadcaster, tell: Callable[[BroadcastEvent], bytes]) -> AsyncIterator[bytes]:
     """What a listener is told who begins with the first event, without HTTP."""
-    shared = SimpleNamespace(news=told, settings=SimpleNamespace(heartbeat=60.0))
+    shared = SimpleNamespace(broadcaster=told, settings=SimpleNamespace(heartbeat=60.0))
     request: Any = SimpleNamespace(app=SimpleNamespace(state=SimpleNamespace(shared=shared)))
-    return changes._told(request, 0, None, tell)
+    return changes._generate_frames(request, 0, None, tell)
 
 
-def _news(engine: Engine) -> News:
+def _news(engine: Engine) -> EventBroadcaster:
     async def watch(find: Callable[[Engine], Any], /) -> Any:
         return await asyncio.to_thread(find, engine)
 
-    return News(watch, asyncio.to_thread, Revision(engine), _QUIET)
+    return EventBroadcaster(watch, asyncio.to_thread, RevisionTracker(engine), _QUIET)
 
 
 def _down(engine: Engine, most: int) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         connection.execute(text("UPDATE node SET state = 'down' WHERE id <= :most"), {"most": most})
-        chain.seal(connection)
+        chain.seal_events(connection)
 
 
 def test_who_hears_much_at_once_lets_others_hear_between(lite_copy: tuple[str, Engine]) -> None:
@@ -274,18 +278,18 @@ def test_who_hears_much_at_once_lets_others_hear_between(lite_copy: tuple[str, E
     _down(engine, 100)
     order: list[tuple[str, int]] = []
 
-    async def listen(told: News, name: str) -> None:
-        def tell(each: Change) -> bytes:
+    async def listen(told: EventBroadcaster, name: str) -> None:
+        def tell(each: BroadcastEvent) -> bytes:
             order.append((name, each.number))
             return each.frame
 
-        told.begin(100)
+        told.subscribe(100)
         heard = b""
         async for some in _told(told, tell):
             heard += some
             if heard.count(b"\ndata: ") == 100:
                 break
-        told.leave()
+        told.unsubscribe()
 
     async def run() -> None:
         told = _news(engine)
@@ -306,10 +310,10 @@ def test_events_that_are_archived_before_they_are_told_are_no_silent_gap(
 
     async def run() -> list[bytes]:
         told = _news(engine)
-        told.begin(4)
-        with opened(tmp_path) as store:
-            archive(engine, store)
-            assert remove(engine, store, "me").upto == 3
+        told.subscribe(4)
+        with open_for_writing(tmp_path) as store:
+            archive_history(engine, store)
+            assert prune_events(engine, store, "me").last_event == 3
         return [some async for some in _told(told, lambda each: each.frame) if not some.startswith(b"retry")]
 
     assert asyncio.run(asyncio.wait_for(run(), 20)) == [b": events before 4 are not kept any more\n\n"]
@@ -389,17 +393,17 @@ def test_who_is_behind_what_is_kept_misses_nothing(
     lite_copy: tuple[str, Engine], monkeypatch: pytest.MonkeyPatch, position: int
 ) -> None:
     """Of seven events the last three are kept: whoever is just behind them reads what is missing."""
-    monkeypatch.setattr(news, "_KEPT", 3)
+    monkeypatch.setattr(news, "_MAX_RECENT_EVENTS", 3)
     _, engine = lite_copy
     _down(engine, 7)
 
     async def run() -> list[int]:
         told, heard = _news(engine), list[int]()
-        told.begin(7)
-        assert [each.number for each in await told.after(6, 20)] == [7], "they are kept by now"
+        told.subscribe(7)
+        assert [each.number for each in await told.wait_for_events(6, 20)] == [7], "they are kept by now"
         while (heard or [position])[-1] < 7:
-            heard += [each.number for each in await told.after((heard or [position])[-1], 20)]
-        told.leave()
+            heard += [each.number for each in await told.wait_for_events((heard or [position])[-1], 20)]
+        told.unsubscribe()
         return heard
 
     assert asyncio.run(run()) == list(range(position + 1, 8))

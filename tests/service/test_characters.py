@@ -11,8 +11,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from conftest import BACKENDS, Databases, Run
-from trninv.characters import refused
-from trninv.service.app import app
+from trninv.characters import has_forbidden_characters
+from trninv.service.app import create_app
 from trninv.settings import Settings
 
 FIELDS = [
@@ -43,7 +43,7 @@ GOOD = ['"u-trn2x64/d0/s0/c0"', '"why"', '"who"', '"id"']
 @pytest.fixture(scope="module", params=BACKENDS)
 def client(request: pytest.FixtureRequest, databases: Databases) -> Iterator[TestClient]:
     url = databases.seeded(request.param)
-    made = app(url, Settings(database_url=url, log="off"))
+    made = create_app(url, Settings(database_url=url, log="off"))
     with TestClient(made, base_url="http://127.0.0.1", raise_server_exceptions=False) as opened:
         yield opened
 
@@ -187,6 +187,6 @@ def _shared(databases: Databases, backend: str) -> str:
 
 def test_which_values_are_refused() -> None:
     for value in ("\0", "a\ud800", ["", {"a": ["\udfff"]}], {"\0": 1}):
-        assert refused(value)
+        assert has_forbidden_characters(value)
     for fine in ("", "é\U0001f600\ufffd", [1, None, {"a": True}], Path("x")):
-        assert not refused(fine)
+        assert not has_forbidden_characters(fine)

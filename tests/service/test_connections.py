@@ -10,18 +10,18 @@ import pytest
 import uvicorn
 
 from serving import serving
-from trninv.service.connections import SMALL, Connection, Together
+from trninv.service.connections import COALESCE_MAX_BYTES, CoalescingTransport, TimeoutProtocol
 
 HALF = b"GET / HTTP/1.1\r\nHost: x\r\n"
 
 
-class Hasty(Connection):
-    seconds = 0.3
-    idle = 0.3
+class Hasty(TimeoutProtocol):
+    head_timeout = 0.3
+    write_timeout = 0.3
 
 
 async def answer(_scope: Any, _receive: Any, send: Any) -> None:
-    await asyncio.sleep(2 * Hasty.seconds)
+    await asyncio.sleep(2 * Hasty.head_timeout)
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
     await send({"type": "http.response.body", "body": b"ok"})
 
@@ -61,7 +61,7 @@ def test_a_byte_now_and_then_does_not_help() -> None:
         ended = asyncio.create_task(reader.read())
         while not ended.done():
             writer.write(b"X")
-            await asyncio.wait([ended], timeout=Hasty.seconds / 10)
+            await asyncio.wait([ended], timeout=Hasty.head_timeout / 10)
 
     connected(use)
 
@@ -120,16 +120,16 @@ def test_small_parts_leave_together() -> None:
             sent.append(b"closed")
 
     async def write() -> None:
-        together = Together(Sent(), asyncio.get_running_loop())
+        together = CoalescingTransport(Sent(), asyncio.get_running_loop())
         for part in (b"head", b"body", b"", b"alone"):
             together.write(part)
         await asyncio.sleep(0)
-        together.write(bytes(SMALL + 1))
+        together.write(bytes(COALESCE_MAX_BYTES + 1))
         together.write(b"last")
         together.close()
 
     asyncio.run(write())
-    assert sent == [b"headbody", b"alone", bytes(SMALL + 1), b"last", b"closed"]
+    assert sent == [b"headbody", b"alone", bytes(COALESCE_MAX_BYTES + 1), b"last", b"closed"]
 
 
 @pytest.mark.slow

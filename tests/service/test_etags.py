@@ -9,9 +9,9 @@ from starlette.testclient import TestClient
 from conftest import Databases
 from trninv.graphql.api import Request
 from trninv.inventory import access
-from trninv.inventory.database import connect, writing
-from trninv.service.app import app
-from trninv.service.wire import GRAPHQL, JSON, etag_of
+from trninv.inventory.database import temporary_engine, write_transaction
+from trninv.service.app import create_app
+from trninv.service.wire import GRAPHQL, JSON, compute_etag
 from trninv.settings import Settings
 
 _ASK = {"query": "{ viewer { name } }"}
@@ -21,9 +21,9 @@ _REQUEST = Request("{ a }", {"n": 1}, "A", "document", "1")
 @pytest.fixture(scope="module")
 def client(databases: Databases) -> Iterator[tuple[TestClient, dict[str, str]]]:
     url = databases.seeded("sqlite")
-    with connect(url) as engine, writing(engine) as connection:
-        tokens = {name: access.create(connection, name, "read", None) for name in ("one", "other")}
-    made = app(url, Settings(database_url=url, log="off", auth="tokens", allowed_hosts=("127.0.0.1",)))
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        tokens = {name: access.create_token(connection, name, "read", None) for name in ("one", "other")}
+    made = create_app(url, Settings(database_url=url, log="off", auth="tokens", allowed_hosts=("127.0.0.1",)))
     with TestClient(made, base_url="http://127.0.0.1") as opened:
         yield opened, tokens
 
@@ -63,16 +63,16 @@ def test_an_etag_is_of_everything_that_an_answer_depends_on() -> None:
         replace(_REQUEST, variables={"n": 2}),
         replace(_REQUEST, operation="B"),
         replace(_REQUEST, document="other"),
-        replace(_REQUEST, at="2"),
+        replace(_REQUEST, as_of="2"),
     )
     tags = [
-        etag_of(_REQUEST, "r", "p", "me", graphql=True),
-        etag_of(_REQUEST, "s", "p", "me", graphql=True),
-        etag_of(_REQUEST, "r", "q", "me", graphql=True),
-        etag_of(_REQUEST, "r", "p", "you", graphql=True),
-        etag_of(_REQUEST, "r", "p", "me", graphql=False),
-        *(etag_of(each, "r", "p", "me", graphql=True) for each in others),
+        compute_etag(_REQUEST, "r", "p", "me", graphql=True),
+        compute_etag(_REQUEST, "s", "p", "me", graphql=True),
+        compute_etag(_REQUEST, "r", "q", "me", graphql=True),
+        compute_etag(_REQUEST, "r", "p", "you", graphql=True),
+        compute_etag(_REQUEST, "r", "p", "me", graphql=False),
+        *(compute_etag(each, "r", "p", "me", graphql=True) for each in others),
     ]
     assert len(set(tags)) == len(tags)
     assert None not in tags
-    assert etag_of(_REQUEST, None, "p", "me", graphql=True) is None
+    assert compute_etag(_REQUEST, None, "p", "me", graphql=True) is None

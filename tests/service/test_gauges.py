@@ -16,11 +16,11 @@ from sqlalchemy import Connection, Engine, event, text
 from starlette.testclient import TestClient
 
 from conftest import wear
-from trninv.inventory.database import connect
-from trninv.inventory.revision import Revision
+from trninv.inventory.database import temporary_engine
+from trninv.inventory.revision import RevisionTracker
 from trninv.service import gauges
-from trninv.service.app import app
-from trninv.service.gauges import Gauges
+from trninv.service.app import create_app
+from trninv.service.gauges import FleetMetrics
 
 Samples = dict[tuple[str, ...], float]
 """Values by name and values of labels, in the order of the labels' names."""
@@ -41,7 +41,7 @@ def _above_zero(samples: Samples) -> Samples:
 
 @pytest.fixture
 def asked(seeded: str) -> Iterator[TestClient]:
-    with TestClient(app(seeded), base_url="http://127.0.0.1") as client:
+    with TestClient(create_app(seeded), base_url="http://127.0.0.1") as client:
         yield client
 
 
@@ -91,7 +91,7 @@ def test_changes_count_from_the_first_reading_and_without_what_a_server_takes_al
     change(engine, "u-trn2x64/d0/s1/c4")  # by itself, in a server that is down
     with engine.begin() as connection:
         connection.execute(text("UPDATE link SET state = 'maintenance' WHERE id = 1"))
-    monkeypatch.setattr(gauges, "AT_ONCE", 10)
+    monkeypatch.setattr(gauges, "MAX_INCREMENTAL_EVENTS", 10)
     assert sum(found().values()) == 1  # of some 35 events the first 10
     counted = [found() for _ in range(4)][-1]
     assert counted == {
@@ -102,41 +102,41 @@ def test_changes_count_from_the_first_reading_and_without_what_a_server_takes_al
 
 
 def test_nothing_is_read_twice_and_every_write_is_seen(engine: Engine, seeded: str) -> None:
-    with connect(seeded) as watched:
-        revision = Revision(watched)
-        of, sent = Gauges(revision), list[str]()
+    with temporary_engine(seeded) as watched:
+        revision = RevisionTracker(watched)
+        of, sent = FleetMetrics(revision), list[str]()
         event.listen(watched, "before_cursor_execute", lambda *given: sent.append(given[2]))
-        first = of.text(watched)
+        first = of.render(watched)
         assert _of("trninv_parts", first.decode())
         sent.clear()
-        assert of.text(watched) == first
+        assert of.render(watched) == first
         assert sent == []
         with engine.begin() as connection:
             connection.execute(text("UPDATE node SET state = 'down' WHERE id = 1"))
-        assert of.text(watched) != first
+        assert of.render(watched) != first
         tables = ("FROM server", "FROM node", "FROM link")
         assert all("!= 'up'" in each for each in sent if any(table in each for table in tables))
         revision.close()
 
 
 def test_a_database_that_does_not_answer_leaves_nothing_old(tmp_path: Path, lite: str) -> None:
-    with TestClient(app(f"sqlite:///{tmp_path / 'gone.db'}"), base_url="http://localhost") as client:
+    with TestClient(create_app(f"sqlite:///{tmp_path / 'gone.db'}"), base_url="http://localhost") as client:
         answer = client.get("/metrics")
     assert answer.status_code == 200
     assert _samples(answer.text)["trninv_ready",] == 0
     assert "trninv_parts" not in answer.text
-    with TestClient(app(lite), base_url="http://localhost") as client:
+    with TestClient(create_app(lite), base_url="http://localhost") as client:
         assert _samples(client.get("/metrics").text)["trninv_ready",] == 1
 
 
 def test_the_loop_counts_nothing(lite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def found(_self: Gauges, _engine: Engine) -> bytes:
+    def found(_self: FleetMetrics, _engine: Engine) -> bytes:
         with pytest.raises(RuntimeError):
             asyncio.get_running_loop()
         return b"found in a thread"
 
-    monkeypatch.setattr(Gauges, "text", found)
-    with TestClient(app(lite), base_url="http://localhost") as client:
+    monkeypatch.setattr(FleetMetrics, "render", found)
+    with TestClient(create_app(lite), base_url="http://localhost") as client:
         assert client.get("/metrics").text.endswith("found in a thread")
 
 
@@ -159,12 +159,12 @@ def _metrics(url: str) -> Samples:
 def test_a_probe_does_not_wait_for_the_first_count(lite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, probed = Event(), Event()
 
-    def found(_self: Gauges, _engine: Engine) -> bytes:
+    def found(_self: FleetMetrics, _engine: Engine) -> bytes:
         begun.set()
         return b"probed meanwhile" if probed.wait(20) else b""
 
-    monkeypatch.setattr(Gauges, "text", found)
-    with TestClient(app(lite), base_url="http://localhost") as client, ThreadPoolExecutor(1) as other:
+    monkeypatch.setattr(FleetMetrics, "render", found)
+    with TestClient(create_app(lite), base_url="http://localhost") as client, ThreadPoolExecutor(1) as other:
         scraped = other.submit(client.get, "/metrics")
         assert begun.wait(20)
         assert client.get("/readyz").status_code == 200

@@ -15,10 +15,10 @@ import trninv
 from trninv import deadline
 from trninv.graphql import api as apis
 from trninv.graphql.api import Api, Request
-from trninv.graphql.workers import READING
+from trninv.graphql.workers import MAX_READING
 from trninv.routing.fleet import Fleet
 from trninv.service import wire
-from trninv.service.app import app
+from trninv.service.app import create_app
 from trninv.settings import Settings
 
 CHIP = "u-trn2x64/d0/s0/c3"
@@ -45,7 +45,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.fixture(params=["here", "apart"])
 def api(request: pytest.FixtureRequest, seeded: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
     """An API that puts every document together where it serves, or none."""
-    monkeypatch.setattr(apis, "_LARGE", 10**9 if request.param == "here" else -1)
+    monkeypatch.setattr(apis, "MAX_INLINE_OBJECTS", 10**9 if request.param == "here" else -1)
     with trninv.open(seeded) as fleet:
         yield Api(fleet, Settings(database_url=seeded))
 
@@ -110,7 +110,7 @@ def test_who_leaves_stops_what_is_put_together(api: Api, monkeypatch: pytest.Mon
         began.set()
         try:
             while True:
-                deadline.check()
+                deadline.raise_if_expired()
         finally:
             ended.set()
 
@@ -138,9 +138,11 @@ def test_a_body_of_too_many_lists_is_not_read(lite: str, monkeypatch: pytest.Mon
         return really(body)
 
     monkeypatch.setattr(orjson, "loads", loads)
-    with TestClient(app(lite, Settings(lite, log="off")), base_url="http://127.0.0.1") as client:
+    with TestClient(create_app(lite, Settings(lite, log="off")), base_url="http://127.0.0.1") as client:
         headers = {"Content-Type": "application/json"}
-        refused = client.post("/graphql", content=b'{"x": [' + b"[]," * wire.MAX_NESTS + b"[]]}", headers=headers)
+        refused = client.post(
+            "/graphql", content=b'{"x": [' + b"[]," * wire.MAX_JSON_CONTAINERS + b"[]]}", headers=headers
+        )
         assert (refused.status_code, refused.json()["errors"][0]["extensions"]["code"]) == (400, "BAD_REQUEST")
         assert read == []
 
@@ -151,7 +153,7 @@ def test_a_change_waits_for_no_reader(api: Api) -> None:
     given = {"addresses": [CHIP], "state": "DOWN", "why": "test", "who": "test"}
 
     async def change() -> Any:
-        busy = [asyncio.create_task(api.threads.reading.run(done.wait, 60)) for _ in range(READING)]
+        busy = [asyncio.create_task(api.threads.reading.run(done.wait, 60)) for _ in range(MAX_READING)]
         try:
             request = Request(
                 "mutation ($i: SetStateInput!) { setState(input: $i) { changes { after } } }", {"i": given}

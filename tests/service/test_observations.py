@@ -15,9 +15,9 @@ from starlette.testclient import TestClient
 
 from conftest import Databases, Run
 from trninv.inventory import access
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.schema import TABLES
-from trninv.service.app import app
+from trninv.service.app import create_app
 from trninv.settings import Settings
 
 Post = Callable[..., tuple[int, dict[str, Any]]]
@@ -28,12 +28,12 @@ def collected(instance: str | None = "i-0a", host: str = "n0") -> dict[str, Any]
 
 
 def made_token(url: str, name: str, scope: str = "observe") -> str:
-    with connect(url) as engine, writing(engine) as connection:
-        return access.create(connection, name, scope, None)
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        return access.create_token(connection, name, scope, None)
 
 
 def kept(url: str) -> int:
-    with connect(url) as engine, reading(engine) as connection:
+    with temporary_engine(url) as engine, read_transaction(engine) as connection:
         return connection.scalar(select(func.count()).select_from(TABLES["observed_server"])) or 0
 
 
@@ -46,7 +46,7 @@ def url(request: pytest.FixtureRequest, databases: Databases) -> str:
 def post(url: str) -> Iterator[Post]:
     """Send an observation with a token; the status, and the answer or its error."""
     settings = Settings(database_url=url, log="off", auth="tokens", allowed_hosts=("127.0.0.1",))
-    with TestClient(app(url, settings), base_url="http://127.0.0.1") as client:
+    with TestClient(create_app(url, settings), base_url="http://127.0.0.1") as client:
 
         def call(token: str, observation: Any, kind: str | None = None) -> tuple[int, dict[str, Any]]:
             headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -106,7 +106,7 @@ def test_a_host_whose_instance_is_not_known_speaks_for_itself(url: str, post: Po
 def test_nobody_speaks_for_another(url: str, post: Post, name: str, observation: dict[str, Any]) -> None:
     status, error = post(made_token(url, name), observation)
     if status == 201:  # what it says besides is not taken for a name
-        with connect(url) as engine, reading(engine) as connection:
+        with temporary_engine(url) as engine, read_transaction(engine) as connection:
             assert set(connection.scalars(select(TABLES["observed_server"].c.instance))) == {name}
         return
     assert (status, error["code"], kept(url)) == (403, "FORBIDDEN", 0)
@@ -121,7 +121,7 @@ def test_other_scopes(url: str, post: Post, scope: str, status: int) -> None:
 def test_its_token_is_for_nothing_else(url: str) -> None:
     headers = {"Authorization": f"Bearer {made_token(url, 'i-0a')}"}
     settings = Settings(database_url=url, log="off", auth="tokens")
-    with TestClient(app(url, settings), base_url="http://127.0.0.1") as client:
+    with TestClient(create_app(url, settings), base_url="http://127.0.0.1") as client:
         statuses = {
             client.post("/graphql", json={"query": "{ viewer { name } }"}, headers=headers).status_code,
             client.get("/reports", headers=headers).status_code,
@@ -157,7 +157,7 @@ def test_every_fault_is_told(url: str, post: Post) -> None:
 def test_on_a_database_that_can_only_be_read_it_says_so(databases: Databases) -> None:
     file = databases.migrated("sqlite").removeprefix("sqlite:///")
     url = f"sqlite:///file:{file}?mode=ro&uri=true"
-    with TestClient(app(url, Settings(database_url=url, log="off")), base_url="http://127.0.0.1") as client:
+    with TestClient(create_app(url, Settings(database_url=url, log="off")), base_url="http://127.0.0.1") as client:
         answer = client.post("/observations", json=collected())
     assert (answer.status_code, answer.json()["errors"][0]["extensions"]["code"]) == (409, "READ_ONLY")
 

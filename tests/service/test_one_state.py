@@ -15,9 +15,9 @@ from starlette.testclient import TestClient
 import trninv
 from conftest import Databases
 from trninv.graphql.api import Api, Request
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
-from trninv.service.app import app
+from trninv.service.app import create_app
 from trninv.settings import Settings
 
 A, B = "u-trn2x64/d0/s0", "u-trn2x64/d0/s1"
@@ -26,7 +26,7 @@ FLOWS = 6
 
 
 def _toggle(engine: Engine, state: str) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         set_state(connection, [CHIP], Condition(state), why="test", who="test")
 
 
@@ -36,7 +36,7 @@ def toggling(url: str) -> Iterator[None]:
     done = Event()
 
     def run() -> None:
-        with connect(url) as engine:
+        with temporary_engine(url) as engine:
             while not done.is_set():
                 for state in ("down", "up"):
                     _toggle(engine, state)
@@ -83,7 +83,9 @@ def test_an_answer_says_which_state_it_was_read_from(seeded: str) -> None:
         "{ sources { slug } }",
     ]
 
-    with TestClient(app(seeded, Settings(database_url=seeded, log="off")), base_url="http://127.0.0.1") as client:
+    with TestClient(
+        create_app(seeded, Settings(database_url=seeded, log="off")), base_url="http://127.0.0.1"
+    ) as client:
 
         def told() -> list[str]:
             found = [client.post("/graphql", json={"query": each}).json() for each in documents]
@@ -97,7 +99,7 @@ def test_an_answer_says_which_state_it_was_read_from(seeded: str) -> None:
             return names + [each.headers["X-As-Of"].partition("; revision=")[2] for each in answers]
 
         before = told()
-        with connect(seeded) as engine:
+        with temporary_engine(seeded) as engine:
             _toggle(engine, "down")
         after = told()
     assert len(set(before)) == len(set(after)) == 1
@@ -152,12 +154,12 @@ def test_a_report_is_of_the_state_of_its_document(seeded: str) -> None:
 
 def test_a_report_in_graphql_is_read_as_the_login_of_strangers(databases: Databases) -> None:
     url = databases.seeded("postgresql")
-    with connect(url) as engine, engine.begin() as connection:
+    with temporary_engine(url) as engine, engine.begin() as connection:
         connection.execute(text("DROP ROLE IF EXISTS reader_of_reports"))
         connection.execute(text("CREATE ROLE reader_of_reports LOGIN IN ROLE trninv_read"))
     asked = {"query": '{ report(name: "capacity") { rows truncated } }'}
     settings = Settings(url, log="off", sql_url=url.replace("trninv@", "reader_of_reports@"), answer_bytes=600)
-    with TestClient(app(url, settings), base_url="http://127.0.0.1") as client:
+    with TestClient(create_app(url, settings), base_url="http://127.0.0.1") as client:
         logins = client.app.state.shared.readers.logins.values()  # type: ignore[attr-defined]
         used: list[object] = []
         for login in logins:

@@ -24,9 +24,9 @@ from starlette.testclient import TestClient
 from conftest import BACKENDS, Databases
 from trninv.graphql.schema import schema
 from trninv.inventory import access
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.schema import TABLES, TOKEN_SCOPES
-from trninv.service.app import app
+from trninv.service.app import create_app
 from trninv.settings import Settings
 
 _SCHEMA = schema()._schema
@@ -64,9 +64,9 @@ def _document(name: str) -> str:
 def guarded(request: pytest.FixtureRequest, databases: Databases) -> Iterator[tuple[TestClient, str, dict[str, str]]]:
     """A service that asks for tokens, its database and a token of every scope."""
     url = databases.seeded(request.param)
-    with connect(url) as engine, writing(engine) as connection:
-        tokens = {scope: access.create(connection, scope, scope, None) for scope in TOKEN_SCOPES}
-    made = app(url, Settings(database_url=url, log="off", auth="tokens", allowed_hosts=("127.0.0.1",)))
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        tokens = {scope: access.create_token(connection, scope, scope, None) for scope in TOKEN_SCOPES}
+    made = create_app(url, Settings(database_url=url, log="off", auth="tokens", allowed_hosts=("127.0.0.1",)))
     with TestClient(made, base_url="http://127.0.0.1") as client:
         yield client, url, tokens
     databases.drop(url)
@@ -82,7 +82,7 @@ def _code(answer: Response) -> str:
 
 
 def _rows(url: str) -> dict[str, Any]:
-    with connect(url) as engine, engine.connect() as connection:
+    with temporary_engine(url) as engine, engine.connect() as connection:
         return {name: connection.scalar(text(f'SELECT count(*) FROM "{name}"')) for name in TABLES}
 
 
@@ -125,7 +125,7 @@ def test_every_route_needs_its_scope(guarded: tuple[TestClient, str, dict[str, s
                 wanted = {200}
             elif scope is None:
                 wanted = {401}
-            elif not access.Holder("", scope).may(needed):
+            elif not access.Principal("", scope).allows(needed):
                 wanted = {403}
             else:
                 wanted = {200, 400, 404, 406}

@@ -16,10 +16,10 @@ from starlette.testclient import TestClient
 
 from serving import serving
 from trninv import deadline
-from trninv.graphql.workers import READING
+from trninv.graphql.workers import MAX_READING
 from trninv.service import chips
-from trninv.service.app import app
-from trninv.service.arrival import MAX_BODY
+from trninv.service.app import create_app
+from trninv.service.arrival import MAX_BODY_BYTES
 from trninv.settings import Settings
 
 SLOW = "/chips/u-trn2x64"
@@ -51,14 +51,14 @@ class Reader:
         assert self.go.wait(30)
         return self
 
-    def packed(self) -> bytes:
+    def to_bytes(self) -> bytes:
         return b"read"
 
 
 @pytest.fixture
 def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
     held = Reader()
-    monkeypatch.setattr(chips, "overview", held)
+    monkeypatch.setattr(chips, "read_overview", held)
     yield held
     held.go.set()
 
@@ -108,7 +108,7 @@ Serve = Callable[..., None]
 @pytest.fixture
 def serve(lite: str) -> Serve:
     def run(use: Callable[[Starlette], Awaitable[None]], **given: Any) -> None:
-        made = app(lite, Settings(database_url=lite, log="off", **given))
+        made = create_app(lite, Settings(database_url=lite, log="off", **given))
 
         async def whole() -> None:
             async with made.router.lifespan_context(made):
@@ -122,11 +122,11 @@ def serve(lite: str) -> Serve:
 def test_one_client_holds_half_of_the_workers(serve: Serve, reader: Reader) -> None:
     async def use(made: Starlette) -> None:
         greedy = [asyncio.create_task(ask(made, SLOW, "a")) for _ in range(6)]
-        await reader.reached(READING // 2)
+        await reader.reached(MAX_READING // 2)
         await settled()
-        assert reader.began == READING // 2
+        assert reader.began == MAX_READING // 2
         other = asyncio.create_task(ask(made, SLOW, "b"))
-        await reader.reached(READING // 2 + 1)
+        await reader.reached(MAX_READING // 2 + 1)
         reader.go.set()
         assert {(await each).status for each in [*greedy, other]} == {200}
 
@@ -139,7 +139,7 @@ def test_waiting_counts_into_the_deadline(serve: Serve, reader: Reader) -> None:
         assert [answer.status for answer in answers] == [503] * 5
         assert {answer.headers["retry-after"] for answer in answers} == {"1"}
         assert sorted(answer.code for answer in answers)[:3] == ["BUSY"] * 3
-        assert reader.began == READING // 2
+        assert reader.began == MAX_READING // 2
 
     serve(use, request_seconds=0.5)
 
@@ -147,7 +147,7 @@ def test_waiting_counts_into_the_deadline(serve: Serve, reader: Reader) -> None:
 def test_a_graphql_request_for_which_no_worker_is_free_is_told_so(serve: Serve, reader: Reader) -> None:
     async def use(made: Starlette) -> None:
         slow = [asyncio.create_task(ask(made, SLOW, who)) for who in "aabb"]
-        await reader.reached(READING)
+        await reader.reached(MAX_READING)
         with TestClient(made, base_url="http://localhost") as client:
             answer = await asyncio.to_thread(client.post, "/graphql", json={"query": "{ clusters { totalCount } }"})
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
@@ -162,15 +162,15 @@ def test_who_leaves_is_taken_out_of_the_queue(serve: Serve, reader: Reader) -> N
     async def use(made: Starlette) -> None:
         leave = asyncio.Event()
         gone = [asyncio.create_task(ask(made, SLOW, "a", leave)) for _ in range(60)]
-        await reader.reached(READING // 2)
+        await reader.reached(MAX_READING // 2)
         leave.set()
         assert {(await each).status for each in gone} == {499}
         next_one = asyncio.create_task(ask(made, SLOW, "a"))
         await settled()
-        assert reader.began == READING // 2, "a worker is busy until it ends"
+        assert reader.began == MAX_READING // 2, "a worker is busy until it ends"
         reader.go.set()
         assert (await next_one).status == 200
-        assert reader.began == READING // 2 + 1
+        assert reader.began == MAX_READING // 2 + 1
 
     serve(use)
 
@@ -182,11 +182,11 @@ def test_a_client_that_leaves_stops_what_it_asked(serve: Serve, monkeypatch: pyt
         began.set()
         try:
             while True:
-                deadline.check()
+                deadline.raise_if_expired()
         finally:
             ended.set()
 
-    monkeypatch.setattr(chips, "overview", endless)
+    monkeypatch.setattr(chips, "read_overview", endless)
 
     async def use(made: Starlette) -> None:
         leave = asyncio.Event()
@@ -204,13 +204,13 @@ def test_health_waits_for_nobody(databases: Any, serve: Serve, reader: Reader, b
     url = databases.seeded(backend)
 
     async def use(_: Starlette) -> None:
-        made = app(url, Settings(database_url=url, log="off"))
+        made = create_app(url, Settings(database_url=url, log="off"))
         async with made.router.lifespan_context(made):
             slow = [asyncio.create_task(ask(made, SLOW, who)) for who in "aabbcc"]
-            await reader.reached(READING)
+            await reader.reached(MAX_READING)
             with ExitStack() as pool:
                 engine = made.state.shared.fleet.engine
-                for _each in range(15 - READING):
+                for _each in range(15 - MAX_READING):
                     pool.enter_context(engine.connect())
                 assert engine.pool.overflow() == 10
                 for path in ("/healthz", "/readyz"):
@@ -223,7 +223,7 @@ def test_health_waits_for_nobody(databases: Any, serve: Serve, reader: Reader, b
 
 @pytest.fixture
 def client(lite: str) -> Iterator[TestClient]:
-    made = app(lite, Settings(database_url=lite, log="off"))
+    made = create_app(lite, Settings(database_url=lite, log="off"))
     with TestClient(made, base_url="http://127.0.0.1", raise_server_exceptions=False) as opened:
         yield opened
 
@@ -245,7 +245,7 @@ def client(lite: str) -> Iterator[TestClient]:
 def test_what_http_refuses_is_an_error_like_any_other(
     client: TestClient, method: str, path: str, headers: dict[str, str], status: int, code: str
 ) -> None:
-    body = b" " * (MAX_BODY + 1) if "Long" in headers else b""
+    body = b" " * (MAX_BODY_BYTES + 1) if "Long" in headers else b""
     answer = client.request(method, path, headers=headers, content=body)
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/json; charset=utf-8")
     (error,) = answer.json()["errors"]
@@ -268,7 +268,7 @@ def test_what_http_refuses_is_an_error_like_any_other(
     ],
 )
 def test_names_of_this_server(lite: str, allowed: tuple[str, ...], host: str, status: int) -> None:
-    with TestClient(app(lite, Settings(database_url=lite, log="off", allowed_hosts=allowed))) as client:
+    with TestClient(create_app(lite, Settings(database_url=lite, log="off", allowed_hosts=allowed))) as client:
         assert client.get("/healthz", headers={"Host": host}).status_code == status
 
 

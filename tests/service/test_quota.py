@@ -16,12 +16,12 @@ from starlette.testclient import TestClient
 
 from conftest import BACKENDS, Databases, Run
 from trninv.errors import QuotaError, UsageError
-from trninv.importers.observation import File, observe
+from trninv.importers.observation import ImportFile, import_files
 from trninv.inventory import access
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.quota import Quota, Usage, charge
 from trninv.inventory.schema import TABLES
-from trninv.service.app import app
+from trninv.service.app import create_app
 from trninv.settings import LEAST_OBSERVATIONS as NEWEST
 from trninv.settings import Settings
 
@@ -48,14 +48,14 @@ def url(request: pytest.FixtureRequest, databases: Databases) -> str:
 
 
 def token(url: str, name: str = "i-0a", scope: str = "observe") -> str:
-    with connect(url) as engine, writing(engine) as connection:
-        return access.create(connection, name, scope, None)
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        return access.create_token(connection, name, scope, None)
 
 
 @contextmanager
 def serving(url: str, **limits: int) -> Iterator[Callable[..., Response]]:
     settings = Settings(url, **OPEN, **limits)  # type: ignore[arg-type] # each has its own type
-    with TestClient(app(url, settings), base_url="http://127.0.0.1") as client:
+    with TestClient(create_app(url, settings), base_url="http://127.0.0.1") as client:
 
         def post(token: str, body: bytes) -> Response:
             headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
@@ -67,14 +67,14 @@ def serving(url: str, **limits: int) -> Iterator[Callable[..., Response]]:
 
 def counts(url: str) -> list[int]:
     """Return how many observations, servers and chips are kept."""
-    with connect(url) as engine, reading(engine) as connection:
+    with temporary_engine(url) as engine, read_transaction(engine) as connection:
         tables = (TABLES[name] for name in ("observation", "observed_server", "observed_chip"))
         return [connection.scalar(select(func.count()).select_from(table)) or 0 for table in tables]
 
 
 def used(url: str) -> list[tuple[int | None, int | None]]:
-    with connect(url) as engine, reading(engine) as connection:
-        return [(each.rows_this_hour, each.bytes_this_hour) for each in access.listed(connection)]
+    with temporary_engine(url) as engine, read_transaction(engine) as connection:
+        return [(each.rows_this_hour, each.bytes_this_hour) for each in access.list_tokens(connection)]
 
 
 @pytest.mark.parametrize("limits", [{"observe_rows": 2 * ROWS}, {"observe_bytes": 2 * SIZE}])
@@ -167,7 +167,7 @@ def test_an_hour_lasts_to_its_end(url: str, now: datetime, rows: int) -> None:
     """A clock that went back, or another worker's that is behind, begins no hour again."""
     quota = Quota(rows, 100)
     token(url)
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         charge(connection, "i-0a", 4, 1, quota, HOUR)
         with pytest.raises(QuotaError) as refused:
             charge(connection, "i-0a", 1, 1, quota, now)
@@ -176,7 +176,7 @@ def test_an_hour_lasts_to_its_end(url: str, now: datetime, rows: int) -> None:
 
 def test_the_next_hour_begins_at_its_instant(url: str) -> None:
     token(url)
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         for hours in range(2):
             charge(connection, "i-0a", 4, 100, Quota(4, 100), HOUR + timedelta(hours=hours))
         row = connection.execute(select(TABLES["token"])).one()
@@ -185,12 +185,12 @@ def test_the_next_hour_begins_at_its_instant(url: str) -> None:
 
 def test_what_fails_after_it_was_counted_is_not_counted(url: str) -> None:
     def fail() -> None:
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             charge(connection, "i-0a", 4, 100, Quota(4, 100), HOUR)
             raise ZeroDivisionError
 
     token(url)
-    with connect(url) as engine:
+    with temporary_engine(url) as engine:
         for _ in range(2):
             with pytest.raises(ZeroDivisionError):
                 fail()
@@ -200,10 +200,10 @@ def test_what_fails_after_it_was_counted_is_not_counted(url: str) -> None:
 def test_a_token_that_reports_all_day_stays_below_the_bound(url: str) -> None:
     """Each hour of a day it uses up its quota, and the database has no more rows than before."""
     mine, hourly = token(url), 5
-    with connect(url) as engine, writing(engine) as connection:
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
         for number in range(NEWEST):
-            observe(connection, "neuron-ls", [File("f", BytesIO(observation(number)))])
-    with serving(url, observe_rows=hourly * ROWS) as post, connect(url) as engine:
+            import_files(connection, "neuron-ls", [ImportFile("f", BytesIO(observation(number)))])
+    with serving(url, observe_rows=hourly * ROWS) as post, temporary_engine(url) as engine:
         for hour in range(24):
             numbers = range(1000 + 10 * hour, 1001 + 10 * hour + hourly)
             assert [post(mine, observation(number)).status_code for number in numbers] == [201] * hourly + [429]

@@ -18,7 +18,7 @@ from trninv.errors import DatabaseError, UsageError
 from trninv.inventory import standby
 from trninv.inventory.schema import STATES
 from trninv.routing import readers
-from trninv.service.app import app
+from trninv.service.app import create_app
 from trninv.settings import Settings
 
 pytestmark = pytest.mark.slow  # a standby is a server of its own to start
@@ -70,8 +70,8 @@ def pair() -> Iterator[Pair]:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "REST", 0.0)
-    monkeypatch.setattr(standby, "WAIT", 10.0)  # however busy the machine is
+    monkeypatch.setattr(readers, "STANDBY_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(standby, "CATCH_UP_SECONDS", 10.0)  # however busy the machine is
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def served(primary: postgres.Server, standby: postgres.Server) -> Iterator[TestC
         read_url=standby.url.format("fleet"),
         sql_url=primary.url.format("fleet").replace("trninv@", f"{_LOGIN}@"),
     )
-    with TestClient(app(None, settings), raise_server_exceptions=False) as client:
+    with TestClient(create_app(None, settings), raise_server_exceptions=False) as client:
         yield client
 
 
@@ -165,7 +165,7 @@ def test_reads_go_to_the_standby_and_never_see_less_than_was_written(
         try:
             set_state(client, "DOWN")
             with monkeypatch.context() as now:
-                now.setattr(standby, "WAIT", 0.0)
+                now.setattr(standby, "CATCH_UP_SECONDS", 0.0)
                 assert _each(client) == dict.fromkeys(READS, (True, "primary"))
         finally:
             ask(pair.standby, "SELECT pg_wal_replay_resume()")
@@ -202,7 +202,7 @@ def test_without_its_standby_the_primary_is_read(pair: Pair) -> None:
 
 
 def test_a_standby_that_failed_rests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "REST", 60.0)
+    monkeypatch.setattr(readers, "STANDBY_PAUSE_SECONDS", 60.0)
     asked: list[str] = []
 
     def work(server: str) -> str:
@@ -211,13 +211,13 @@ def test_a_standby_that_failed_rests(monkeypatch: pytest.MonkeyPatch) -> None:
             raise DatabaseError
         return server
 
-    of: Any = readers.Readers("primary", "standby")  # type: ignore[arg-type]
+    of: Any = readers.ReadReplicas("primary", "standby")  # type: ignore[arg-type]
     assert [of.read(work) for _ in range(3)] == ["primary"] * 3
     assert asked == ["standby", *["primary"] * 3]
 
 
 def test_a_standby_of_a_file_is_refused(lite: str) -> None:
     with pytest.raises(UsageError, match="TRNINV_READ_URL"):
-        app(lite, Settings(lite, log="off", read_url="postgresql://h/d"))
+        create_app(lite, Settings(lite, log="off", read_url="postgresql://h/d"))
     with pytest.raises(UsageError, match="TRNINV_READ_URL"):
         Settings.load({"TRNINV_READ_URL": "sqlite:///x.db"})

@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 from starlette.testclient import TestClient
 
-from trninv.service.app import app
+from trninv.service.app import create_app
 from trninv.settings import Settings
 
 FORMATS = {"query": "{ reportFormats }"}
@@ -17,7 +17,7 @@ FORMATS = {"query": "{ reportFormats }"}
 
 @pytest.fixture
 def client(seeded: str) -> Iterator[TestClient]:
-    made = app(seeded, Settings(database_url=seeded, log="off"))
+    made = create_app(seeded, Settings(database_url=seeded, log="off"))
     with TestClient(made, base_url="http://127.0.0.1", raise_server_exceptions=False) as opened:
         yield opened
 

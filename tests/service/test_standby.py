@@ -14,11 +14,11 @@ from starlette.testclient import TestClient
 
 import postgres
 from conftest import Databases, Run, seed_everything, wear
-from trninv.errors import NotReachableError, ReadOnlyError
+from trninv.errors import DatabaseUnreachableError, ReadOnlyError
 from trninv.inventory import migrate
-from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.transfer import transfer
-from trninv.service.app import app
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.transfer import copy_database
+from trninv.service.app import create_app
 from trninv.settings import Settings
 
 pytestmark = pytest.mark.slow  # a standby is a server of its own to start
@@ -88,10 +88,10 @@ def test_all_that_reads_works_on_a_standby(run: Run, pair: Pair, arguments: list
 def test_a_standby_is_exported_and_copied(run: Run, pair: Pair, tmp_path: Path) -> None:
     url = pair.standby.url.format("fleet")
     assert run("export", str(tmp_path / "out"), "--format", "csv", database=url)[0] == 0
-    with connect(url) as source, connect(f"sqlite:///{tmp_path}/copy.db") as target:
-        migrate.make(target)
-        with reading(source) as found, writing(target) as made:
-            assert transfer(found, made) > 1_000
+    with temporary_engine(url) as source, temporary_engine(f"sqlite:///{tmp_path}/copy.db") as target:
+        migrate.create_tables_if_missing(target)
+        with read_transaction(source) as found, write_transaction(target) as made:
+            assert copy_database(found, made) > 1_000
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_set_state_on_a_standby_is_a_conflict(pair: Pair) -> None:
 
 def _served(url: str) -> TestClient:
     settings = Settings(url, log="off", allowed_hosts=("testserver",))
-    return TestClient(app(url, settings), raise_server_exceptions=False)
+    return TestClient(create_app(url, settings), raise_server_exceptions=False)
 
 
 def _set(client: TestClient, millionths: int) -> tuple[int, str | None]:
@@ -173,7 +173,7 @@ def test_a_service_goes_on_with_the_promoted_standby_and_nothing_is_lost(pair: P
         asked = client.post("/graphql", json={"query": "{ clusters { nodes { slug } } }"})
         assert asked.status_code == 200
     assert set(told) == {(200, None), (503, "DATABASE_NOT_REACHABLE")}
-    with connect(pair.standby.url.format("fleet")) as engine, reading(engine) as connection:
+    with temporary_engine(pair.standby.url.format("fleet")) as engine, read_transaction(engine) as connection:
         kept = set(connection.scalars(text("SELECT why FROM state_event")))
     assert set(acknowledged) <= kept
 
@@ -183,9 +183,14 @@ def test_a_server_that_stops_before_a_reader_is_done_is_not_reachable(databases:
     url = databases.seeded("postgresql")
 
     def read() -> None:
-        with connect(url) as engine, connect(url) as other, reading(engine) as connection, other.begin() as ending:
+        with (
+            temporary_engine(url) as engine,
+            temporary_engine(url) as other,
+            read_transaction(engine) as connection,
+            other.begin() as ending,
+        ):
             session = connection.scalar(text("SELECT pg_backend_pid()"))
             ending.execute(text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": session})
 
-    with pytest.raises(NotReachableError):
+    with pytest.raises(DatabaseUnreachableError):
         read()

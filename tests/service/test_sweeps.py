@@ -15,10 +15,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from conftest import Run, both_ways
-from trninv.errors import BusyError, LimitError
-from trninv.graphql.jobs import MOST_KEPT, MOST_RUNNING, Job, Jobs, JobState, keep
+from trninv.errors import BusyError, InvalidArgumentError
+from trninv.graphql.jobs import MAX_KEPT, MAX_RUNNING, JobState, SweepRecord, SweepStore, write_progress
 from trninv.routing.fleet import Fleet
-from trninv.service.app import app
+from trninv.service.app import create_app
 from trninv.settings import Settings
 
 JOB = "id state done total error"
@@ -33,7 +33,7 @@ def place(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def worker(lite: str, place: Path) -> Iterator[TestClient]:
-    with TestClient(app(lite, Settings(lite, jobs=place)), base_url="http://127.0.0.1") as opened:
+    with TestClient(create_app(lite, Settings(lite, jobs=place)), base_url="http://127.0.0.1") as opened:
         yield opened
 
 
@@ -63,7 +63,7 @@ def test_a_sweep_is_begun_in_one_worker_and_seen_in_another(
     before = hashlib.sha256(file.read_bytes()).digest()
     begun = _started(worker, 'of: "trn2-16.48xlarge", fail: CHIP, measure: ALL_GATHER')
     assert (begun["state"], begun["done"], begun["total"], begun["error"]) == ("RUNNING", 0, None, None)
-    with TestClient(app(lite, Settings(lite, jobs=place)), base_url="http://127.0.0.1") as other:
+    with TestClient(create_app(lite, Settings(lite, jobs=place)), base_url="http://127.0.0.1") as other:
         ended = _ended(other, begun["id"])
     wanted = lite_fleet.sweep("trn2-16.48xlarge", "chip", "all_gather")
     assert (ended["state"], ended["done"], ended["total"]) == ("DONE", len(wanted.classes) + 1, len(wanted.classes) + 1)
@@ -93,7 +93,7 @@ def test_what_cannot_be_swept_says_why(worker: TestClient) -> None:
 
 
 def test_a_process_that_dies_has_failed(worker: TestClient, lite: str, place: Path) -> None:
-    jobs = Jobs(place, lite)
+    jobs = SweepStore(place, lite)
     key = jobs.start(of="u-trn2x64", pairs=True).id
     os.kill(jobs._children[0].pid, signal.SIGKILL)
     jobs._children[0].wait()
@@ -102,42 +102,42 @@ def test_a_process_that_dies_has_failed(worker: TestClient, lite: str, place: Pa
 
 
 def test_what_runs_ends_with_the_service(lite: str, place: Path) -> None:
-    jobs = Jobs(place, lite)
+    jobs = SweepStore(place, lite)
     key = jobs.start(of="u-trn2x64", pairs=True).id
-    assert Jobs(place, lite).find(key) == Job(key)
+    assert SweepStore(place, lite).find(key) == SweepRecord(key)
     jobs.close()
-    found = Jobs(place, lite).find(key)
+    found = SweepStore(place, lite).find(key)
     assert found
     assert found.state is JobState.FAILED
 
 
 def _kept(place: Path, number: int) -> Path:
     """A job of no process."""
-    job = Job(f"{number:032x}", JobState.DONE)
+    job = SweepRecord(f"{number:032x}", JobState.DONE)
     (place / job.id).mkdir()
-    keep(place / job.id, job)
+    write_progress(place / job.id, job)
     return place / job.id
 
 
 def test_few_run_at_a_time(worker: TestClient, lite: str, place: Path) -> None:
     with ExitStack() as stack:
-        for number in range(MOST_RUNNING):
+        for number in range(MAX_RUNNING):
             lock = stack.enter_context((_kept(place, number) / "lock").open("w"))
             fcntl.flock(lock, fcntl.LOCK_EX)
         assert _sent(worker, 'mutation { startSweep(of: "trn1.32xlarge") { id } }') == "BUSY"
         with pytest.raises(BusyError, match="2 sweeps run already"):
-            Jobs(place, lite).start(of="trn1.32xlarge")
-    with pytest.raises(LimitError, match="2,000 classes at most"):
-        Jobs(place, lite).start(of="trn1.32xlarge", most=2_001)
+            SweepStore(place, lite).start(of="trn1.32xlarge")
+    with pytest.raises(InvalidArgumentError, match="2,000 classes at most"):
+        SweepStore(place, lite).start(of="trn1.32xlarge", most=2_001)
 
 
 def test_few_are_kept(lite: str, place: Path) -> None:
-    for number in range(MOST_KEPT + 3):
+    for number in range(MAX_KEPT + 3):
         _kept(place, number)
-    jobs = Jobs(place, lite)
+    jobs = SweepStore(place, lite)
     key = jobs.start(of="trn1.32xlarge").id
     jobs.close()
-    assert len(list(place.glob("*/"))) == MOST_KEPT
+    assert len(list(place.glob("*/"))) == MAX_KEPT
     assert (place / key).exists()
 
 
@@ -154,7 +154,7 @@ def test_progress_is_no_stale_page(worker: TestClient, place: Path) -> None:
     first = worker.get("/graphql", params=asked)
     known = {"If-None-Match": first.headers["etag"]}
     assert worker.get("/graphql", params=asked, headers=known).status_code == 304
-    keep(kept, replace(Job(kept.name), done=3))
+    write_progress(kept, replace(SweepRecord(kept.name), done=3))
     os.utime(kept / "state.json", ns=(1, 1))
     again = worker.get("/graphql", params=asked, headers=known)
     assert (again.status_code, again.json()["data"]["sweepJob"]["done"]) == (200, 3)
@@ -169,5 +169,5 @@ def test_without_a_service_there_are_no_jobs(run: Run, lite_fleet: Fleet) -> Non
 
 @pytest.mark.slow
 def test_a_process_may_be_its_own_service(lite: str) -> None:
-    with TestClient(app(lite, Settings(lite)), base_url="http://127.0.0.1") as alone:
+    with TestClient(create_app(lite, Settings(lite)), base_url="http://127.0.0.1") as alone:
         assert _ended(alone, _started(alone, 'of: "trn1.2xlarge"')["id"])["state"] in ("DONE", "FAILED")

@@ -19,12 +19,12 @@ from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from trninv import deadline
-from trninv.graphql.statements import Statements
+from trninv.graphql.statements import StatementRunner
 from trninv.inventory import access
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.routing.fleet import Fleet
-from trninv.service.app import app
-from trninv.service.wire import EVENTS, GRAPHQL
+from trninv.service.app import create_app
+from trninv.service.wire import EVENT_STREAM, GRAPHQL
 from trninv.settings import Settings
 
 Serve = Callable[..., AbstractContextManager[TestClient]]
@@ -36,7 +36,7 @@ LONG = {"query": "{ chips(first: 1000) { nodes { address state } } }"}
 def serve() -> Serve:
     @contextmanager
     def start(url: str, **given: Any) -> Iterator[TestClient]:
-        made = app(url, Settings(database_url=url, **{"log": "off", **given}))
+        made = create_app(url, Settings(database_url=url, **{"log": "off", **given}))
         with TestClient(made, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
             yield client
 
@@ -102,10 +102,10 @@ def test_media_types(client: TestClient) -> None:
         (f"application/json, {GRAPHQL}; charset=utf-8", GRAPHQL),
         ("application/json;q=0, text/*", None),
         ("application/*;q=0.1", "application/json"),
-        (f"{EVENTS};q=0, application/json", "application/json"),
-        (f"{GRAPHQL}, application/json, {EVENTS}, multipart/mixed", GRAPHQL),  # as urql asks for everything
-        (f"{EVENTS}x, application/json", "application/json"),
-        (f"*/*, {EVENTS};q=0.5", "application/json"),
+        (f"{EVENT_STREAM};q=0, application/json", "application/json"),
+        (f"{GRAPHQL}, application/json, {EVENT_STREAM}, multipart/mixed", GRAPHQL),  # as urql asks for everything
+        (f"{EVENT_STREAM}x, application/json", "application/json"),
+        (f"*/*, {EVENT_STREAM};q=0.5", "application/json"),
         ("application/json;q=much, application/xml", None),
         ("", "application/json"),
     ],
@@ -117,7 +117,13 @@ def test_of_media_the_client_gets_what_it_likes_best(client: TestClient, accept:
 
 
 @pytest.mark.parametrize(
-    "accept", [EVENTS, f"{EVENTS.upper()}; charset=utf-8", f"{EVENTS}, application/json", f"{EVENTS}, */*;q=0.1"]
+    "accept",
+    [
+        EVENT_STREAM,
+        f"{EVENT_STREAM.upper()}; charset=utf-8",
+        f"{EVENT_STREAM}, application/json",
+        f"{EVENT_STREAM}, */*;q=0.1",
+    ],
 )
 def test_who_likes_a_stream_best_asks_for_one(client: TestClient, accept: str) -> None:
     assert "is for subscriptions" in post(client, ASK, accept).json()["errors"][0]["message"]
@@ -151,7 +157,7 @@ def test_a_get_is_cached_until_the_database_changes(databases: Any, serve: Serve
             other = client.get("/graphql", params={"query": "{ __typename }"}, headers={"If-None-Match": tag})
             assert other.status_code == 200
             assert "private" in first.headers["cache-control"]
-            with connect(url) as engine, writing(engine) as connection:
+            with temporary_engine(url) as engine, write_transaction(engine) as connection:
                 connection.execute(text("UPDATE cluster SET system = 'x' WHERE slug = 'u-trn2x64'"))
             assert client.get("/graphql", params=ASK, headers={"If-None-Match": tag}).status_code == 200
             assert "etag" not in client.get("/graphql", params={"query": "{ nope }"}).headers
@@ -216,8 +222,8 @@ def test_introspection_and_graphiql_can_be_off(lite: str, serve: Serve) -> None:
 
 def test_tokens(databases: Any, serve: Serve) -> None:
     url = databases.seeded("sqlite")
-    with connect(url) as engine, writing(engine) as connection:
-        made = {scope: access.create(connection, scope, scope, None) for scope in ("read", "operate")}
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        made = {scope: access.create_token(connection, scope, scope, None) for scope in ("read", "operate")}
     document = """mutation ($i: SetStateInput!) { setState(input: $i) { clientMutationId changes {
         address before after factor thing { address ... on Chip { state } ... on Link { state } } } } }"""
     to = {"addresses": ["u-trn2x64/d0/s0/c0"], "state": "DOWN", "why": "x"}
@@ -256,10 +262,10 @@ def test_tokens(databases: Any, serve: Serve) -> None:
             "viewer": {"name": "read", "scope": "READ", "allows": ["READ"]}
         }
         assert post(client, viewer, **operate).json()["data"]["viewer"]["allows"] == ["READ", "OPERATE"]
-        with connect(url) as engine, writing(engine) as connection:
+        with temporary_engine(url) as engine, write_transaction(engine) as connection:
             (who,) = connection.execute(text("SELECT DISTINCT who FROM state_event")).one()
             assert who == "operate"
-            access.revoke(connection, "read")
+            access.revoke_token(connection, "read")
         assert post(client, ASK, **read).status_code == 401
 
 
@@ -336,7 +342,7 @@ def questions_without_end(monkeypatch: pytest.MonkeyPatch) -> tuple[Event, Event
         try:
             while True:
                 time.sleep(0.01)
-                deadline.check()
+                deadline.raise_if_expired()
         finally:
             ended.set()
 
@@ -361,8 +367,8 @@ def test_a_statement_that_takes_too_long_is_stopped(
 ) -> None:
     """It would count for ever, were it not for the limit."""
     count = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*), 'x' FROM c"
-    one = Statements.one
-    monkeypatch.setattr(Statements, "one", lambda self, _sql, _bound: one(self, count, {}))
+    one = StatementRunner.fetch_row
+    monkeypatch.setattr(StatementRunner, "fetch_row", lambda self, _sql, _bound: one(self, count, {}))
     with serve(databases.seeded(backend), request_seconds=0.5) as client:
         start = time.monotonic()
         late = post(client, ASK)
@@ -388,7 +394,7 @@ def test_a_client_that_leaves_stops_its_question(lite: str, monkeypatch: pytest.
         async def send(_message: dict[str, Any]) -> None:
             return
 
-        await app(lite, Settings(database_url=lite, log="off"))({**scope, "state": {}}, receive, send)  # type: ignore[arg-type]
+        await create_app(lite, Settings(database_url=lite, log="off"))({**scope, "state": {}}, receive, send)  # type: ignore[arg-type]
         assert await anyio.to_thread.run_sync(ended.wait, 5)
 
     start = time.monotonic()

@@ -7,13 +7,13 @@ import networkx as nx
 import pytest
 
 from trninv.solvers.graph import Graph
-from trninv.topology.blueprint import Blueprint, Link, Node, assembled, chip_nodes, faults
-from trninv.topology.register import pattern
+from trninv.topology.blueprint import Blueprint, BlueprintLink, BlueprintNode, assemble, chip_nodes, violations
+from trninv.topology.register import get_pattern
 
 
 def _torus(*sides: int, roles: str = "plane", racks: tuple[int, ...] = (1,), chips_per_nic: int = 1) -> Blueprint:
     axes = roles.split()
-    return pattern("torus").blueprint(
+    return get_pattern("torus").blueprint(
         {
             "sides": list(sides),
             "axes": axes if len(axes) > 1 else axes * len(sides),
@@ -24,16 +24,16 @@ def _torus(*sides: int, roles: str = "plane", racks: tuple[int, ...] = (1,), chi
 
 
 def _switched(racks: int, servers: int, chips: int) -> Blueprint:
-    return pattern("switched").blueprint(
+    return get_pattern("switched").blueprint(
         {"racks": racks, "servers_per_rack": servers, "chips_per_server": chips, "chips_per_nic": 1}
     )
 
 
 def test_a_single_chip_has_one_nic_and_nothing_else() -> None:
-    blueprint = pattern("single").blueprint({})
+    blueprint = get_pattern("single").blueprint({})
     assert [node.kind for node in blueprint.nodes] == ["chip", "nic"]
     assert [(link.a, link.b, link.role) for link in blueprint.links] == [(0, 1, "nic")]
-    assert (blueprint.wiring, blueprint.sides, blueprint.chips, blueprint.servers) == ("single", (), 1, 1)
+    assert (blueprint.pattern, blueprint.sides, blueprint.chips, blueprint.servers) == ("single", (), 1, 1)
 
 
 def test_two_chips_share_a_nic() -> None:
@@ -75,21 +75,21 @@ def test_gen2_has_a_switch_a_server_a_switch_a_rack_and_twins() -> None:
 def test_gen1_has_the_same_levels_over_two_servers_a_rack() -> None:
     blueprint = _switched(2, 2, 16)
     assert Counter(link.role for link in blueprint.links) == {"server": 64, "rack": 64, "twin": 32, "nic": 64}
-    graph = Graph([(link.a, link.b) for link in blueprint.wires])
+    graph = Graph([(link.a, link.b) for link in blueprint.scale_up_links])
     assert {graph.degree(chip) for chip in range(64)} == {3}
     assert nx.is_connected(graph)
 
 
-def _pair(*wires: Link, chips: int = 2, racks: tuple[int, ...] = (1,)) -> Blueprint:
-    return assembled("pair", chip_nodes(chips, racks), wires, servers_by_rack=racks, chips_per_nic=1)
+def _pair(*wires: BlueprintLink, chips: int = 2, racks: tuple[int, ...] = (1,)) -> Blueprint:
+    return assemble("pair", chip_nodes(chips, racks), wires, servers_by_rack=racks, chips_per_nic=1)
 
 
-WIRE = Link(0, 1, "wire")
+WIRE = BlueprintLink(0, 1, "wire")
 PAIR = _pair(WIRE)
 
 
 def test_a_sound_blueprint_has_no_faults() -> None:
-    assert list(faults(PAIR)) == []
+    assert list(violations(PAIR)) == []
 
 
 @pytest.mark.parametrize(
@@ -101,16 +101,16 @@ def test_a_sound_blueprint_has_no_faults() -> None:
         (replace(PAIR, nodes=(PAIR.nodes[1], PAIR.nodes[0], *PAIR.nodes[2:])), "not numbered evenly"),
         (replace(PAIR, servers_by_rack=(2,)), "not numbered evenly over 2 servers"),
         (replace(PAIR, nodes=(*PAIR.nodes, PAIR.nodes[-1])), "two nodes have one address"),
-        (replace(PAIR, nodes=(*PAIR.nodes[:3], Node("nic", 0, 1, 1))), "in another rack than its server"),
-        (replace(PAIR, links=(Link(1, 0, "wire"), *PAIR.links[1:])), "from a node to a later one"),
-        (replace(PAIR, links=(Link(1, 9, "wire"), *PAIR.links[1:])), "from a node to a later one"),
-        (replace(PAIR, links=(*PAIR.links, Link(0, 1, "other"))), "nodes 0 and 1 have more than one link"),
-        (replace(PAIR, links=(*PAIR.links, Link(0, 3, "wire"))), "a wire wire leads to a NIC"),
-        (replace(PAIR, links=(*PAIR.links[:2], Link(0, 1, "nic"))), "does not lead from a chip of its server"),
-        (_pair(Link(0, 1, "wire"), Link(0, 2, "nic"), chips=1, racks=(2,)), "more than one link"),
+        (replace(PAIR, nodes=(*PAIR.nodes[:3], BlueprintNode("nic", 0, 1, 1))), "in another rack than its server"),
+        (replace(PAIR, links=(BlueprintLink(1, 0, "wire"), *PAIR.links[1:])), "from a node to a later one"),
+        (replace(PAIR, links=(BlueprintLink(1, 9, "wire"), *PAIR.links[1:])), "from a node to a later one"),
+        (replace(PAIR, links=(*PAIR.links, BlueprintLink(0, 1, "other"))), "nodes 0 and 1 have more than one link"),
+        (replace(PAIR, links=(*PAIR.links, BlueprintLink(0, 3, "wire"))), "a wire wire leads to a NIC"),
+        (replace(PAIR, links=(*PAIR.links[:2], BlueprintLink(0, 1, "nic"))), "does not lead from a chip of its server"),
+        (_pair(BlueprintLink(0, 1, "wire"), BlueprintLink(0, 2, "nic"), chips=1, racks=(2,)), "more than one link"),
         (replace(PAIR, links=PAIR.links[:-1]), "chips do not have one NIC each"),
         (_pair(), "no wire leads from chip 0 to 1 of the chips and switches, the first being node 1"),
     ],
 )
 def test_what_breaks_a_rule_is_told(broken: Blueprint, says: str) -> None:
-    assert says in "; ".join(faults(broken))
+    assert says in "; ".join(violations(broken))

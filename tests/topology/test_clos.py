@@ -6,12 +6,12 @@ import networkx as nx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trninv.topology.clos import Fabric
+from trninv.topology.clos import ClosFabric
 
 
 @given(st.integers(2, 500), st.integers(1, 40), st.integers(1, 40))
 def test_a_tree_whose_uplinks_carry_all_below(domains: int, per_node: int, nodes: int) -> None:
-    fabric = Fabric(domains, per_node, nodes)
+    fabric = ClosFabric(domains, per_node, nodes)
     listed = list(fabric.nodes())
     assert [node.local for node in listed] == list(range(len(listed)))
     assert tuple(Counter(node.tier for node in listed)[tier] for tier in (1, 2, 3)) == fabric.sizes

@@ -20,29 +20,32 @@ PATTERN = dedent('''
     from collections.abc import Iterator
     from math import cos, pi, sin
 
-    from trninv.topology.blueprint import Blueprint, Link, Node, Sides, assembled, chip_nodes
-    from trninv.topology.pattern import Holds, Pattern, Permutation, Places, Point
-    from trninv.topology.ring import ring
+    from trninv.topology.blueprint import Blueprint, BlueprintLink, BlueprintNode, Sides, assemble, chip_nodes
+    from trninv.topology.pattern import IsSymmetry, NodesByNumber, Pattern, Permutation, Point2D
+    from trninv.topology.ring import ring_links
 
 
     def _build(servers: int, chips_per_server: int) -> Blueprint:
         nodes = chip_nodes(chips_per_server, (servers,))
-        wires = [Link(a, b, "inside" if nodes[a].server == nodes[b].server else "outside") for a, b in ring(len(nodes))]
-        return assembled(
+        wires = [
+            BlueprintLink(a, b, "inside" if nodes[a].server == nodes[b].server else "outside")
+            for a, b in ring_links(len(nodes))
+        ]
+        return assemble(
             "wheel", nodes, wires, servers_by_rack=(servers,), chips_per_nic=1, sides=(servers, chips_per_server)
         )
 
 
-    def _spoke(chip: Node, sides: Sides) -> int:
+    def _spoke(chip: BlueprintNode, sides: Sides) -> int:
         return (chip.server or 0) * sides[1] + chip.ordinal
 
 
-    def _flat(places: Places, sides: Sides) -> dict[int, Point]:
+    def _plane_positions(places: NodesByNumber, sides: Sides) -> dict[int, Point2D]:
         turn = {key: 2 * pi * _spoke(chip, sides) / (sides[0] * sides[1]) for key, chip in places.items()}
-        return {key: Point(100 * sin(angle), -100 * cos(angle)) for key, angle in turn.items()}
+        return {key: Point2D(100 * sin(angle), -100 * cos(angle)) for key, angle in turn.items()}
 
 
-    def _symmetries(places: Places, sides: Sides, _holds: Holds) -> Iterator[Permutation]:
+    def _symmetries(places: NodesByNumber, sides: Sides, _is_symmetry: IsSymmetry) -> Iterator[Permutation]:
         size = sides[0] * sides[1]
         at = {_spoke(chip, sides): key for key, chip in places.items()}
         for step in range(size):
@@ -50,17 +53,17 @@ PATTERN = dedent('''
                 yield {key: at[to] for spoke, key in at.items() if (to := (way * spoke + step) % size) in at}
 
 
-    def _faults(blueprint: Blueprint) -> Iterator[str]:
-        if [(wire.a, wire.b) for wire in blueprint.wires] != ring(blueprint.chips):
+    def _violations(blueprint: Blueprint) -> Iterator[str]:
+        if [(wire.a, wire.b) for wire in blueprint.scale_up_links] != ring_links(blueprint.chips):
             yield "its wires are not a ring through its chips"
 
 
     PATTERN = Pattern(
         name="wheel",
-        says="chips on a wheel",
+        description="chips on a wheel",
         build=_build,
-        flat=_flat,
-        faults=_faults,
+        plane_positions=_plane_positions,
+        violations=_violations,
         symmetries=_symmetries,
     )
 ''').lstrip()

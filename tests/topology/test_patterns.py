@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import examples
-from trninv.errors import CatalogError, UnknownWiringError
-from trninv.topology.blueprint import Blueprint, Link, Node
+from trninv.errors import CatalogError, UnknownPatternError
+from trninv.topology.blueprint import Blueprint, BlueprintLink, BlueprintNode
 from trninv.topology.pattern import Permutation
-from trninv.topology.register import pattern, patterns, sides, wirings
+from trninv.topology.register import all_patterns, get_pattern, parse_sides, pattern_names
 
 TORI = st.lists(st.integers(min_value=2, max_value=5), min_size=1, max_size=4).filter(lambda of: prod(of) <= 64)
 SWITCHED = st.fixed_dictionaries(
@@ -29,24 +29,24 @@ SWITCHED = st.fixed_dictionaries(
 def torus(sizes: list[int], *, servers: bool = False) -> Blueprint:
     axes = [f"axis{i}" for i in range(len(sizes))]
     parameters: dict[str, object] = {"sides": sizes, "axes": axes}
-    return pattern("torus").blueprint(parameters | ({"servers_by_rack": [sizes[0]]} if servers else {}))
+    return get_pattern("torus").blueprint(parameters | ({"servers_by_rack": [sizes[0]]} if servers else {}))
 
 
 SAMPLES = {
-    "single": pattern("single").blueprint({}),
+    "single": get_pattern("single").blueprint({}),
     "3": torus([3]),
     "2x3": torus([2, 3]),
     "4x4": torus([4, 4]),
     "2x2x2x2": torus([2, 2, 2, 2]),
     "3 servers of 2x2": torus([3, 2, 2], servers=True),
-    "1x2x2": pattern("switched").blueprint({"racks": 1, "servers_per_rack": 2, "chips_per_server": 2}),
-    "2x1x2": pattern("switched").blueprint({"racks": 2, "servers_per_rack": 1, "chips_per_server": 2}),
-    "2x2x2": pattern("switched").blueprint({"racks": 2, "servers_per_rack": 2, "chips_per_server": 2}),
+    "1x2x2": get_pattern("switched").blueprint({"racks": 1, "servers_per_rack": 2, "chips_per_server": 2}),
+    "2x1x2": get_pattern("switched").blueprint({"racks": 2, "servers_per_rack": 1, "chips_per_server": 2}),
+    "2x2x2": get_pattern("switched").blueprint({"racks": 2, "servers_per_rack": 2, "chips_per_server": 2}),
 }
 EVERY = pytest.mark.parametrize("blueprint", SAMPLES.values(), ids=list(SAMPLES))
 
 
-def places(blueprint: Blueprint) -> dict[int, Node]:
+def places(blueprint: Blueprint) -> dict[int, BlueprintNode]:
     """Under other numbers than the local ones, as on a database, and racks not counted from 0."""
     return {
         100 + 7 * local: replace(node, rack=node.rack + 5)
@@ -59,7 +59,7 @@ def wired(blueprint: Blueprint) -> "nx.Graph[int]":
     graph: nx.Graph[int] = nx.Graph()
     for key, node in places(blueprint).items():
         graph.add_node(key, kind=node.kind)
-    for wire in blueprint.wires:
+    for wire in blueprint.scale_up_links:
         graph.add_edge(100 + 7 * wire.a, 100 + 7 * wire.b, role=wire.role)
     return graph
 
@@ -76,7 +76,7 @@ def keeps(graph: "nx.Graph[int]", image: Permutation) -> bool:
 
 
 def candidates(blueprint: Blueprint) -> Iterator[Permutation]:
-    graph, of = wired(blueprint), pattern(blueprint.wiring)
+    graph, of = wired(blueprint), get_pattern(blueprint.pattern)
     yield from of.symmetries(places(blueprint), blueprint.sides, lambda image: keeps(graph, image))
 
 
@@ -89,18 +89,18 @@ def orbits(images: Sequence[Permutation], sets: Sequence[frozenset[int]]) -> set
 
 
 def test_the_register_is_the_files_of_the_package() -> None:
-    assert wirings() == ("chain", "single", "switched", "torus")
-    assert all(of.says for of in patterns().values())
+    assert pattern_names() == ("chain", "single", "switched", "torus")
+    assert all(of.description for of in all_patterns().values())
 
 
 @pytest.mark.parametrize("name", ["moebius", "Torus", "", "__init__"])
 def test_an_unknown_wiring_is_refused_with_the_known_ones(name: str) -> None:
-    with pytest.raises(UnknownWiringError, match=f"no wiring '{name}': known: chain, single, switched, torus"):
-        pattern(name)
+    with pytest.raises(UnknownPatternError, match=f"no wiring '{name}': known: chain, single, switched, torus"):
+        get_pattern(name)
 
 
 def test_sides_are_read_as_the_database_has_them() -> None:
-    assert (sides("4x4x4"), sides("12"), sides("")) == ((4, 4, 4), (12,), ())
+    assert (parse_sides("4x4x4"), parse_sides("12"), parse_sides("")) == ((4, 4, 4), (12,), ())
 
 
 @pytest.mark.parametrize(
@@ -122,36 +122,36 @@ def test_sides_are_read_as_the_database_has_them() -> None:
 )
 def test_wrong_parameters_are_refused_by_name(name: str, parameters: dict[str, object], says: str) -> None:
     with pytest.raises(CatalogError) as refused:
-        pattern(name).blueprint(parameters)
+        get_pattern(name).blueprint(parameters)
     assert says in str(refused.value)
 
 
 @EVERY
 def test_a_pattern_accepts_its_own_blueprints_only(blueprint: Blueprint) -> None:
-    of = pattern(blueprint.wiring)
+    of = get_pattern(blueprint.pattern)
     of.check(blueprint)
-    for name in set(wirings()) - {blueprint.wiring}:
+    for name in set(pattern_names()) - {blueprint.pattern}:
         with pytest.raises(CatalogError, match="is of wiring"):
-            pattern(name).check(blueprint)
+            get_pattern(name).check(blueprint)
 
 
 @EVERY
 def test_a_blueprint_without_one_of_its_wires_is_refused(blueprint: Blueprint) -> None:
-    for wire in blueprint.wires:
+    for wire in blueprint.scale_up_links:
         broken = replace(blueprint, links=tuple(link for link in blueprint.links if link != wire))
         with pytest.raises(CatalogError):
-            pattern(blueprint.wiring).check(broken)
+            get_pattern(blueprint.pattern).check(broken)
 
 
 @EVERY
 def test_a_blueprint_with_one_more_wire_is_refused(blueprint: Blueprint) -> None:
     vertices = [local for local, node in enumerate(blueprint.nodes) if node.kind != "nic"]
-    joined = {(wire.a, wire.b) for wire in blueprint.wires}
-    role = next((wire.role for wire in blueprint.wires), "wire")
+    joined = {(wire.a, wire.b) for wire in blueprint.scale_up_links}
+    role = next((wire.role for wire in blueprint.scale_up_links), "wire")
     for a, b in ((a, b) for a in vertices for b in vertices if a < b and (a, b) not in joined):
-        broken = replace(blueprint, links=tuple(sorted([*blueprint.links, Link(a, b, role)])))
+        broken = replace(blueprint, links=tuple(sorted([*blueprint.links, BlueprintLink(a, b, role)])))
         with pytest.raises(CatalogError):
-            pattern(blueprint.wiring).check(broken)
+            get_pattern(blueprint.pattern).check(broken)
 
 
 @pytest.mark.parametrize(
@@ -159,29 +159,29 @@ def test_a_blueprint_with_one_more_wire_is_refused(blueprint: Blueprint) -> None
     [
         (replace(SAMPLES["4x4"], sides=(2, 8)), "not just those to the next chip along each axis"),
         (replace(SAMPLES["4x4"], sides=(4, 5)), "sides 4×5 do not make 16 chips"),
-        (replace(SAMPLES["1x2x2"], wiring="torus"), "it has a switch"),
-        (replace(SAMPLES["3"], wiring="switched", sides=()), "does not have a switch a server"),
-        (replace(SAMPLES["3"], wiring="single", sides=()), "more than one chip, or a wire"),
+        (replace(SAMPLES["1x2x2"], pattern="torus"), "it has a switch"),
+        (replace(SAMPLES["3"], pattern="switched", sides=()), "does not have a switch a server"),
+        (replace(SAMPLES["3"], pattern="single", sides=()), "more than one chip, or a wire"),
     ],
 )
 def test_broken_blueprints_are_told_why(broken: Blueprint, says: str) -> None:
     with pytest.raises(CatalogError, match=says):
-        pattern(broken.wiring).check(broken)
+        get_pattern(broken.pattern).check(broken)
 
 
 def test_an_axis_has_one_kind_of_wire() -> None:
     blueprint = SAMPLES["4x4"]
-    first = blueprint.wires[0]
+    first = blueprint.scale_up_links[0]
     mixed = tuple(sorted(replace(link, role="odd") if link == first else link for link in blueprint.links))
     with pytest.raises(CatalogError, match="has wires of several roles"):
-        pattern("torus").check(replace(blueprint, links=mixed))
+        get_pattern("torus").check(replace(blueprint, links=mixed))
 
 
 def test_racks_of_unlike_size_have_no_twins() -> None:
     whole = SAMPLES["2x2x2"]
     nodes = tuple(replace(node, rack=0 if node.server in (0, 1, 2) else 1) for node in whole.nodes)
     with pytest.raises(CatalogError):
-        pattern("switched").check(replace(whole, servers_by_rack=(3, 1), nodes=nodes))
+        get_pattern("switched").check(replace(whole, servers_by_rack=(3, 1), nodes=nodes))
 
 
 @EVERY
@@ -201,36 +201,36 @@ def test_symmetries_leave_no_two_alike_apart(blueprint: Blueprint) -> None:
 @given(TORI)
 @examples(40)
 def test_every_candidate_of_a_torus_is_a_symmetry(sizes: list[int]) -> None:
-    blueprint = pattern("torus").blueprint({"sides": sizes, "axes": ["wire"] * len(sizes)})
+    blueprint = get_pattern("torus").blueprint({"sides": sizes, "axes": ["wire"] * len(sizes)})
     graph = wired(blueprint)
     assert all(keeps(graph, image) for image in candidates(blueprint))
 
 
 @given(SWITCHED)
 def test_every_candidate_of_a_switched_domain_is_a_symmetry(parameters: dict[str, int]) -> None:
-    blueprint = pattern("switched").blueprint(parameters)
+    blueprint = get_pattern("switched").blueprint(parameters)
     graph = wired(blueprint)
     assert all(keeps(graph, image) for image in candidates(blueprint))
 
 
 def test_of_a_damaged_torus_every_combination_of_moves_is_tried() -> None:
     """Without one chip the steps by themselves hold no more, but the mirrors and turns about that chip do."""
-    blueprint = pattern("torus").blueprint({"sides": [5, 5], "axes": ["wire", "wire"]})
+    blueprint = get_pattern("torus").blueprint({"sides": [5, 5], "axes": ["wire", "wire"]})
     graph, gone = wired(blueprint), 100 + 7 * 12
     left = {key: node for key, node in places(blueprint).items() if key != gone}
     graph.remove_node(gone)
-    found = pattern("torus").symmetries(left, blueprint.sides, lambda image: keeps(graph, image))
+    found = get_pattern("torus").symmetries(left, blueprint.sides, lambda image: keeps(graph, image))
     assert sum(keeps(graph, image) for image in found) == 8  # the symmetries of a square
 
 
 @EVERY
 def test_every_part_has_a_place_of_its_own(blueprint: Blueprint) -> None:
-    of, at = pattern(blueprint.wiring), places(blueprint)
-    flat = of.flat(at, blueprint.sides)
+    of, at = get_pattern(blueprint.pattern), places(blueprint)
+    flat = of.plane_positions(at, blueprint.sides)
     assert flat.keys() == at.keys()
     assert len({(round(x, 3), round(y, 3)) for x, y in flat.values()}) == len(flat)
-    if of.solid:
-        solid = of.solid(at, blueprint.sides)
+    if of.space_positions:
+        solid = of.space_positions(at, blueprint.sides)
         assert solid.keys() == at.keys()
         assert len(set(solid.values())) == len(solid)
         assert [pytest.approx(0) for _ in range(3)] == [sum(axis) for axis in zip(*solid.values(), strict=True)]
@@ -239,22 +239,22 @@ def test_every_part_has_a_place_of_its_own(blueprint: Blueprint) -> None:
 @given(TORI)
 @examples(40)
 def test_a_wire_wraps_where_it_joins_the_ends_of_a_ring_of_three_or_more(sizes: list[int]) -> None:
-    blueprint = pattern("torus").blueprint({"sides": sizes, "axes": ["wire"] * len(sizes)})
-    of, nodes = pattern("torus"), blueprint.nodes
-    wrapping = sum(of.wraps(nodes[wire.a], nodes[wire.b], blueprint.sides) for wire in blueprint.wires)
+    blueprint = get_pattern("torus").blueprint({"sides": sizes, "axes": ["wire"] * len(sizes)})
+    of, nodes = get_pattern("torus"), blueprint.nodes
+    wrapping = sum(of.wraps_around(nodes[wire.a], nodes[wire.b], blueprint.sides) for wire in blueprint.scale_up_links)
     assert wrapping == sum(blueprint.chips // side for side in sizes if side > 2)
 
 
 def test_positions_are_server_row_and_column() -> None:
-    at = pattern("torus").position
-    assert at(Node("chip", 2, 1, 7), (4, 4, 4)) == (2, 1, 3)
-    assert at(Node("chip", 0, 0, 7), (4, 4)) == (1, 3)
-    assert at(Node("chip", 1, 0, 2), (2, 3)) == (1, 2)
-    assert pattern("switched").position(Node("chip", 0, 0, 7), ()) is None
+    at = get_pattern("torus").position
+    assert at(BlueprintNode("chip", 2, 1, 7), (4, 4, 4)) == (2, 1, 3)
+    assert at(BlueprintNode("chip", 0, 0, 7), (4, 4)) == (1, 3)
+    assert at(BlueprintNode("chip", 1, 0, 2), (2, 3)) == (1, 2)
+    assert get_pattern("switched").position(BlueprintNode("chip", 0, 0, 7), ()) is None
 
 
 def test_a_part_of_a_domain_is_placed_as_in_the_whole() -> None:
     blueprint = torus([3, 2, 2], servers=True)
-    whole = pattern("torus").flat(places(blueprint), blueprint.sides)
+    whole = get_pattern("torus").plane_positions(places(blueprint), blueprint.sides)
     part = {key: node for key, node in places(blueprint).items() if node.server == 1}
-    assert pattern("torus").flat(part, blueprint.sides) == {key: whole[key] for key in part}
+    assert get_pattern("torus").plane_positions(part, blueprint.sides) == {key: whole[key] for key in part}

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from trninv.catalog.facts import Catalog, Fact, render
+from trninv.catalog.facts import Catalog, Fact, render_value
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DerivationCheck:
     """One derivation against one printed fact.
 
     Attributes
@@ -25,17 +25,17 @@ class Finding:
     verdict: str
 
 
-def audit(catalog: Catalog) -> Iterator[Finding]:
+def check_derivations(catalog: Catalog) -> Iterator[DerivationCheck]:
     """Every derivation of audit.toml, in its order."""
     for row in catalog.audits:
         printed = catalog.term(row["printed"])
         derived = catalog.evaluate(row["derived"])
-        shown = render(round(derived), printed.attribute.dimension)
-        yield Finding(row["derived"], shown, printed, _verdict(derived, printed))
+        rendered = render_value(round(derived), printed.attribute.dimension)
+        yield DerivationCheck(row["derived"], rendered, printed, _verdict(derived, printed))
 
 
 def _verdict(derived: Fraction, printed: Fact) -> str:
-    value, step = printed.value or 0, printed.step
+    value, step = printed.value or 0, printed.rounding_step
     if derived == value or step is None:
         return "exact"
     if printed.is_rounded(derived):

@@ -3,12 +3,12 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from trninv.catalog.facts import Catalog, Fact, render
+from trninv.catalog.facts import Catalog, Fact, render_value
 from trninv.catalog.models import System
 
 
 @dataclass(frozen=True, slots=True)
-class Total:
+class DocumentedTotal:
     """Parts that a fact is about, each with its value.
 
     Attributes
@@ -29,19 +29,19 @@ class Total:
     def __str__(self) -> str:
         if self.fact is None or self.value is None:
             return "not documented"
-        return render(self.value, self.fact.attribute.dimension)
+        return render_value(self.value, self.fact.attribute.dimension)
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class SystemTotals:
     """Totals of a system as documents have it, with every part up."""
 
-    memory: Total
-    memory_bandwidth: Total
-    host_memory: Total
-    bf16: Total
-    nics: Total
-    wires: Total
+    memory: DocumentedTotal
+    memory_bandwidth: DocumentedTotal
+    host_memory: DocumentedTotal
+    bf16: DocumentedTotal
+    nics: DocumentedTotal
+    wires: DocumentedTotal
     network_nodes: int
 
     @property
@@ -50,31 +50,31 @@ class Design:
         return None if self.bf16.value is None else self.bf16.value / 1000
 
     @classmethod
-    def of(cls, catalog: Catalog, system: System) -> "Design":
+    def from_system(cls, catalog: Catalog, system: System) -> "SystemTotals":
         """Of a system of the catalog."""
         blueprint, links = system.domain.blueprint, system.domain.links
         chip, server = system.domain.server.chip.slug, system.domain.server.slug
         nics = system.domains * sum(node.kind == "nic" for node in blueprint.nodes)
-        made_of = Counter(links[wire.role].slug for wire in blueprint.wires)
-        carries = {link: catalog.find(link, "bandwidth") for link in made_of}
+        links_by_model = Counter(links[wire.role].slug for wire in blueprint.scale_up_links)
+        bandwidths = {link: catalog.picked_value_or_none(link, "bandwidth") for link in links_by_model}
         fabric = system.fabric(catalog)
         return cls(
             memory=_total(catalog, chip, "device_memory", system.chips),
             memory_bandwidth=_total(catalog, chip, "device_memory_bandwidth", system.chips),
             host_memory=_total(catalog, server, "host_memory", system.servers),
             bf16=_total(catalog, chip, "bf16_compute", system.chips),
-            nics=_total(catalog, system.domain.nic.slug if system.domain.nic else "", "bandwidth", nics),
-            wires=Total(
+            nics=_total(catalog, system.domain.nic_link.slug if system.domain.nic_link else "", "bandwidth", nics),
+            wires=DocumentedTotal(
                 None,
-                system.domains * sum(made_of[link] * carried for link, carried in carries.items() if carried)
-                if all(carries.values())
+                system.domains * sum(links_by_model[link] * carried for link, carried in bandwidths.items() if carried)
+                if all(bandwidths.values())
                 else None,
-                system.domains * made_of.total(),
+                system.domains * links_by_model.total(),
             ),
             network_nodes=sum(fabric.sizes) if fabric else 0,
         )
 
 
-def _total(catalog: Catalog, subject: str, attribute: str, parts: int) -> Total:
-    fact = next(iter(catalog.of(subject, attribute)), None)
-    return Total(fact, None if fact is None or fact.value is None else fact.value * parts, parts)
+def _total(catalog: Catalog, subject: str, attribute: str, parts: int) -> DocumentedTotal:
+    fact = next(iter(catalog.facts_about(subject, attribute)), None)
+    return DocumentedTotal(fact, None if fact is None or fact.value is None else fact.value * parts, parts)

@@ -10,28 +10,28 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from trninv.catalog.files import Files, directory, read
-from trninv.errors import CatalogError, UnitError, UnknownFactError, nearest
+from trninv.catalog.files import TomlFiles, catalog_directory, read_toml_files
+from trninv.errors import CatalogError, UnitError, UnknownFactError, suggestion
 from trninv.units import Bandwidth, Capacity, Compute, Duration, Quantity
 
-KIND_MEANINGS: Final[Mapping[str, str]] = {
+SOURCE_KIND_MEANINGS: Final[Mapping[str, str]] = {
     "seed": "One of the documents that this inventory started from.",
     "vendor": "The vendor's own documentation.",
     "driver": "Source code of the vendor's drivers and tools.",
     "third_party": "A publication by somebody else.",
     "assumed": "No document: an assumption made here.",
 }
-KINDS: Final = tuple(KIND_MEANINGS)
+SOURCE_KINDS: Final = tuple(SOURCE_KIND_MEANINGS)
 """Kinds of sources, in the order in which the default pick prefers them."""
 DIRECTIONS: Final = ("one", "both")
 
-DIFFERENCE_MEANINGS: Final[Mapping[str, str]] = {
+CONFLICT_KIND_MEANINGS: Final[Mapping[str, str]] = {
     "value": "Sources give other values.",
     "rounding": "The less precise values are the most precise one, rounded.",
     "unit": "The same value, which is written in a unit that has to be read as another one.",
 }
 """What facts of one subject and attribute may differ in."""
-DIFFERENCES: Final = tuple(DIFFERENCE_MEANINGS)
+CONFLICT_KINDS: Final = tuple(CONFLICT_KIND_MEANINGS)
 
 EFA_FABRIC: Final = "efa-fabric"
 """Subject of the facts that hold for every EFA fabric."""
@@ -42,8 +42,8 @@ _QUANTITIES: Final[Mapping[str, type[Quantity]]] = {
     "compute": Compute,
     "duration": Duration,
 }
-_WORDS: Final = {"single": 1, "one": 1, "two": 2, "four": 4, "five": 5, "eight": 8, "a million": 10**6}
-_NONE: Final = ("N/A", "Not applicable")
+_NUMBER_WORDS: Final = {"single": 1, "one": 1, "two": 2, "four": 4, "five": 5, "eight": 8, "a million": 10**6}
+_NOT_GIVEN: Final = ("N/A", "Not applicable")
 """How documents say that there is no such number."""
 _NUMBER = re.compile(r"[\d,]*\d(?:\.(\d+))?")
 _QUALIFIER = re.compile(r"(up[- ]to|over|nearly|more than)\s+|~|(?<=\d)-[\d.,]+", re.IGNORECASE)
@@ -98,12 +98,12 @@ class Fact:
     subject: str
     attribute: Attribute
     source: Source
-    written: str
+    as_written: str
     unit: str
     quote: str
     reading_unit: str | None
     direction: str | None
-    grounds: str | None
+    reading_reason: str | None
     formula: str | None
     value: int | None
 
@@ -113,9 +113,9 @@ class Fact:
         return self.subject, self.attribute.name
 
     @property
-    def step(self) -> Fraction | None:
+    def rounding_step(self) -> Fraction | None:
         """What one more in the last digit as written adds to the value; None without a number in digits."""
-        match = _NUMBER.search(self.written)
+        match = _NUMBER.search(self.as_written)
         if match is None or not self.value:
             return None
         digits = Fraction(match[0].replace(",", ""))
@@ -123,10 +123,13 @@ class Fact:
 
     def is_rounded(self, exact: Fraction) -> bool:
         """Whether it is a value rounded to the digits that are written, halves up."""
-        return self.step is not None and math.floor(exact / self.step + Fraction(1, 2)) * self.step == self.value
+        return (
+            self.rounding_step is not None
+            and math.floor(exact / self.rounding_step + Fraction(1, 2)) * self.rounding_step == self.value
+        )
 
     def __str__(self) -> str:
-        return render(self.value, self.attribute.dimension) if self.value is not None else self.written
+        return render_value(self.value, self.attribute.dimension) if self.value is not None else self.as_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,7 @@ class Conflict:
     note: str | None
 
 
-def render(value: int, dimension: str) -> str:
+def render_value(value: int, dimension: str) -> str:
     """A value in base units, formatted for people: "64 GB/s", "96 GiB", "2,517 TFLOPS", "$4,000", "18 U", "16"."""
     if quantity := _QUANTITIES.get(dimension):
         return str(quantity(value))
@@ -177,34 +180,36 @@ class Catalog:
 
         """
         try:
-            return _Loader(read(directory)).catalog()
+            return _Loader(read_toml_files(directory)).catalog()
         except (TypeError, KeyError, ValueError) as error:
             raise CatalogError(f"{directory}: an entry lacks a key or has one too many: {error}") from error
 
-    def of(self, subject: str, attribute: str) -> tuple[Fact, ...]:
+    def facts_about(self, subject: str, attribute: str) -> tuple[Fact, ...]:
         """All facts about one thing, the default pick first; empty if there is none."""
         return tuple(self._by_key.get((subject, attribute), ()))
 
-    def pick(self, subject: str, attribute: str) -> Fact:
+    def picked_fact(self, subject: str, attribute: str) -> Fact:
         """The fact that counts: seed documents first (AWS's own before others), then the newest vendor source.
 
         Where that order would pick one that is wrong, its reconciliation names the source that counts.
         """
-        if facts := self.of(subject, attribute):
+        if facts := self.facts_about(subject, attribute):
             return facts[0]
-        offer = nearest(f"{subject} {attribute}", (" ".join(key) for key in self._by_key))
+        offer = suggestion(f"{subject} {attribute}", (" ".join(key) for key in self._by_key))
         raise UnknownFactError(f"no document gives {attribute} of {subject}: {offer}")
 
-    def value(self, subject: str, attribute: str) -> int:
+    def picked_value(self, subject: str, attribute: str) -> int:
         """Exact value of the picked fact, in base units."""
-        value = self.pick(subject, attribute).value
+        value = self.picked_fact(subject, attribute).value
         if value is None:
-            raise CatalogError(f"{attribute} of {subject} is {self.pick(subject, attribute).written!r}, not a number")
+            raise CatalogError(
+                f"{attribute} of {subject} is {self.picked_fact(subject, attribute).as_written!r}, not a number"
+            )
         return value
 
-    def find(self, subject: str, attribute: str) -> int | None:
+    def picked_value_or_none(self, subject: str, attribute: str) -> int | None:
         """Exact value of the picked fact, or None if no document gives one."""
-        facts = self.of(subject, attribute)
+        facts = self.facts_about(subject, attribute)
         return facts[0].value if facts else None
 
     @cached_property
@@ -213,20 +218,20 @@ class Catalog:
         return tuple(
             Conflict(*key, tuple(facts), facts[0], differ_in, self.notes.get(key))
             for key, facts in sorted(self._by_key.items())
-            if (differ_in := difference(facts))
+            if (differ_in := conflict_kind(facts))
         )
 
-    def disputed(self, fact: Fact) -> bool:
+    def is_disputed(self, fact: Fact) -> bool:
         """Whether sources disagree on it, a reconciliation explains it, or it follows from such a fact."""
-        return bool(self.note(fact)) or difference(self.of(*fact.key)) is not None
+        return bool(self.note(fact)) or conflict_kind(self.facts_about(*fact.key)) is not None
 
-    def others(self, fact: Fact) -> tuple[str, ...]:
+    def other_values(self, fact: Fact) -> tuple[str, ...]:
         """Other values than its own that sources give, for people, each once."""
-        return tuple(dict.fromkeys(str(other) for other in self.of(*fact.key) if str(other) != str(fact)))
+        return tuple(dict.fromkeys(str(other) for other in self.facts_about(*fact.key) if str(other) != str(fact)))
 
-    def dispute(self, fact: Fact) -> str | None:
+    def describe_dispute(self, fact: Fact) -> str | None:
         """A value with what speaks against it, in words; None if nothing but its unit does."""
-        if others := self.others(fact):
+        if others := self.other_values(fact):
             return f"{fact}, elsewhere {'; '.join(others)}"
         if not self._is_in_doubt(fact):
             return None
@@ -234,7 +239,7 @@ class Catalog:
 
     def _is_in_doubt(self, fact: Fact) -> bool:
         """Whether sources give another value, it is read against its letter, or follows from such a fact."""
-        differ_in = difference(self.of(*fact.key))
+        differ_in = conflict_kind(self.facts_about(*fact.key))
         is_explained = differ_in is None and fact.key in self.notes
         return differ_in == "value" or is_explained or any(map(self._is_in_doubt, self._terms(fact)))
 
@@ -257,7 +262,7 @@ class Catalog:
             raise CatalogError(f"{term!r} is not subject:attribute@source")
         facts = [
             fact
-            for fact in self.of(match["subject"], match["attribute"])
+            for fact in self.facts_about(match["subject"], match["attribute"])
             if match["source"] in (None, fact.source.slug)
         ]
         nth = int(match["nth"] or 1)
@@ -266,10 +271,10 @@ class Catalog:
         return facts[nth - 1]
 
 
-def difference(facts: Iterable[Fact]) -> str | None:
+def conflict_kind(facts: Iterable[Fact]) -> str | None:
     """What facts of one subject and attribute differ in, one of `DIFFERENCES`; None if they agree."""
     listed = list(facts)
-    read = {fact.value if fact.value is not None else fact.written for fact in listed}
+    read = {fact.value if fact.value is not None else fact.as_written for fact in listed}
     if len(read) > 1:
         return "rounding" if _are_rounded(listed) else "value"
     return "unit" if len(listed) > 1 and any(fact.reading_unit for fact in listed) else None
@@ -277,7 +282,7 @@ def difference(facts: Iterable[Fact]) -> str | None:
 
 def _are_rounded(facts: list[Fact]) -> bool:
     """Whether all are the most precise of them, rounded."""
-    steps = [(fact.step, fact.value) for fact in facts if fact.step is not None]
+    steps = [(fact.rounding_step, fact.value) for fact in facts if fact.rounding_step is not None]
     if len(steps) < len(facts):
         return False
     _, finest = min(steps)
@@ -285,9 +290,9 @@ def _are_rounded(facts: list[Fact]) -> bool:
 
 
 @lru_cache(maxsize=1)
-def catalog() -> Catalog:
+def default_catalog() -> Catalog:
     """The catalog that ships with trninv."""
-    return Catalog.load(directory())
+    return Catalog.load(catalog_directory())
 
 
 def _evaluate(formula: str, term: Any) -> Fraction:
@@ -303,7 +308,7 @@ def _evaluate(formula: str, term: Any) -> Fraction:
 
 
 class _Loader:
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: TomlFiles) -> None:
         files = dict(files)
         self.attributes = {name: Attribute(name, **row) for name, row in files.pop("attributes").items()}
         self.sources = {slug: Source(slug, **row) for slug, row in files.pop("sources").items()}
@@ -311,12 +316,12 @@ class _Loader:
         self.facts: dict[tuple[str, str], list[Fact]] = defaultdict(list)
 
     def catalog(self) -> Catalog:
-        for row in self._stated():
+        for row in self._printed_rows():
             self._add(row)
         for content in self.files.values():
             for row in content.get("derived", ()):
                 self._derive(row)
-        counts = self._reconciled("counts")
+        counts = self._reconciliations("counts")
         for key, facts in self.facts.items():
             facts.sort(key=_rank)
             if source := counts.get(key):
@@ -326,12 +331,12 @@ class _Loader:
             attributes=self.attributes,
             sources=self.sources,
             facts=tuple(fact for facts in ordered.values() for fact in facts),
-            notes=self._reconciled("note"),
+            notes=self._reconciliations("note"),
             audits=tuple(row for content in self.files.values() for row in content.get("audit", ())),
             _by_key=ordered,
         )
 
-    def _stated(self) -> Iterator[dict[str, Any]]:
+    def _printed_rows(self) -> Iterator[dict[str, Any]]:
         for content in self.files.values():
             for table in content.get("table", ()):
                 for row in table["rows"]:
@@ -352,7 +357,7 @@ class _Loader:
                     yield {"source": group["source"], **row}
 
     def _add(self, row: dict[str, Any]) -> None:
-        attribute, source = self._known(row)
+        attribute, source = self._lookup(row)
         unit, read = row.get("unit", ""), row.get("read")
         direction = row.get("direction")
         if attribute.directional != (direction in DIRECTIONS):
@@ -369,19 +374,19 @@ class _Loader:
                 subject=row["subject"],
                 attribute=attribute,
                 source=source,
-                written=row["value"],
+                as_written=row["value"],
                 unit=unit,
                 quote=row["quote"],
                 reading_unit=read,
                 direction=direction,
-                grounds=row.get("grounds"),
+                reading_reason=row.get("grounds"),
                 formula=None,
                 value=value,
             )
         )
 
     def _derive(self, row: dict[str, Any]) -> None:
-        attribute, source = self._known(row)
+        attribute, source = self._lookup(row)
         value = _evaluate(row["formula"], self._term)
         if value.denominator != 1:
             raise CatalogError(f"{row['formula']} is not a whole number of base units")
@@ -391,18 +396,18 @@ class _Loader:
                 subject=row["subject"],
                 attribute=attribute,
                 source=source,
-                written=render(exact, attribute.dimension),
+                as_written=render_value(exact, attribute.dimension),
                 unit="",
-                quote=_TERM.sub(lambda term: self._quoted(term[0], source), row["formula"]),
+                quote=_TERM.sub(lambda term: self._quote_term(term[0], source), row["formula"]),
                 reading_unit=None,
                 direction="one" if attribute.directional else None,
-                grounds=row["grounds"],
+                reading_reason=row["grounds"],
                 formula=row["formula"],
                 value=exact,
             )
         )
 
-    def _quoted(self, term: str, source: Source) -> str:
+    def _quote_term(self, term: str, source: Source) -> str:
         """A term in its document's words, with the document's title if another one is named for the whole."""
         fact = self._term(term)
         return f"“{fact.quote}”" + (f" ({fact.source.title})" if fact.source != source else "")
@@ -414,18 +419,18 @@ class _Loader:
                 return fact
         raise CatalogError(f"no fact {term}")
 
-    def _known(self, row: Mapping[str, Any]) -> tuple[Attribute, Source]:
+    def _lookup(self, row: Mapping[str, Any]) -> tuple[Attribute, Source]:
         try:
             return self.attributes[row["attribute"]], self.sources[row["source"]]
         except KeyError as error:
             raise CatalogError(f"{dict(row)}: {error.args[0]!r} is not in attributes.toml or sources.toml") from None
 
-    def _reconciled(self, what: str) -> dict[tuple[str, str], str]:
+    def _reconciliations(self, key: str) -> dict[tuple[str, str], str]:
         """What reconciliations say about facts: their note, or the source that counts."""
         return {
-            (subject, attribute): row[what]
+            (subject, attribute): row[key]
             for row in self.files["reconciliations"]["reconciliation"]
-            if what in row
+            if key in row
             for subject in row["subjects"]
             for attribute in row["attributes"]
             if (subject, attribute) in self.facts
@@ -436,17 +441,17 @@ def _rank(fact: Fact) -> tuple[int, bool, tuple[int, ...], bool]:
     """Order of the default pick; ties keep the order of the files."""
     newest_first = tuple(-int(part) for part in (fact.source.date or "0").split("-"))
     third = not fact.source.publisher.startswith("AWS")
-    return KINDS.index(fact.source.kind), third, newest_first, fact.formula is not None
+    return SOURCE_KINDS.index(fact.source.kind), third, newest_first, fact.formula is not None
 
 
 def _exact(row: Mapping[str, Any], attribute: Attribute, unit: str) -> int | None:
     number = _QUALIFIER.sub("", row["value"])
-    if attribute.dimension == "text" or number in _NONE:
+    if attribute.dimension == "text" or number in _NOT_GIVEN:
         return None
     try:
         if quantity := _QUANTITIES.get(attribute.dimension):
             return int(quantity.parse(f"{number} {unit}"))
-        if word := _WORDS.get(number.lower()):
+        if word := _NUMBER_WORDS.get(number.lower()):
             return word
         return int(number.removesuffix(" million").replace(",", "")) * (10**6 if "million" in number else 1)
     except (UnitError, ValueError) as error:

@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from trninv.errors import CatalogError
-from trninv.settings import bundle
+from trninv.settings import resource_directory
 
-Files = Mapping[str, Mapping[str, Any]]
+TomlFiles = Mapping[str, Mapping[str, Any]]
 """What each file holds, by its name without the suffix, in the order of names; not to be changed."""
 
 
-def directory() -> Path:
+def catalog_directory() -> Path:
     """Where the catalog is that ships with trninv."""
-    return bundle() / "seed" / "catalog"
+    return resource_directory() / "seed" / "catalog"
 
 
-def read(at: Path) -> Files:
+def read_toml_files(directory_: Path) -> TomlFiles:
     """Every TOML file of a directory.
 
     Raises
@@ -26,14 +26,14 @@ def read(at: Path) -> Files:
         There is none, or one is not TOML.
 
     """
-    files = sorted(at.glob("*.toml"))
+    files = sorted(directory_.glob("*.toml"))
     if not files:
-        raise CatalogError(f"no catalog in {at}")
-    return {file.stem: _parsed(file, file.stat().st_mtime_ns) for file in files}
+        raise CatalogError(f"no catalog in {directory_}")
+    return {file.stem: _parse_toml(file, file.stat().st_mtime_ns) for file in files}
 
 
 @lru_cache(maxsize=32)
-def _parsed(file: Path, _changed: int) -> Mapping[str, Any]:
+def _parse_toml(file: Path, _changed: int) -> Mapping[str, Any]:
     import tomllib  # noqa: PLC0415 # most commands read no file of the catalog
 
     try:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from trninv.catalog.models import DomainModel, systems
+from trninv.catalog.models import DomainModel, default_systems
 
-UNCLAIMED = "no model in the catalog has this type, so it is never bound and never adopted"
+UNCLAIMED_REASON = "no model in the catalog has this type, so it is never bound and never adopted"
 """Why an instance of a type that no model claims is left alone."""
 
 
@@ -18,7 +18,7 @@ class UnclaimedType:
 
     type: str
     count: int
-    why: str = UNCLAIMED
+    why: str = UNCLAIMED_REASON
 
 
 @lru_cache(maxsize=4_096)
@@ -36,7 +36,7 @@ def models_of(instance_type: str, chips: int | None = None) -> frozenset[str]:
     name = instance_type.removeprefix("ml.")
     claiming = {
         slug: model
-        for slug, model in systems().domains.items()
+        for slug, model in default_systems().domains.items()
         if any(fnmatchcase(name, pattern) for pattern in model.ec2_types)
     }
     if chips is not None and len(claiming) > 1:
@@ -45,7 +45,7 @@ def models_of(instance_type: str, chips: int | None = None) -> frozenset[str]:
     return frozenset(claiming)
 
 
-def unclaimed(types: Iterable[str]) -> tuple[UnclaimedType, ...]:
+def count_unclaimed_types(types: Iterable[str]) -> tuple[UnclaimedType, ...]:
     """Return the types that no model claims with how often they occur, in the order of names."""
     counts = Counter(types)
     return tuple(UnclaimedType(name, counts[name]) for name in sorted(counts) if not models_of(name))
@@ -53,15 +53,15 @@ def unclaimed(types: Iterable[str]) -> tuple[UnclaimedType, ...]:
 
 def chips_of(instance_type: str) -> int | None:
     """Return how many chips an instance of a type has; None where no model claims it, or models disagree."""
-    counts = {systems().domains[slug].chips_per_server for slug in models_of(instance_type)}
+    counts = {default_systems().domains[slug].chips_per_server for slug in models_of(instance_type)}
     return counts.pop() if len(counts) == 1 else None
 
 
 @lru_cache(maxsize=4_096)
-def chips_at(instance_type: str) -> Mapping[str, int]:
+def chips_by_address(instance_type: str) -> Mapping[str, int]:
     """Return the chip at each PCI address of an instance of a type; empty where no document says."""
-    addresses = {systems().domains[slug].server.chip_addresses for slug in models_of(instance_type)}
-    return {at: chip for chip, at in enumerate(addresses.pop())} if len(addresses) == 1 else {}
+    addresses = {default_systems().domains[slug].server.chip_addresses for slug in models_of(instance_type)}
+    return {address: chip for chip, address in enumerate(addresses.pop())} if len(addresses) == 1 else {}
 
 
 def type_names(model: DomainModel) -> tuple[str, ...]:

@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Final, TypeVar
 
-from trninv.catalog.facts import EFA_FABRIC, KINDS, Catalog, Source
-from trninv.catalog.files import Files, directory, read
-from trninv.errors import CatalogError, LimitError, UnknownSystemError, nearest
+from trninv.catalog.facts import EFA_FABRIC, SOURCE_KINDS, Catalog, Source
+from trninv.catalog.files import TomlFiles, catalog_directory, read_toml_files
+from trninv.errors import CatalogError, InvalidArgumentError, UnknownSystemError, suggestion
 from trninv.topology import blueprint as blueprints
 from trninv.topology import register
-from trninv.topology.arguments import arguments
-from trninv.topology.blueprint import NIC, Blueprint, Node
-from trninv.topology.clos import Fabric
+from trninv.topology.arguments import bind_arguments
+from trninv.topology.blueprint import NIC, Blueprint, BlueprintNode
+from trninv.topology.clos import ClosFabric
 
-_MOST_DOMAINS: Final = 1_000_000
+_MAX_DOMAINS: Final = 1_000_000
 COMPUTE = ("mxfp8_compute", "fp8_compute", "bf16_compute", "fp32_compute", "sparse_compute", "int8_compute")
 """Attributes of a chip that count 10⁹ operations per second; a chip without the type has none."""
 
@@ -120,7 +120,7 @@ class DomainModel:
         return self.blueprint.chips // self.blueprint.servers
 
     @property
-    def nic(self) -> LinkModel | None:
+    def nic_link(self) -> LinkModel | None:
         """The wire of its EFA devices; None where it has none."""
         return self.links.get(NIC)
 
@@ -143,8 +143,8 @@ class System:
     domain: DomainModel
     domains: int = 1
     aliases: tuple[str, ...] = ()
-    large: bool = False
-    by_name: bool = False
+    is_opt_in: bool = False
+    is_by_name: bool = False
 
     @property
     def chips(self) -> int:
@@ -156,12 +156,12 @@ class System:
         """Servers in all."""
         return self.domains * self.domain.blueprint.servers
 
-    def fabric(self, catalog: Catalog) -> Fabric | None:
+    def fabric(self, catalog: Catalog) -> ClosFabric | None:
         """The EFA fabric between its domains; None if there is only one, as where there are no EFA devices."""
         if self.domains == 1:
             return None
-        sizes = (catalog.value(self.domain.slug, f"{what}_per_network_node") for what in ("domains", "nodes"))
-        return Fabric(self.domains, *sizes)
+        sizes = (catalog.picked_value(self.domain.slug, f"{unit}_per_network_node") for unit in ("domains", "nodes"))
+        return ClosFabric(self.domains, *sizes)
 
     def resized(self, domains: int) -> "System":
         """The same system with another number of domains.
@@ -172,10 +172,10 @@ class System:
             There are more than a million, or several that nothing joins.
 
         """
-        if domains > _MOST_DOMAINS:
-            raise LimitError(f"{domains:,} domains: ask for {_MOST_DOMAINS:,} at most")
-        if domains > 1 and self.domain.nic is None:
-            raise LimitError(
+        if domains > _MAX_DOMAINS:
+            raise InvalidArgumentError(f"{domains:,} domains: ask for {_MAX_DOMAINS:,} at most")
+        if domains > 1 and self.domain.nic_link is None:
+            raise InvalidArgumentError(
                 f"{self.slug} has no EFA device, so nothing joins {domains:,} domains: seed one at a time, with --name"
             )
         return replace(self, domains=domains)
@@ -189,34 +189,36 @@ class System:
             No whole number of them does.
 
         """
-        each = self.domain.blueprint.chips
-        domains, rest = divmod(chips, each)
-        if rest:
-            near = " or ".join(f"{count * each:,}" for count in (domains, domains + 1) if count)
-            raise LimitError(f"{chips:,} chips are no whole {self.domain.name}s of {each}: ask for {near}")
+        chips_per_domain = self.domain.blueprint.chips
+        domains, remainder = divmod(chips, chips_per_domain)
+        if remainder:
+            alternatives = " or ".join(f"{count * chips_per_domain:,}" for count in (domains, domains + 1) if count)
+            raise InvalidArgumentError(
+                f"{chips:,} chips are no whole {self.domain.name}s of {chips_per_domain}: ask for {alternatives}"
+            )
         return domains
 
-    def subjects(self) -> tuple[str, ...]:
+    def fact_subjects(self) -> tuple[str, ...]:
         """Subjects of the facts that the system rests on."""
         links = (link.slug for link in self.domain.links.values())
         fabric = [EFA_FABRIC] if self.domains > 1 else []
         switch = [self.domain.switch.slug] if self.domain.switch else []
-        of = (self.slug, self.domain.slug, self.domain.server.slug, self.domain.server.chip.slug)
-        return tuple(dict.fromkeys((*of, *links, *switch, *fabric)))
+        own_subjects = (self.slug, self.domain.slug, self.domain.server.slug, self.domain.server.chip.slug)
+        return tuple(dict.fromkeys((*own_subjects, *links, *switch, *fabric)))
 
     def sources(self, catalog: Catalog) -> tuple[Source, ...]:
         """Sources of the picked facts, without repeats."""
-        picked = {fact.key: fact for fact in reversed(catalog.facts) if fact.subject in self.subjects()}
+        picked = {fact.key: fact for fact in reversed(catalog.facts) if fact.subject in self.fact_subjects()}
         return tuple(
             sorted(
                 {fact.source for fact in picked.values()},
-                key=lambda source: (KINDS.index(source.kind), source.slug),
+                key=lambda source: (SOURCE_KINDS.index(source.kind), source.slug),
             )
         )
 
 
 @dataclass(frozen=True)
-class Systems:
+class SystemCatalog:
     """All systems, in the order of the files that declare them, and each by its slug and aliases.
 
     Attributes
@@ -239,7 +241,7 @@ class Systems:
         return {system.domain.slug: system.domain for system in self.systems}
 
     @cached_property
-    def names(self) -> Mapping[str, System]:
+    def by_name(self) -> Mapping[str, System]:
         """Each by every name that it goes by."""
         return {name: system for system in self.systems for name in (system.slug, *system.aliases)}
 
@@ -252,18 +254,20 @@ class Systems:
             None is called so.
 
         """
-        if system := self.names.get(name.lower()):
+        if system := self.by_name.get(name.lower()):
             return system
-        raise UnknownSystemError(f"no system {name!r}: {nearest(name.lower(), self.names)} (trninv systems lists them)")
+        raise UnknownSystemError(
+            f"no system {name!r}: {suggestion(name.lower(), self.by_name)} (trninv systems lists them)"
+        )
 
 
 @lru_cache(maxsize=1)
-def systems() -> Systems:
+def default_systems() -> SystemCatalog:
     """Every system that the shipped catalog declares, smallest generation first."""
-    return declared(read(directory()))
+    return parse_systems(read_toml_files(catalog_directory()))
 
 
-def declared(files: Files) -> Systems:
+def parse_systems(files: TomlFiles) -> SystemCatalog:
     """The systems that a catalog's files declare; models are named across files.
 
     Raises
@@ -272,14 +276,14 @@ def declared(files: Files) -> Systems:
         With the file, the model and what is wrong: a key that is missing or not known, a wiring that does not fit, …
 
     """
-    return _Declared(files).systems()
+    return _ModelLoader(files).systems()
 
 
 _TABLES: Final = ("chip", "server", "link", "switch", "domain", "system")
-_OTHERS: Final = ("table", "facts", "derived", "audit", "reconciliation")
-_VOCABULARY: Final = ("attributes", "sources")
+_OTHER_TABLES: Final = ("table", "facts", "derived", "audit", "reconciliation")
+_KEYED_FILES: Final = ("attributes", "sources")
 """Files whose tables are named by what they describe."""
-_SCOPES: Final[Mapping[str, Callable[[Node, Node], bool]]] = {
+_SCOPES: Final[Mapping[str, Callable[[BlueprintNode, BlueprintNode], bool]]] = {
     "server": lambda a, b: a.server == b.server,
     "rack": lambda a, b: a.rack == b.rack,
     "domain": lambda _a, _b: True,
@@ -290,43 +294,46 @@ _SCOPES: Final[Mapping[str, Callable[[Node, Node], bool]]] = {
 M = TypeVar("M", ChipModel, ServerModel, LinkModel, SwitchModel, DomainModel, System)
 
 
-class _Declared:
-    def __init__(self, files: Files) -> None:
-        self.files = {file: content for file, content in files.items() if file not in _VOCABULARY}
+class _ModelLoader:
+    def __init__(self, files: TomlFiles) -> None:
+        self.files = {file: content for file, content in files.items() if file not in _KEYED_FILES}
         for file, content in self.files.items():
-            if unknown := sorted(content.keys() - {*_TABLES, *_OTHERS}):
-                raise CatalogError(f"{file}.toml: no table is called {unknown[0]!r}: {nearest(unknown[0], _TABLES)}")
-        self.chips = _by_slug(self._made("chip", ChipModel))
-        self.links = _by_slug(self._made("link", self._link))
-        self.switches = _by_slug(self._made("switch", SwitchModel))
-        self.servers = _by_slug(self._made("server", self._server))
-        self.domains = _by_slug(self._made("domain", self._domain))
+            if unknown := sorted(content.keys() - {*_TABLES, *_OTHER_TABLES}):
+                raise CatalogError(f"{file}.toml: no table is called {unknown[0]!r}: {suggestion(unknown[0], _TABLES)}")
+        self.chips = _by_slug(self._build_models("chip", ChipModel))
+        self.links = _by_slug(self._build_models("link", self._link))
+        self.switches = _by_slug(self._build_models("switch", SwitchModel))
+        self.servers = _by_slug(self._build_models("server", self._server))
+        self.domains = _by_slug(self._build_models("domain", self._domain))
 
-    def systems(self) -> Systems:
-        found: dict[str, list[System]] = {}
+    def systems(self) -> SystemCatalog:
+        systems_by_file: dict[str, list[System]] = {}
         names: dict[str, str] = {}
-        for file, system in self._made("system", self._system):
-            found.setdefault(file, []).append(system)
+        for file, system in self._build_models("system", self._system):
+            systems_by_file.setdefault(file, []).append(system)
             for name in (system.slug, *system.aliases):
                 if name in names or name != name.lower():
                     why = f"is a name of {names[name]} already" if name in names else "is not in small letters"
                     raise CatalogError(f"{file}.toml: system {system.slug!r}: {name!r} {why}")
                 names[name] = system.slug
-        return Systems({file: tuple(listed) for file, listed in found.items()})
+        return SystemCatalog({file: tuple(listed) for file, listed in systems_by_file.items()})
 
-    def _made(self, kind: str, make: Callable[..., M]) -> Iterator[tuple[str, M]]:
+    def _build_models(self, kind: str, make: Callable[..., M]) -> Iterator[tuple[str, M]]:
         """Models of a kind with their files."""
         for file, content in self.files.items():
             rows = content.get(kind, [])
             if not isinstance(rows, list):
                 raise CatalogError(f"{file}.toml: write [[{kind}]], in double brackets")
             for row in rows:
-                with _told(f"{file}.toml: {kind} {row.get('slug', '')!r}"):
-                    yield file, make(**arguments(make, row, least=0 if kind == "server" else 1))  # chips count from 0
+                with _locate_error(f"{file}.toml: {kind} {row.get('slug', '')!r}"):
+                    yield (
+                        file,
+                        make(**bind_arguments(make, row, minimum=0 if kind == "server" else 1)),
+                    )  # chips count from 0
 
     def _link(self, slug: str, technology: str, scope: str) -> LinkModel:
         if scope not in _SCOPES:
-            raise CatalogError(f"no scope {scope!r}: {nearest(scope, _SCOPES)}")
+            raise CatalogError(f"no scope {scope!r}: {suggestion(scope, _SCOPES)}")
         return LinkModel(slug, technology, scope)
 
     def _server(
@@ -340,8 +347,8 @@ class _Declared:
         efa_addresses: tuple[str, ...] = (),
         numa_nodes: tuple[int, ...] = (),
     ) -> ServerModel:
-        of = _named(self.chips, "chip", chip)
-        return ServerModel(slug, of, trays, chip_sets, ec2_types, chip_addresses, efa_addresses, numa_nodes)
+        chip_model = _lookup(self.chips, "chip", chip)
+        return ServerModel(slug, chip_model, trays, chip_sets, ec2_types, chip_addresses, efa_addresses, numa_nodes)
 
     def _domain(
         self,
@@ -357,20 +364,22 @@ class _Declared:
         without_nics: bool = False,
     ) -> DomainModel:
         parameters = dict(wiring)
-        pattern = register.pattern(str(parameters.pop("pattern", "")))
-        with _told(f"wiring {pattern.name!r}"):
-            built = pattern.blueprint(parameters)
-        blueprint = blueprints.without_nics(built) if without_nics else built
-        wires = {role: _named(self.links, "link", link) for role, link in links.items()}
+        pattern = register.get_pattern(str(parameters.pop("pattern", "")))
+        with _locate_error(f"wiring {pattern.name!r}"):
+            whole_blueprint = pattern.blueprint(parameters)
+        blueprint = blueprints.without_nics(whole_blueprint) if without_nics else whole_blueprint
+        wires = {role: _lookup(self.links, "link", link) for role, link in links.items()}
         _check_roles(blueprint, wires)
-        of = _named(self.servers, "server", server)
-        _check_server(of, blueprint.chips // blueprint.servers)
-        joins = _named(self.switches, "switch", switch) if switch else None
-        if joins and not any(node.kind == "switch" for node in blueprint.nodes):
+        server_model = _lookup(self.servers, "server", server)
+        _check_server(server_model, blueprint.chips // blueprint.servers)
+        switch_model = _lookup(self.switches, "switch", switch) if switch else None
+        if switch_model and not any(node.kind == "switch" for node in blueprint.nodes):
             raise CatalogError(f"its wiring has no switches, so none is a {switch!r}")
-        made = DomainModel(slug, name, of, blueprint, wires, domains_per_rack, joins, server_sets, ec2_types)
-        legal_sets(made)
-        return made
+        model = DomainModel(
+            slug, name, server_model, blueprint, wires, domains_per_rack, switch_model, server_sets, ec2_types
+        )
+        legal_sets(model)
+        return model
 
     def _system(
         self,
@@ -382,11 +391,11 @@ class _Declared:
         large: bool = False,
         by_name: bool = False,
     ) -> System:
-        return System(slug, name, _named(self.domains, "domain", domain), domains, aliases, large, by_name)
+        return System(slug, name, _lookup(self.domains, "domain", domain), domains, aliases, large, by_name)
 
 
 @contextmanager
-def _told(where: str) -> Iterator[None]:
+def _locate_error(where: str) -> Iterator[None]:
     """Say where a fault is."""
     try:
         yield
@@ -426,41 +435,45 @@ def legal_sets(domain: DomainModel) -> tuple[LegalSet, ...]:
     """
     servers = domain.blueprint.servers
     chips = domain.blueprint.chips // servers
-    named = [(text, text.removeprefix("any ")) for text in domain.server_sets]
-    if unread := next((text for text, numbers in named if not numbers.replace(" ", "").isdecimal()), None):
+    numbers_by_text = [(text, text.removeprefix("any ")) for text in domain.server_sets]
+    if unread := next((text for text, numbers in numbers_by_text if not numbers.replace(" ", "").isdecimal()), None):
         raise CatalogError(f'server_sets: {unread!r} is neither ordinals of servers nor "any" and a number')
-    listed = [tuple(map(int, numbers.split())) for text, numbers in named if text == numbers]
-    any_of = sorted(int(numbers) for text, numbers in named if text != numbers)
+    listed = [tuple(map(int, numbers.split())) for text, numbers in numbers_by_text if text == numbers]
+    any_of = sorted(int(numbers) for text, numbers in numbers_by_text if text != numbers)
     return (
-        *_sets("chip", chips, domain.server.chip_sets),
-        *(_sets("server", servers, listed) if servers > 1 else ()),
+        *_numbered_sets("chip", chips, domain.server.chip_sets),
+        *(_numbered_sets("server", servers, listed) if servers > 1 else ()),
         *(LegalSet("server", size, 0, None) for size in any_of),
     )
 
 
-def _sets(unit: str, there: int, listed: Iterable[tuple[int, ...]]) -> Iterator[LegalSet]:
-    seen: dict[int, list[int]] = {}
-    for members in (*((each,) for each in range(there)), *listed, *([tuple(range(there))] if there > 1 else [])):
-        mask, masks = sum(1 << each for each in set(members)), seen.setdefault(len(members), [])
-        if max(members) >= there or mask.bit_count() < len(members) or any(mask & other for other in masks):
-            raise CatalogError(f"{unit}_sets: {list(members)} is no set of its own among {there} {unit}s")
+def _numbered_sets(unit: str, unit_count: int, listed: Iterable[tuple[int, ...]]) -> Iterator[LegalSet]:
+    masks_by_size: dict[int, list[int]] = {}
+    for members in (
+        *((member,) for member in range(unit_count)),
+        *listed,
+        *([tuple(range(unit_count))] if unit_count > 1 else []),
+    ):
+        mask, masks = sum(1 << member for member in set(members)), masks_by_size.setdefault(len(members), [])
+        if max(members) >= unit_count or mask.bit_count() < len(members) or any(mask & other for other in masks):
+            raise CatalogError(f"{unit}_sets: {list(members)} is no set of its own among {unit_count} {unit}s")
         yield LegalSet(unit, len(members), len(masks), mask)
         masks.append(mask)
 
 
 def _by_slug(models: Iterable[tuple[str, M]]) -> dict[str, M]:
-    found: dict[str, M] = {}
+    models_by_slug: dict[str, M] = {}
     for file, model in models:
-        if model.slug in found:
+        if model.slug in models_by_slug:
             raise CatalogError(f"{file}.toml: {model.slug!r} is declared twice")
-        found[model.slug] = model
-    return found
+        models_by_slug[model.slug] = model
+    return models_by_slug
 
 
-def _named(models: Mapping[str, M], kind: str, slug: str) -> M:
+def _lookup(models: Mapping[str, M], kind: str, slug: str) -> M:
     if slug in models:
         return models[slug]
-    raise CatalogError(f"no {kind} {slug!r}: {nearest(slug, models)}")
+    raise CatalogError(f"no {kind} {slug!r}: {suggestion(slug, models)}")
 
 
 def _check_server(server: ServerModel, chips: int) -> None:
@@ -478,7 +491,7 @@ def _check_roles(blueprint: Blueprint, wires: Mapping[str, LinkModel]) -> None:
     if missing := sorted(roles - wires.keys()):
         raise CatalogError(f"the role {missing[0]!r} of its wiring has no link in links")
     if unknown := sorted(wires.keys() - roles):
-        raise CatalogError(f"its wiring has no role {unknown[0]!r}: {nearest(unknown[0], roles)}")
+        raise CatalogError(f"its wiring has no role {unknown[0]!r}: {suggestion(unknown[0], roles)}")
     for link in blueprint.links:
         scope = wires[link.role].scope
         if not _SCOPES[scope](blueprint.nodes[link.a], blueprint.nodes[link.b]):

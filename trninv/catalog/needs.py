@@ -26,15 +26,19 @@ def check_facts(catalog: Catalog, domains: Iterable[DomainModel], *, fabric: boo
         Naming every fact that is missing, or is no number.
 
     """
-    needed = dict.fromkeys(fact for domain in domains for fact in _needed(domain, fabric=fabric))
-    missing = [f"{attribute} of {subject}" for subject, attribute in needed if catalog.find(subject, attribute) is None]
+    needed = dict.fromkeys(fact for domain in domains for fact in _required_facts(domain, fabric=fabric))
+    missing = [
+        f"{attribute} of {subject}"
+        for subject, attribute in needed
+        if catalog.picked_value_or_none(subject, attribute) is None
+    ]
     if missing:
         raise UnknownFactError(
             f"no document gives {', '.join(missing)}: add the facts, from a document or as assumed, to the catalog"
         )
 
 
-def _needed(domain: DomainModel, *, fabric: bool) -> Iterator[tuple[str, str]]:
+def _required_facts(domain: DomainModel, *, fabric: bool) -> Iterator[tuple[str, str]]:
     """Subjects and attributes."""
     yield from ((domain.server.chip.slug, attribute) for attribute in _CHIP)
     yield from ((domain.server.slug, attribute) for attribute in _SERVER)

@@ -2,12 +2,12 @@
 
 import click
 
-from trninv.cli.moment import changing, looking
-from trninv.cli.output import format_option, rows, show
+from trninv.cli.moment import read_connection, write_connection
+from trninv.cli.output import format_option, print_table, print_value
 from trninv.inventory import access
 from trninv.inventory.schema import TOKEN_SCOPES
 
-_NONE = "there are no tokens: trninv token create NAME makes one"
+_EMPTY_HINT = "there are no tokens: trninv token create NAME makes one"
 _COLUMNS = access.ListedToken._fields
 
 
@@ -33,9 +33,9 @@ def create(database: str, name: str, scope: str, expires: str | None) -> None:
     \b
     trninv token create grafana --scope read --expires 90d
     """
-    with changing(database) as connection:
-        made = access.create(connection, name, scope, expires)
-    click.echo(made)
+    with write_connection(database) as connection:
+        token_text = access.create_token(connection, name, scope, expires)
+    click.echo(token_text)
     click.echo("It can't be shown again: only its SHA-256 is kept.", err=True)
 
 
@@ -51,9 +51,9 @@ def list_(database: str, style: str) -> None:
     \b
     trninv token list --format json
     """
-    with looking(database, None) as connection:
-        found = [row._asdict() for row in access.listed(connection)]
-    show(style, found, lambda: rows(_COLUMNS, (row.values() for row in found), none=_NONE))
+    with read_connection(database, None) as connection:
+        tokens = [row._asdict() for row in access.list_tokens(connection)]
+    print_value(style, tokens, lambda: print_table(_COLUMNS, (row.values() for row in tokens), empty_text=_EMPTY_HINT))
 
 
 @token.command()
@@ -65,6 +65,6 @@ def revoke(database: str, name: str) -> None:
     \b
     trninv token revoke grafana
     """
-    with changing(database) as connection:
-        access.revoke(connection, name)
+    with write_connection(database) as connection:
+        access.revoke_token(connection, name)
     click.echo(f"{name}: revoked")

@@ -6,30 +6,30 @@ import click
 from sqlalchemy import Connection, Engine
 
 import trninv
-from trninv.catalog.design import Design
-from trninv.catalog.facts import catalog
+from trninv.catalog.design import SystemTotals
+from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import System
-from trninv.catalog.models import systems as known_systems
-from trninv.cli.output import format_option, rows, show
+from trninv.catalog.models import default_systems as known_systems
+from trninv.cli.output import format_option, print_table, print_value
 from trninv.cli.progress import Progress
-from trninv.cli.prose import hint, say
-from trninv.cli.status import clusters_in
+from trninv.cli.prose import print_hint, print_wrapped
+from trninv.cli.status import list_clusters
 from trninv.errors import ClusterExistsError, TrninvError, UsageError, WrongLevelError
 from trninv.inventory import chain, stamp, triggers
 from trninv.inventory import migrate as migrations
-from trninv.inventory.address import Place, cluster_name, resolve
-from trninv.inventory.chain import Chain
-from trninv.inventory.database import connect, display, reading, writing
-from trninv.inventory.replay import uncompared
-from trninv.inventory.seals import read as read_seal
-from trninv.inventory.verify import kept
+from trninv.inventory.address import Place, parse_cluster_name, resolve_place
+from trninv.inventory.chain import ChainStatus
+from trninv.inventory.database import read_transaction, redacted_url, temporary_engine, write_transaction
+from trninv.inventory.replay import unverifiable
+from trninv.inventory.seals import parse_anchor as read_seal
 from trninv.inventory.verify import verify as differences
+from trninv.inventory.verify import verify_history
 from trninv.reports import views
 from trninv.reports.postgresql_reader import make_login
 from trninv.settings import Settings
-from trninv.units import Capacity, counted
+from trninv.units import Capacity, pluralize
 
-_TOUR = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10", "u-trn2x64"
+_TOUR_PLACES = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10", "u-trn2x64"
 
 
 @click.command()
@@ -43,16 +43,16 @@ def up(context: click.Context, checking: bool, host: str, port: int) -> None:
     \b
     trninv up --check
     """
-    with connect(context.obj) as engine:
+    with temporary_engine(context.obj) as engine:
         migrations.migrate(engine)
         for system in _default_systems():
             try:
-                _seed(engine, [system])
+                _seed_systems(engine, [system])
             except ClusterExistsError as error:
                 click.echo(f"{system.slug}: left as it is: {error}")
-    click.echo(f"database: {display(context.obj)}")
+    click.echo(f"database: {redacted_url(context.obj)}")
     try:
-        _tour(context.obj)
+        _run_tour(context.obj)
     except TrninvError as error:  # the fleet may have changed since: that is no reason not to serve it
         click.echo(f"the four questions: {error}")
         if checking:
@@ -60,24 +60,24 @@ def up(context: click.Context, checking: bool, host: str, port: int) -> None:
     from trninv.cli import check, serve  # noqa: PLC0415 # the server is slow to import
 
     if checking:
-        asked = check.check(context.obj)
-        click.echo(f"service:   {asked} requests over HTTP, every route at least once: all answered correctly")
+        request_count = check.check_service(context.obj)
+        click.echo(f"service:   {request_count} requests over HTTP, every route at least once: all answered correctly")
     else:
         context.invoke(serve.serve, host=host, port=port)
 
 
-def _tour(database: str) -> None:
-    source, target, scope = _TOUR
+def _run_tour(database: str) -> None:
+    source, target, scope = _TOUR_PLACES
     with trninv.open(database) as fleet:
         path = fleet.path(source, target)
-        flow = fleet.bandwidth(source, target)
-        pool = fleet.memory_pool(source)
-        half = fleet.bisection(scope)
+        bandwidth = fleet.bandwidth(source, target)
+        memory_pool = fleet.memory_pool(source)
+        halves = fleet.bisection(scope)
     best = f"{path.paths[0].hops} hops, {path.paths[0].bandwidth} one direction" if path.paths else f"no: {path.reason}"
     click.echo(f"path:      {source} to {target}: {best}")
-    click.echo(f"bandwidth: {source} to {target}: {flow.maximum_flow} one direction over all paths")
-    click.echo(f"pool:      {source}: {pool.memory} on {pool.chips} chips")
-    click.echo(f"bisection: {scope}: {half.upper} one direction ({'exact' if half.exact else 'upper bound'})")
+    click.echo(f"bandwidth: {source} to {target}: {bandwidth.maximum_flow} one direction over all paths")
+    click.echo(f"pool:      {source}: {memory_pool.memory} on {memory_pool.chips} chips")
+    click.echo(f"bisection: {scope}: {halves.upper} one direction ({'exact' if halves.exact else 'upper bound'})")
 
 
 @click.command()
@@ -95,24 +95,26 @@ def migrate(database: str, to: str, check: bool, sql: bool, yes: bool) -> None:
     """
     if check and (sql or to != "head"):
         raise UsageError("--check compares the database with the newest schema: give no --to or --sql beside it")
-    with connect(database) as engine:
+    with temporary_engine(database) as engine:
         if sql:
-            click.echo(migrations.sql(engine, to))
+            click.echo(migrations.upgrade_sql(engine, to))
         elif check:
-            with reading(engine) as connection, Progress("migrate --check"):
-                wrong = migrations.check(engine) or views.check(connection) or triggers.check(connection)
-            click.echo(wrong or "the schema is up to date")
-            if wrong:
+            with read_transaction(engine) as connection, Progress("migrate --check"):
+                problem = (
+                    migrations.schema_differences(engine) or views.check_views(connection) or triggers.check(connection)
+                )
+            click.echo(problem or "the schema is up to date")
+            if problem:
                 raise click.exceptions.Exit(1)
         else:
-            if not yes and (lost := migrations.losses(engine, to)):
-                raise UsageError(f"going to revision {to} would lose {', '.join(lost)}: back it up and add --yes")
+            if not yes and (lost_data := migrations.data_loss(engine, to)):
+                raise UsageError(f"going to revision {to} would lose {', '.join(lost_data)}: back it up and add --yes")
             with Progress("migrate") as progress:
                 migrations.migrate(engine, to, progress)
             if engine.dialect.name == "postgresql" and (login := Settings.load().sql_url):
                 make_login(engine, login)
             with engine.connect() as connection:
-                click.echo(f"{display(database)} is at revision {migrations.current(connection) or 'base'}")
+                click.echo(f"{redacted_url(database)} is at revision {migrations.schema_version(connection) or 'base'}")
 
 
 @click.command()
@@ -123,21 +125,27 @@ def systems(style: str) -> None:
     \b
     trninv systems
     """
-    known = known_systems().systems
-    titles = {system.slug: [source.title for source in system.sources(catalog())] for system in known}
-    designs = {system.slug: Design.of(catalog(), system) for system in known}
+    catalog_systems = known_systems().systems
+    titles = {system.slug: [source.title for source in system.sources(default_catalog())] for system in catalog_systems}
+    designs = {system.slug: SystemTotals.from_system(default_catalog(), system) for system in catalog_systems}
 
     def table() -> None:
-        rows(
+        print_table(
             ["system", "chips", "servers", "domains", "HBM", "BF16", "aliases", "sources"],
             (
-                [s.slug, *_sizes(s), *_carried(designs[s.slug]), ", ".join(s.aliases), _first(titles[s.slug])]
-                for s in known
+                [
+                    system.slug,
+                    *_size_cells(system),
+                    *_total_cells(designs[system.slug]),
+                    ", ".join(system.aliases),
+                    _abbreviate_sources(titles[system.slug]),
+                ]
+                for system in catalog_systems
             ),
-            spare=["sources", "BF16", "HBM"],
+            optional_columns=["sources", "BF16", "HBM"],
         )
 
-    listed = [
+    rows_json = [
         {
             "slug": system.slug,
             "name": system.name,
@@ -149,9 +157,9 @@ def systems(style: str) -> None:
             "aliases": system.aliases,
             "sources": [{"title": title} for title in titles[system.slug]],
         }
-        for system in known
+        for system in catalog_systems
     ]
-    show(style, listed, table)
+    print_value(style, rows_json, table)
 
 
 @click.command()
@@ -184,24 +192,26 @@ def seed(  # one parameter an option
     trninv seed
     trninv seed u-trn2x64 --domains 16 --name lab
     """
-    known = known_systems()
+    catalog_systems = known_systems()
     if everything and system:
         raise UsageError("--all means every system: name none beside it")
-    wanted = [known.get(slug) for slug in system] or (list(known.systems) if everything else _default_systems())
+    chosen = [catalog_systems.get(slug) for slug in system] or (
+        list(catalog_systems.systems) if everything else _default_systems()
+    )
     if name is not None:
-        if len(wanted) != 1:
+        if len(chosen) != 1:
             raise UsageError("--name is for one system: write trninv seed SYSTEM --name CLUSTER")
-        name = cluster_name(name)
+        name = parse_cluster_name(name)
     if domains and chips:
         raise UsageError("--domains and --chips both give the size: choose one")
     if domains or chips:
-        wanted = [one.resized(domains or one.domains_for(chips or 0)) for one in wanted]
+        chosen = [chosen_system.resized(domains or chosen_system.domains_for(chips or 0)) for chosen_system in chosen]
     if dry_run:
-        for one in wanted:
-            click.echo(f"would seed {name or one.slug}: {_size(one)}")
+        for chosen_system in chosen:
+            click.echo(f"would seed {name or chosen_system.slug}: {_format_size(chosen_system)}")
         return
-    with connect(database) as engine:
-        _seed(engine, wanted, name)
+    with temporary_engine(database) as engine:
+        _seed_systems(engine, chosen, name)
 
 
 @click.command()
@@ -214,15 +224,17 @@ def unseed(database: str, cluster: str, yes: bool) -> None:
     \b
     trninv unseed lab --yes
     """
-    with connect(database) as engine, writing(engine) as connection:
-        place = _cluster(connection, cluster, "removed")
-        what = " and ".join(counted(many, name) for name, many in stamp.ending(connection, place.id).items())
+    with temporary_engine(database) as engine, write_transaction(engine) as connection:
+        place = _require_cluster(connection, cluster, "removed")
+        ended_counts = " and ".join(
+            pluralize(many, name) for name, many in stamp.unseed_impact(connection, place.id).items()
+        )
         if not yes:
-            ends = f", and ends {what}" if what else ""
-            raise UsageError(f"this removes {place.address} and all it contains{ends}: add --yes")
+            consequence = f", and ends {ended_counts}" if ended_counts else ""
+            raise UsageError(f"this removes {place.address} and all it contains{consequence}: add --yes")
         with Progress(f"unseed {place.address}"):
             stamp.unseed(connection, place.id)
-    click.echo(f"removed {place.address}{f', and ended {what}' if what else ''}")
+    click.echo(f"removed {place.address}{f', and ended {ended_counts}' if ended_counts else ''}")
 
 
 @click.command()
@@ -243,71 +255,71 @@ def verify(database: str, cluster: str | None, sealed: str | None, style: str) -
     anchor = read_seal(sealed) if sealed else None
     if anchor and cluster:
         raise UsageError("--sealed is of the whole history: leave out the cluster")
-    with connect(database) as engine, reading(engine) as connection, Progress("verify") as progress:
-        slug = _cluster(connection, cluster, "verified").address if cluster else None
-        found = list(differences(connection, catalog(), known_systems(), slug, progress))
+    with temporary_engine(database) as engine, read_transaction(engine) as connection, Progress("verify") as progress:
+        slug = _require_cluster(connection, cluster, "verified").address if cluster else None
+        mismatches = list(differences(connection, default_catalog(), known_systems(), slug, progress))
         progress("history")
-        checked = [slug] if slug else [str(row["slug"]) for row in clusters_in(connection)]
-        history = None if slug else chain.check(connection)
-        found += () if history is None else kept(connection, history, anchor)
-        untold = [] if history is None else list(uncompared(connection))
+        checked_clusters = [slug] if slug else [str(row["slug"]) for row in list_clusters(connection)]
+        history = None if slug else chain.verify_chain(connection)
+        mismatches += () if history is None else verify_history(connection, history, anchor)
+        not_compared = [] if history is None else list(unverifiable(connection))
 
     def table() -> None:
-        for one in found:
-            say(f"{one.cluster or 'catalog'}: {one.table}: {one.what} {one.detail}")
-        if not found:
-            say(f"as the catalog says: {', '.join(checked) or 'facts (no cluster is seeded)'}")
-        if not checked:
-            hint("no cluster is seeded yet: trninv seed")
+        for mismatch in mismatches:
+            print_wrapped(f"{mismatch.cluster or 'catalog'}: {mismatch.table}: {mismatch.kind} {mismatch.detail}")
+        if not mismatches:
+            print_wrapped(f"as the catalog says: {', '.join(checked_clusters) or 'facts (no cluster is seeded)'}")
+        if not checked_clusters:
+            print_hint("no cluster is seeded yet: trninv seed")
         if history:
-            say(_told(history))
-        for each in untold:
-            say(f"not compared: {each}")
+            print_wrapped(_render_history(history))
+        for name in not_compared:
+            print_wrapped(f"not compared: {name}")
 
-    of_history = {"history": history, "notCompared": untold} if history else {}
-    show(style, {"checked": checked, "differences": found} | of_history, table)
-    if found:
+    history_json = {"history": history, "notCompared": not_compared} if history else {}
+    print_value(style, {"checked": checked_clusters, "differences": mismatches} | history_json, table)
+    if mismatches:
         raise click.exceptions.Exit(1)
 
 
-def _told(history: Chain) -> str:
+def _render_history(history: ChainStatus) -> str:
     """What can be said of a history that nobody edited."""
     sealed = f", sealed up to {history.sealed} by {history.sha256}" if history.sha256 else ""
-    tail = f"; {counted(history.unsealed, 'event')} of plain SQL, which the next change seals"
-    gone = f" after {history.archived}, which an archive has" if history.archived else ""
-    return f"history: {counted(history.events, 'event')}{gone}{sealed}{tail if history.unsealed else ''}"
+    unsealed = f"; {pluralize(history.unsealed, 'event')} of plain SQL, which the next change seals"
+    archived = f" after {history.archived}, which an archive has" if history.archived else ""
+    return f"history: {pluralize(history.events, 'event')}{archived}{sealed}{unsealed if history.unsealed else ''}"
 
 
-def _seed(engine: Engine, wanted: Iterable[System], name: str | None = None) -> None:
-    for system in wanted:
-        with writing(engine) as connection, Progress(name or system.slug) as progress:
-            new = stamp.seed(connection, catalog(), system, name, progress)
-        click.echo(f"{name or system.slug}: {f'seeded {_size(system)}' if new else 'already there'}")
+def _seed_systems(engine: Engine, chosen: Iterable[System], name: str | None = None) -> None:
+    for system in chosen:
+        with write_transaction(engine) as connection, Progress(name or system.slug) as progress:
+            is_new = stamp.seed(connection, default_catalog(), system, name, progress)
+        click.echo(f"{name or system.slug}: {f'seeded {_format_size(system)}' if is_new else 'already there'}")
 
 
-def _sizes(system: System) -> list[str]:
+def _size_cells(system: System) -> list[str]:
     return [f"{number:,}" for number in (system.chips, system.servers, system.domains)]
 
 
-def _size(system: System) -> str:
-    return f"{counted(system.chips, 'chip')} in {counted(system.servers, 'server')}"
+def _format_size(system: System) -> str:
+    return f"{pluralize(system.chips, 'chip')} in {pluralize(system.servers, 'server')}"
 
 
-def _cluster(connection: Connection, address: str, done: str) -> Place:
-    place = resolve(connection, address)
+def _require_cluster(connection: Connection, address: str, verb: str) -> Place:
+    place = resolve_place(connection, address)
     if place.level != "cluster":
-        raise WrongLevelError(f"{address} is a {place.level}: only whole clusters are {done}")
+        raise WrongLevelError(f"{address} is a {place.level}: only whole clusters are {verb}")
     return place
 
 
 def _default_systems() -> list[System]:
-    return [system for system in known_systems().systems if not (system.large or system.by_name)]
+    return [system for system in known_systems().systems if not (system.is_opt_in or system.is_by_name)]
 
 
-def _carried(design: Design) -> tuple[str, str]:
+def _total_cells(design: SystemTotals) -> tuple[str, str]:
     """HBM and dense BF16 of all chips."""
     return str(design.memory), str(design.bf16)
 
 
-def _first(sources: Sequence[str]) -> str:
+def _abbreviate_sources(sources: Sequence[str]) -> str:
     return f"{sources[0]} and {len(sources) - 1} more" if len(sources) > 1 else sources[0]

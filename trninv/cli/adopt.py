@@ -4,17 +4,17 @@ from collections import defaultdict
 
 import click
 
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.cli.output import format_option, rows, show
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.cli.output import format_option, print_table, print_value
 from trninv.cli.progress import Progress
-from trninv.cli.prose import say
-from trninv.inventory.database import connect, writing
-from trninv.live.adopt import Adopted
+from trninv.cli.prose import print_wrapped
+from trninv.inventory.database import temporary_engine, write_transaction
+from trninv.live.adopt import AdoptionResult
 from trninv.live.adopt import adopt as adopted
-from trninv.units import counted
+from trninv.units import pluralize
 
-_MOST_NAMED = 3
+_MAX_NAMES = 3
 
 
 @click.command()
@@ -35,45 +35,52 @@ def adopt(database: str, name: str, dry_run: bool, style: str) -> None:
     trninv adopt prod --dry-run
     trninv adopt prod
     """
-    with connect(database) as engine, Progress(name) as progress, writing(engine) as connection:
-        found = adopted(connection, catalog(), systems(), name, progress, dry_run=dry_run)
-    show(style, found, lambda: _table(found, dry_run=dry_run))
+    with temporary_engine(database) as engine, Progress(name) as progress, write_transaction(engine) as connection:
+        result = adopted(connection, default_catalog(), default_systems(), name, progress, dry_run=dry_run)
+    print_value(style, result, lambda: _render_result(result, dry_run=dry_run))
 
 
-def _table(found: Adopted, *, dry_run: bool) -> None:
-    filled = f", {'would be ' * dry_run}up again: {', '.join(found.filled)}" if found.filled else ""
-    say(f"{found.cluster}: {_done(found, dry_run=dry_run)}{filled}")
-    if found.models:
-        rows(
+def _render_result(result: AdoptionResult, *, dry_run: bool) -> None:
+    filled_slots = f", {'would be ' * dry_run}up again: {', '.join(result.filled)}" if result.filled else ""
+    print_wrapped(f"{result.cluster}: {_verb(result, dry_run=dry_run)}{filled_slots}")
+    if result.models:
+        print_table(
             ["model", "domains", "instances", "empty slots"],
-            ((each.model, each.domains, each.machines, each.empty) for each in found.models),
+            ((model.model, model.domains, model.machines, model.empty) for model in result.models),
         )
-    if ordered := sum(each.ordered for each in found.models):
-        say(f"{counted(ordered, 'instance')} of UltraServers in the order of their ids: nothing says which is where")
-    if found.tiers:
-        tiers = ", ".join(f"{count:,} in tier {tier}" for tier, count in enumerate(found.tiers, start=1))
-        say(f"network nodes: {tiers}; what their uplinks carry is assumed: as much as all EFA devices below them")
-    if found.tiers and found.tiers[0] > (not found.is_known):
-        say("nothing that was imported joins the network nodes in tier 1: no path leads from one to another")
-    _left_out(found)
+    if ordered_by_id := sum(model.ordered for model in result.models):
+        print_wrapped(
+            f"{pluralize(ordered_by_id, 'instance')} of UltraServers in the order of their ids: nothing says "
+            "which is where"
+        )
+    if result.tiers:
+        tiers = ", ".join(f"{count:,} in tier {tier}" for tier, count in enumerate(result.tiers, start=1))
+        print_wrapped(
+            f"network nodes: {tiers}; what their uplinks carry is assumed: as much as all EFA devices below them"
+        )
+    if result.tiers and result.tiers[0] > (not result.is_known):
+        print_wrapped("nothing that was imported joins the network nodes in tier 1: no path leads from one to another")
+    _render_omitted(result)
 
 
-def _done(found: Adopted, *, dry_run: bool) -> str:
-    if not found.is_known:
+def _verb(result: AdoptionResult, *, dry_run: bool) -> str:
+    if not result.is_known:
         return "would be adopted" if dry_run else "adopted"
-    if not found.models:
+    if not result.models:
         return "adopted already"
     return "would grow by" if dry_run else "has grown by"
 
 
-def _left_out(found: Adopted) -> None:
-    for why, names in _by_reason(found).items():
-        more = ", …" if len(names) > _MOST_NAMED else ""
-        say(f"left out: {counted(len(names), 'machine')} ({', '.join(names[:_MOST_NAMED])}{more}): {why}")
+def _render_omitted(result: AdoptionResult) -> None:
+    for reason, names in _names_by_reason(result).items():
+        ellipsis = ", …" if len(names) > _MAX_NAMES else ""
+        print_wrapped(
+            f"left out: {pluralize(len(names), 'machine')} ({', '.join(names[:_MAX_NAMES])}{ellipsis}): {reason}"
+        )
 
 
-def _by_reason(found: Adopted) -> dict[str, list[str]]:
+def _names_by_reason(result: AdoptionResult) -> dict[str, list[str]]:
     reasons = defaultdict[str, list[str]](list)
-    for name, why in found.left_out:
-        reasons[why].append(name)
+    for name, reason in result.left_out:
+        reasons[reason].append(name)
     return reasons

@@ -4,17 +4,17 @@ from pathlib import Path
 
 import click
 
-from trninv.cli.output import format_option, show
+from trninv.cli.output import format_option, print_value
 from trninv.cli.progress import Progress
-from trninv.cli.prose import say
-from trninv.cli.state import you
+from trninv.cli.prose import print_wrapped
+from trninv.cli.state import current_user
 from trninv.errors import UsageError
-from trninv.history.archive.removing import Removed, remove
-from trninv.history.archive.store import opened, read
-from trninv.history.archive.writing import Archived
-from trninv.history.archive.writing import archive as written
-from trninv.inventory.database import connect
-from trninv.units import counted
+from trninv.history.archive.removing import PruneResult, prune_events
+from trninv.history.archive.store import open_for_writing, open_read_only
+from trninv.history.archive.writing import ArchiveResult
+from trninv.history.archive.writing import archive_history as written
+from trninv.inventory.database import temporary_engine
+from trninv.units import pluralize
 
 
 @click.command()
@@ -23,7 +23,7 @@ from trninv.units import counted
     "--before", metavar="TIME", help="Only days that had ended by then: an ISO time with its zone.  [default: now]"
 )
 @click.option("--delete", is_flag=True, help="Remove the events that are archived and compared from the database.")
-@click.option("--who", default=you, show_default="you", help="Who removes them.")
+@click.option("--who", default=current_user, show_default="you", help="Who removes them.")
 @click.option("--check", is_flag=True, help="Only compare the files with the manifest; exit 1 where one differs.")
 @format_option
 @click.pass_obj
@@ -42,37 +42,44 @@ def archive(
     if check:
         if delete or before:
             raise UsageError("--check only reads: leave out --before and --delete")
-        _check(directory, style)
+        _check_files(directory, style)
         return
-    with connect(database) as engine, opened(directory) as store, Progress("archive") as progress:
-        made = written(engine, store, before, progress)
-        gone = remove(engine, store, who) if delete else None
+    with temporary_engine(database) as engine, open_for_writing(directory) as store, Progress("archive") as progress:
+        result = written(engine, store, before, progress)
+        removed = prune_events(engine, store, who) if delete else None
 
-    show(style, {"before": made.before, "rows": made.rows, "removed": gone}, lambda: _tell(made, gone, delete=delete))
+    print_value(
+        style,
+        {"before": result.before, "rows": result.rows, "removed": removed},
+        lambda: _render_result(result, removed, delete=delete),
+    )
 
 
-def _tell(made: Archived, gone: Removed | None, *, delete: bool) -> None:
-    for name, number in made.rows.items():
-        say(f"{name}: {counted(number, 'row')}")
-    if not made.rows:
-        say(f"nothing new before {made.before}: a day is archived once it has ended, in UTC")
-    if gone and gone.events:
-        say(f"removed {counted(gone.events, 'event')} up to {gone.upto}: history is known since {gone.since}")
+def _render_result(result: ArchiveResult, removed: PruneResult | None, *, delete: bool) -> None:
+    for name, number in result.rows.items():
+        print_wrapped(f"{name}: {pluralize(number, 'row')}")
+    if not result.rows:
+        print_wrapped(f"nothing new before {result.before}: a day is archived once it has ended, in UTC")
+    if removed and removed.events:
+        print_wrapped(
+            f"removed {pluralize(removed.events, 'event')} up to {removed.last_event}: history is known since "
+            f"{removed.since}"
+        )
     elif delete:
-        say("removed nothing: events go up to a seal before which all are archived")
+        print_wrapped("removed nothing: events go up to a seal before which all are archived")
 
 
-def _check(directory: Path, style: str) -> None:
-    store = read(directory)
+def _check_files(directory: Path, style: str) -> None:
+    store = open_read_only(directory)
     with Progress("archive --check"):
-        faults, files = list(store.faults()), sum(len(entry.files) for entry in store.entries)
+        errors, files = list(store.integrity_errors()), sum(len(entry.files) for entry in store.entries)
 
     def table() -> None:
-        for fault in faults:
-            say(fault)
-        if not faults:
-            say(f"all as written: {counted(files, 'file')}")
+        for error in errors:
+            print_wrapped(error)
+        if not errors:
+            print_wrapped(f"all as written: {pluralize(files, 'file')}")
 
-    show(style, {"files": files, "faults": faults}, table)
-    if faults:
+    print_value(style, {"files": files, "faults": errors}, table)
+    if errors:
         raise click.exceptions.Exit(1)

@@ -5,38 +5,41 @@ from datetime import timedelta
 
 import click
 
-from trninv.catalog.instance_types import UNCLAIMED
-from trninv.cli.moment import at_option, changing, looking
-from trninv.cli.output import format_option, rows, show
-from trninv.cli.places import PLACE
+from trninv.catalog.instance_types import UNCLAIMED_REASON
+from trninv.cli.moment import at_option, read_connection, write_connection
+from trninv.cli.output import format_option, print_table, print_value
+from trninv.cli.places import ADDRESS
 from trninv.cli.progress import Progress
-from trninv.cli.prose import say
-from trninv.cli.state import you
-from trninv.cli.unclaimed import say_unclaimed
+from trninv.cli.prose import print_wrapped
+from trninv.cli.state import current_user
+from trninv.cli.unclaimed import print_unclaimed
 from trninv.errors import UsageError, WrongLevelError
-from trninv.inventory.address import Place, resolve
-from trninv.inventory.binding import Binding, Bound, Standing, put, take_out
-from trninv.inventory.binding import bindings as listed
-from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.hostnames import TEMPLATE
-from trninv.live.anchors import Unplaced
-from trninv.live.identity import WITHIN, Identified, identify
-from trninv.live.pins import pin
+from trninv.inventory import binding as slot_bindings
+from trninv.inventory.address import Place, resolve_place
+from trninv.inventory.binding import Binding, BindingChanges, ProposedBinding
+from trninv.inventory.binding import list_bindings as listed
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.hostnames import DEFAULT_TEMPLATE
+from trninv.live.anchors import UnassignedMachine
+from trninv.live.identity import MACHINE_EXPIRY, Identification, identify
+from trninv.live.pins import pinned_binding
 
 _HOUR = timedelta(hours=1)
-_SPARE = ("confidence", "who", "how", "ended by", "ending")
-_NONE = "nothing stands here: trninv bind --infer binds what trninv import has read, trninv bind SLOT INSTANCE one"
+_OPTIONAL_COLUMNS = ("confidence", "who", "how", "ended by", "ending")
+_EMPTY_HINT = (
+    "nothing stands here: trninv bind --infer binds what trninv import has read, trninv bind SLOT INSTANCE one"
+)
 
 
 @click.command()
-@click.argument("slot", required=False, type=PLACE)
+@click.argument("slot", required=False, type=ADDRESS)
 @click.argument("instance", required=False)
 @click.option("--infer", is_flag=True, help="Find slots by what was imported; SLOT is the cluster, or none for all.")
 @click.option("--in-order", is_flag=True, help="Take places that nothing tells apart in their order.")
 @click.option(
     "--hostname",
     "template",
-    default=TEMPLATE,
+    default=DEFAULT_TEMPLATE,
     show_default=True,
     metavar="TEMPLATE",
     help="What hosts are called that are called after their slots.",
@@ -44,13 +47,13 @@ _NONE = "nothing stands here: trninv bind --infer binds what trninv import has r
 @click.option(
     "--seen-within",
     type=click.FloatRange(0, 1e6),
-    default=WITHIN / _HOUR,
+    default=MACHINE_EXPIRY / _HOUR,
     show_default=True,
     metavar="HOURS",
     help="Take machines for gone that were seen last so long before the others.",
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would be bound.")
-@click.option("--who", default=you, show_default="you", help="Who says so.")
+@click.option("--who", default=current_user, show_default="you", help="Who says so.")
 @format_option
 @click.pass_obj
 def bind(  # one parameter an option
@@ -77,22 +80,31 @@ def bind(  # one parameter an option
     """
     if infer == (instance is not None) or (slot is None and not infer):
         raise UsageError("write trninv bind SLOT INSTANCE, or trninv bind --infer [CLUSTER]")
-    with Progress("bind"), connect(database) as engine, (reading if dry_run else writing)(engine) as connection:
+    with (
+        Progress("bind"),
+        temporary_engine(database) as engine,
+        (read_transaction if dry_run else write_transaction)(engine) as connection,
+    ):
         if instance is not None and slot is not None:
-            found = Identified((pin(connection, slot, instance),), ())
+            identified = Identification((pinned_binding(connection, slot, instance),), ())
         else:
-            place = None if slot is None else _cluster(resolve(connection, slot))
-            within = timedelta(hours=seen_within)
-            found = identify(connection, place, template=template, within=within, in_order=in_order)
-        bound = Bound() if dry_run else put(connection, found.standings, who=who)
-    made = found.standings if dry_run else bound.made
-    answer = {"bound": made, "ended": bound.ended, "unplaced": found.unplaced, "unclaimed": found.unclaimed}
-    show(style, answer, lambda: _print(made, bound.ended, found, dry_run=dry_run))
+            place = None if slot is None else _require_cluster(resolve_place(connection, slot))
+            max_age = timedelta(hours=seen_within)
+            identified = identify(connection, place, template=template, expiry=max_age, in_order=in_order)
+        bound = BindingChanges() if dry_run else slot_bindings.bind(connection, identified.proposed_bindings, who=who)
+    bindings_made = identified.proposed_bindings if dry_run else bound.created
+    answer = {
+        "bound": bindings_made,
+        "ended": bound.ended,
+        "unplaced": identified.unassigned,
+        "unclaimed": identified.unclaimed_types,
+    }
+    print_value(style, answer, lambda: _render_result(bindings_made, bound.ended, identified, dry_run=dry_run))
 
 
 @click.command()
-@click.argument("slot", type=PLACE)
-@click.option("--who", default=you, show_default="you", help="Who says so.")
+@click.argument("slot", type=ADDRESS)
+@click.option("--who", default=current_user, show_default="you", help="Who says so.")
 @format_option
 @click.pass_obj
 def unbind(database: str, slot: str, who: str, style: str) -> None:
@@ -102,13 +114,13 @@ def unbind(database: str, slot: str, who: str, style: str) -> None:
     trninv unbind lab/d0/s1
     trninv unbind @i-0123456789abcdef0
     """
-    with changing(database) as connection:
-        ended = take_out(connection, slot, who=who)
-    show(style, ended, lambda: say(f"{ended.address}: {_name(ended)} stands there no more"))
+    with write_connection(database) as connection:
+        ended = slot_bindings.unbind(connection, slot, who=who)
+    print_value(style, ended, lambda: print_wrapped(f"{ended.address}: {_instance_name(ended)} stands there no more"))
 
 
 @click.command()
-@click.argument("scope", required=False, type=PLACE)
+@click.argument("scope", required=False, type=ADDRESS)
 @click.option("--ended", is_flag=True, help="Those that are over, too.")
 @at_option
 @format_option
@@ -120,48 +132,71 @@ def bindings(database: str, scope: str | None, ended: bool, at: str | None, styl
     trninv bindings lab/d0
     trninv bindings @i-0123456789abcdef0 --ended
     """
-    with looking(database, at, scope) as connection:
-        found = list(listed(connection, None if scope is None else resolve(connection, scope), ended=ended))
+    with read_connection(database, at, scope) as connection:
+        entries = list(listed(connection, None if scope is None else resolve_place(connection, scope), ended=ended))
     headers = ["slot", "instance", "host", "since", "how", "confidence", "who"]
-    over = ["until", "ending", "ended by"] if ended else []
-    show(
+    ended_headers = ["until", "ending", "ended by"] if ended else []
+    print_value(
         style,
-        found,
-        lambda: rows([*headers, *over], (_line(each, ended=ended) for each in found), spare=_SPARE, none=_NONE),
+        entries,
+        lambda: print_table(
+            [*headers, *ended_headers],
+            (_binding_cells(binding, ended=ended) for binding in entries),
+            optional_columns=_OPTIONAL_COLUMNS,
+            empty_text=_EMPTY_HINT,
+        ),
     )
 
 
-def _cluster(place: Place) -> Place:
+def _require_cluster(place: Place) -> Place:
     if place.level != "cluster":
         raise WrongLevelError(f"{place.address} is a {place.level}: --infer takes a whole cluster, or all of them")
     return place
 
 
-def _line(of: Binding, *, ended: bool) -> Iterable[object]:
-    yield from (of.address, of.instance, of.host, of.since, of.how, of.confidence, of.who)
+def _binding_cells(binding: Binding, *, ended: bool) -> Iterable[object]:
+    yield from (
+        binding.address,
+        binding.instance,
+        binding.host,
+        binding.since,
+        binding.how,
+        binding.confidence,
+        binding.who,
+    )
     if ended:
-        yield from (of.until, of.ending, of.ended_by)
+        yield from (binding.until, binding.ending, binding.ended_by)
 
 
-def _name(of: Binding | Standing) -> str:
-    return " ".join(filter(None, (of.instance, of.host)))
+def _instance_name(binding: Binding | ProposedBinding) -> str:
+    return " ".join(filter(None, (binding.instance, binding.host)))
 
 
-def _print(made: Sequence[Binding | Standing], ended: Sequence[Binding], found: Identified, *, dry_run: bool) -> None:
-    left = [each for each in found.unplaced if each.why != UNCLAIMED]
-    if made:
-        lines = ([each.address, each.instance, each.host, each.how, each.confidence, each.evidence] for each in made)
-        rows(["would stand in" if dry_run else "slot", "instance", "host", "how", "confidence", "by"], lines)
-    elif not left:
-        say("nothing is new: every machine that was seen stands where it stood")
-    for each in ended:
-        say(f"{each.address}: {_name(each)} stands there no more ({each.ending})")
-    if left:
+def _render_result(
+    bindings_made: Sequence[Binding | ProposedBinding],
+    ended: Sequence[Binding],
+    identified: Identification,
+    *,
+    dry_run: bool,
+) -> None:
+    unplaced = [item for item in identified.unassigned if item.why != UNCLAIMED_REASON]
+    if bindings_made:
+        cells = (
+            [item.address, item.instance, item.host, item.how, item.confidence, item.evidence] for item in bindings_made
+        )
+        print_table(["would stand in" if dry_run else "slot", "instance", "host", "how", "confidence", "by"], cells)
+    elif not unplaced:
+        print_wrapped("nothing is new: every machine that was seen stands where it stood")
+    for item in ended:
+        print_wrapped(f"{item.address}: {_instance_name(item)} stands there no more ({item.ending})")
+    if unplaced:
         click.echo()
-        rows(["in no slot", "why", "may be in"], ([each.name, each.why, _candidates(each)] for each in left))
-    say_unclaimed(found.unclaimed)
+        print_table(
+            ["in no slot", "why", "may be in"], ([item.name, item.why, _render_candidates(item)] for item in unplaced)
+        )
+    print_unclaimed(identified.unclaimed_types)
 
 
-def _candidates(of: Unplaced) -> str:
-    more = of.count - len(of.candidates)
-    return ", ".join(of.candidates) + (f" and {more:,} more" if more else "")
+def _render_candidates(unplaced: UnassignedMachine) -> str:
+    more = unplaced.count - len(unplaced.candidates)
+    return ", ".join(unplaced.candidates) + (f" and {more:,} more" if more else "")

@@ -8,20 +8,20 @@ from typing import Any
 
 import click
 
-from trninv.cli.executors import SCHEDULER, executor_at
-from trninv.cli.output import show, tell, tell_state
+from trninv.cli.executors import SCHEDULER_OPTION, dask_executor
+from trninv.cli.output import print_answer, print_revision, print_value
 from trninv.cli.progress import Progress
-from trninv.cli.questions import alone, jobs_in, made, values
-from trninv.cli.supposing import asking
+from trninv.cli.questions import build_command, default_cluster, pop_job_options, question_arguments
+from trninv.cli.supposing import open_scenario
 from trninv.errors import UsageError
 from trninv.jobs.questions import find
 
 _CAPACITY = find("capacity")
-_MOST_WORKERS = 256
+_MAX_WORKERS = 256
 
 
 @click.pass_obj
-def _run(  # an option each
+def _run_capacity(  # an option each
     database: str,
     /,
     down: tuple[str, ...],
@@ -31,46 +31,46 @@ def _run(  # an option each
     workers: int,
     scheduler: str | None,
     rates: str | None,
-    **given: Any,  # as the question declares
+    **arguments: Any,  # as the question declares
 ) -> None:
-    jobs = jobs_in(given)
-    given["rates"] = None if rates is None else _read(Path(rates))
+    jobs = pop_job_options(arguments)
+    arguments["rates"] = None if rates is None else _read_rates(Path(rates))
     with (
-        _executor(workers, scheduler) as executor,
-        asking(database, down, derate, at, *jobs) as fleet,
-        fleet.in_one_state() as one,
+        _open_executor(workers, scheduler) as executor,
+        open_scenario(database, down, derate, at, *jobs) as fleet,
+        fleet.in_one_state() as snapshot,
     ):
         with Progress("capacity", waits=False) as progress:
-            asked = values(_CAPACITY, alone(one, given))
-            answer = one.ask(_CAPACITY, **asked, executor=executor, progress=progress)
-        tell_state(one.as_of())
-    show(style, answer, lambda: tell(answer))
+            parsed_arguments = question_arguments(_CAPACITY, default_cluster(snapshot, arguments))
+            answer = snapshot.ask(_CAPACITY, **parsed_arguments, executor=executor, progress=progress)
+        print_revision(snapshot.as_of())
+    print_value(style, answer, lambda: print_answer(answer))
 
 
-def _read(file: Path) -> str:
+def _read_rates(file: Path) -> str:
     try:
         return file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        said = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
-        raise UsageError(f"can't read rates from {file}: {said}") from None
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise UsageError(f"can't read rates from {file}: {reason}") from None
 
 
 @contextmanager
-def _executor(workers: int, scheduler: str | None) -> Iterator[Executor | None]:
+def _open_executor(workers: int, scheduler: str | None) -> Iterator[Executor | None]:
     if scheduler is not None:
-        with executor_at(scheduler) as cluster:
+        with dask_executor(scheduler) as cluster:
             yield cluster
     else:
         with ProcessPoolExecutor(workers) as pool:
             yield pool
 
 
-capacity = made(
+capacity = build_command(
     _CAPACITY,
-    _run,
+    _run_capacity,
     click.Option(
-        ["--workers"], type=click.IntRange(1, _MOST_WORKERS), default=1, show_default=True, help="Processes that draw."
+        ["--workers"], type=click.IntRange(1, _MAX_WORKERS), default=1, show_default=True, help="Processes that draw."
     ),
-    SCHEDULER,
-    needs_place=False,
+    SCHEDULER_OPTION,
+    requires_place=False,
 )

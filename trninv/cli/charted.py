@@ -6,15 +6,15 @@ from typing import Any
 
 import click
 
-from trninv.cli.output import show, tell, tell_state
+from trninv.cli.output import print_answer, print_revision, print_value
 from trninv.cli.progress import Progress
-from trninv.cli.questions import alone, made, values
-from trninv.cli.supposing import asking
+from trninv.cli.questions import build_command, default_cluster, question_arguments
+from trninv.cli.supposing import open_scenario
 from trninv.errors import UsageError
 from trninv.routing.questions import find
 
 
-def charted(name: str, draw: Callable[[Any], str], says: str) -> click.Command:
+def chart_command(name: str, draw: Callable[[Any], str], svg_help: str) -> click.Command:
     """The command of a question, with an option that writes the SVG of its answer."""
     question = find(name)
 
@@ -27,19 +27,19 @@ def charted(name: str, draw: Callable[[Any], str], says: str) -> click.Command:
         at: str | None,
         style: str,
         svg: Path | None,
-        **given: Any,  # as the question declares
+        **arguments: Any,  # as the question declares
     ) -> None:
-        with asking(database, down, derate, at) as fleet, fleet.in_one_state() as one:
+        with open_scenario(database, down, derate, at) as fleet, fleet.in_one_state() as snapshot:
             with Progress(question.command):
-                answer = one.ask(question, **values(question, alone(one, given)))
-            tell_state(one.as_of())
+                answer = snapshot.ask(question, **question_arguments(question, default_cluster(snapshot, arguments)))
+            print_revision(snapshot.as_of())
         if svg is not None:
             try:
                 svg.write_text(draw(answer), encoding="utf-8")
             except OSError as error:
                 raise UsageError(f"can't write {svg}: {error.strerror}") from None
-        show(style, answer, lambda: tell(answer))
+        print_value(style, answer, lambda: print_answer(answer))
 
     file = click.Path(dir_okay=False, path_type=Path)
-    svg = click.Option(["--svg"], type=file, metavar="FILE.svg", help=says)
-    return made(question, run, svg, needs_place=False)
+    svg = click.Option(["--svg"], type=file, metavar="FILE.svg", help=svg_help)
+    return build_command(question, run, svg, requires_place=False)

@@ -15,11 +15,11 @@ from sqlalchemy import select
 from uvicorn.importer import import_from_string
 
 import trninv
-from trninv.cli.serve import APP, listening
+from trninv.cli.serve import APPLICATION_PATH, open_socket
 from trninv.errors import InternalError
-from trninv.inventory.database import connect, reading
+from trninv.inventory.database import read_transaction, temporary_engine
 from trninv.inventory.schema import TABLES
-from trninv.routing.overview import overview
+from trninv.routing.overview import read_overview
 from trninv.settings import Settings
 
 _HOST, _JSON = "127.0.0.1", "application/json"
@@ -50,13 +50,13 @@ class Probe:
 
     route: str
     path: str
-    media: str
-    wanted: bytes
+    media_type: str
+    expected: bytes
     body: Mapping[str, object] | None = None
     status: int = HTTPStatus.OK
 
 
-def check(database: str) -> int:
+def check_service(database: str) -> int:
     """Start the service on a free port of this machine, send every probe, and stop it again.
 
     Apart from the database the service has default settings, whatever the environment says. It therefore asks for no
@@ -78,17 +78,19 @@ def check(database: str) -> int:
         Some were not; the message names their routes and what came instead.
 
     """
-    wanted = probes(database)
+    expected_probes = build_probes(database)
     host = f"{secrets.token_hex(16)}.localhost"
     settings = Settings(database_url=database, allowed_hosts=(host,), log="off", sql_url=Settings.load().sql_url)
-    with _served(settings) as port:
-        failures = [f"{probe.route}: {failure}" for probe in wanted if (failure := _failure(probe, port, host))]
+    with _serve_in_thread(settings) as port:
+        failures = [
+            f"{probe.route}: {failure}" for probe in expected_probes if (failure := _find_failure(probe, port, host))
+        ]
     if failures:
         raise InternalError(f"the service fails its check: {'; '.join(failures)}")
-    return len(wanted)
+    return len(expected_probes)
 
 
-def probes(database: str) -> tuple[Probe, ...]:
+def build_probes(database: str) -> tuple[Probe, ...]:
     """At least one for every route; what they want is read from the database and from the files served.
 
     Raises
@@ -97,47 +99,55 @@ def probes(database: str) -> tuple[Probe, ...]:
         The database has no tables yet.
 
     """
-    with connect(database) as engine, reading(engine) as connection:
+    with temporary_engine(database) as engine, read_transaction(engine) as connection:
         slugs = connection.scalars(select(TABLES["cluster"].c.slug).order_by(TABLES["cluster"].c.id)).all()
-        own = overview(connection, slugs[0])
-    is_without_login = engine.dialect.name == "postgresql" and not Settings.load().sql_url
-    ok, rows = _json({"status": "ok"}), [{"slug": slug} for slug in slugs]
-    document = {"query": f'{{ resolve(address: "{own.cluster}") {{ address }} }}'}
+        first_cluster = read_overview(connection, slugs[0])
+    lacks_login = engine.dialect.name == "postgresql" and not Settings.load().sql_url
+    ok_body, cluster_rows = _to_json({"status": "ok"}), [{"slug": slug} for slug in slugs]
+    document = {"query": f'{{ resolve(address: "{first_cluster.cluster}") {{ address }} }}'}
     sql = {"sql": "SELECT slug FROM cluster ORDER BY id"}
-    silent = {"host": "check", "neuron_ls": [], "sysfs": {}}
-    file = f"/export/v_cluster.csv?columns=address,chips&cluster={own.cluster}"
-    table = f"address,chips\n{own.cluster},{own.chips}\n".encode()
+    empty_observation = {"host": "check", "neuron_ls": [], "sysfs": {}}
+    file = f"/export/v_cluster.csv?columns=address,chips&cluster={first_cluster.cluster}"
+    table = f"address,chips\n{first_cluster.cluster},{first_cluster.chips}\n".encode()
     return (
-        Probe("/graphql", "/graphql", _JSON, b'"data":' + _json({"resolve": {"address": own.cluster}}), document),
+        Probe(
+            "/graphql",
+            "/graphql",
+            _JSON,
+            b'"data":' + _to_json({"resolve": {"address": first_cluster.cluster}}),
+            document,
+        ),
         Probe("/graphql", "/graphql", "text/html", (_WEB / "graphiql.html").read_bytes()),
         Probe("/", "/", "text/html", (_WEB / "index.html").read_bytes()),
         Probe("/assets", "/assets/index.css", "text/css", (_WEB / "assets" / "index.css").read_bytes()),
         Probe("/changes", "/changes?lastEventId=x", _JSON, b"Last-Event-ID", None, HTTPStatus.BAD_REQUEST),
-        Probe("/chips/{cluster}", f"/chips/{own.cluster}", "application/octet-stream", own.packed()),
-        Probe("/chips/{cluster}/jobs", f"/chips/{own.cluster}/jobs", _JSON, b'{"jobs":['),
+        Probe(
+            "/chips/{cluster}", f"/chips/{first_cluster.cluster}", "application/octet-stream", first_cluster.to_bytes()
+        ),
+        Probe("/chips/{cluster}/jobs", f"/chips/{first_cluster.cluster}/jobs", _JSON, b'{"jobs":['),
         Probe("/reports", "/reports", _JSON, b'"name":"capacity"'),
-        Probe("/reports/{name}", "/reports/capacity.json", _JSON, b'"cluster":' + _json(own.cluster)),
+        Probe("/reports/{name}", "/reports/capacity.json", _JSON, b'"cluster":' + _to_json(first_cluster.cluster)),
         Probe("/sql", "/sql", _JSON, b"TRNINV_SQL_URL", sql, HTTPStatus.BAD_REQUEST)
-        if is_without_login
-        else Probe("/sql", "/sql", _JSON, b'"rows":' + _json(rows), sql),
-        Probe("/observations", "/observations", _JSON, b"lists no device", silent, HTTPStatus.BAD_REQUEST),
+        if lacks_login
+        else Probe("/sql", "/sql", _JSON, b'"rows":' + _to_json(cluster_rows), sql),
+        Probe("/observations", "/observations", _JSON, b"lists no device", empty_observation, HTTPStatus.BAD_REQUEST),
         Probe("/export/{name}", file, "text/csv", table),
-        Probe("/healthz", "/healthz", _JSON, ok),
-        Probe("/readyz", "/readyz", _JSON, ok),
+        Probe("/healthz", "/healthz", _JSON, ok_body),
+        Probe("/readyz", "/readyz", _JSON, ok_body),
         Probe("/metrics", "/metrics", "text/plain", b'trninv_requests_total{path="/graphql",status="200"}'),
     )
 
 
-def _json(value: object) -> bytes:
+def _to_json(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
 @contextmanager
-def _served(settings: Settings) -> Iterator[int]:
+def _serve_in_thread(settings: Settings) -> Iterator[int]:
     """The service in a thread of its own until the block ends; gives its port."""
-    app = import_from_string(APP)(settings.database_url, settings)
+    app = import_from_string(APPLICATION_PATH)(settings.database_url, settings)
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, log_level="warning", ws="none"))
-    listener = listening(_HOST, 0)
+    listener = open_socket(_HOST, 0)
     port = listener.getsockname()[1]
 
     def serve() -> None:
@@ -153,21 +163,21 @@ def _served(settings: Settings) -> Iterator[int]:
         thread.join()
 
 
-def _failure(probe: Probe, port: int, host: str) -> str | None:
+def _find_failure(probe: Probe, port: int, host: str) -> str | None:
     """What is wrong with the answer, if anything."""
     connection = HTTPConnection(_HOST, port, timeout=_SECONDS)
-    method, body = ("GET", None) if probe.body is None else ("POST", _json(probe.body))
+    method, body = ("GET", None) if probe.body is None else ("POST", _to_json(probe.body))
     try:
-        connection.request(method, probe.path, body, {"Host": host, "Accept": probe.media, "Content-Type": _JSON})
-        answer = connection.getresponse()
-        content = answer.read()
+        connection.request(method, probe.path, body, {"Host": host, "Accept": probe.media_type, "Content-Type": _JSON})
+        response = connection.getresponse()
+        content = response.read()
     except (OSError, HTTPException) as error:
         return f"no answer ({error!r})"
     finally:
         connection.close()
-    media = answer.headers.get_content_type()
-    if answer.status != probe.status:
-        return f"status {answer.status}"
-    if media != probe.media:
-        return f"{media} instead of {probe.media}"
-    return None if probe.wanted in content else f"an answer without {probe.wanted[:60]!r}"
+    media_type = response.headers.get_content_type()
+    if response.status != probe.status:
+        return f"status {response.status}"
+    if media_type != probe.media_type:
+        return f"{media_type} instead of {probe.media_type}"
+    return None if probe.expected in content else f"an answer without {probe.expected[:60]!r}"

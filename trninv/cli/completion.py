@@ -5,7 +5,7 @@ from typing import ClassVar
 import click
 from click.shell_completion import BashComplete, get_completion_class
 
-_BASH = r"""%(complete_func)s() {
+_BASH_TEMPLATE = r"""%(complete_func)s() {
     local IFS=$' \t\n' words=() rest=$COMP_LINE word last=${COMP_WORDS[COMP_CWORD]} at type value
     # bash breaks words at : = and @, which URLs and names of hosts hold: what has no space between is one again
     for ((at = 0; at <= COMP_CWORD; at++)); do
@@ -37,8 +37,8 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 """
 
 
-class _Bash(BashComplete):
-    source_template: ClassVar[str] = _BASH
+class _BashCompletion(BashComplete):
+    source_template: ClassVar[str] = _BASH_TEMPLATE
 
 
 @click.command()
@@ -52,7 +52,7 @@ def completion(context: click.Context, shell: str) -> None:
     trninv completion zsh > ~/.zfunc/_trninv
     trninv completion fish > ~/.config/fish/completions/trninv.fish
     """
-    found = _Bash if shell == "bash" else get_completion_class(shell)
-    if found is None:
+    completion_class = _BashCompletion if shell == "bash" else get_completion_class(shell)
+    if completion_class is None:
         raise click.UsageError(f"click completes nothing in {shell}")
-    click.echo(found(context.find_root().command, {}, "trninv", "_TRNINV_COMPLETE").source())
+    click.echo(completion_class(context.find_root().command, {}, "trninv", "_TRNINV_COMPLETE").source())

@@ -4,27 +4,27 @@ from pathlib import Path
 
 import click
 
-from trninv.cli.draw_jobs import NextJob, jobs_picture
-from trninv.cli.places import PLACE
+from trninv.cli.draw_jobs import ProposedJob, draw_job_map
+from trninv.cli.places import ADDRESS
 from trninv.cli.progress import Progress
-from trninv.cli.prose import hint
-from trninv.cli.supposing import asking, supposing
+from trninv.cli.prose import print_hint
+from trninv.cli.supposing import open_scenario, scenario_options
 from trninv.drawing import fabric, fleet, rack, wiring
-from trninv.drawing.wiring import Marks
+from trninv.drawing.wiring import Highlight
 from trninv.errors import NotFoundError, UsageError, WrongLevelError
-from trninv.inventory.address import resolve
-from trninv.inventory.database import reading
+from trninv.inventory.address import resolve_place
+from trninv.inventory.database import read_transaction
 from trninv.routing.fleet import Fleet
-from trninv.routing.overview import overview
-from trninv.units import counted
+from trninv.routing.overview import read_overview
+from trninv.units import pluralize
 
-_Ends = tuple[str, str] | None
-_FABRIC = "/fabric"
+_EndPair = tuple[str, str] | None
+_FABRIC_SUFFIX = "/fabric"
 
 
-@supposing
+@scenario_options
 @click.command()
-@click.argument("scope", type=PLACE)
+@click.argument("scope", type=ADDRESS)
 @click.option("-o", "--output", required=True, metavar="FILE.svg", help="Where to write; - for stdout.")
 @click.option("--path", "ends", nargs=2, metavar="A B", help="Mark the shortest path from A to B.")
 @click.option("--widest", nargs=2, metavar="A B", help="Mark the widest path from A to B.")
@@ -32,7 +32,7 @@ _FABRIC = "/fabric"
 @click.option("--bisection", "halved", is_flag=True, help="Mark the bisection's cut, and one of the sides.")
 @click.option(
     "--colour",
-    type=click.Choice(fleet.COLOURINGS),
+    type=click.Choice(fleet.COLORINGS),
     help="What colours the chips of a fleet: state unless said.",
 )
 @click.option("--jobs", "of_jobs", is_flag=True, help="Chips by the jobs that hold them; of a fleet, its free blocks.")
@@ -43,9 +43,9 @@ def draw(  # one parameter an option
     database: str,
     scope: str,
     output: str,
-    ends: _Ends,
-    widest: _Ends,
-    parted: _Ends,
+    ends: _EndPair,
+    widest: _EndPair,
+    parted: _EndPair,
     halved: bool,
     colour: str | None,
     of_jobs: bool,
@@ -66,32 +66,32 @@ def draw(  # one parameter an option
     trninv draw rainier/fabric -o tiers.svg
     trninv draw u-trn2x64 -o jobs.svg --jobs --propose 2x2x2
     """
-    following = NextJob(propose, chips, of_jobs=of_jobs)
-    marked = [bool(each) for each in (ends, widest, parted, halved)]
-    if sum(marked) > 1:
+    proposed = ProposedJob(propose, chips, by_job=of_jobs)
+    marks = [bool(mark) for mark in (ends, widest, parted, halved)]
+    if sum(marks) > 1:
         raise UsageError("--path, --widest, --cut and --bisection are pictures of their own: choose one")
-    if of_jobs and (any(marked) or colour):
+    if of_jobs and (any(marks) or colour):
         raise UsageError("--jobs is a picture of its own: leave --path, --widest, --cut, --bisection and --colour out")
     if output != "-" and Path(output).suffix.lower() != ".svg":
         raise UsageError(f"{output}: pictures are SVG, so name it FILE.svg")
-    with asking(database, down, derate, at) as asked, Progress("draw"):
-        made = (
-            jobs_picture(asked, scope, following)
+    with open_scenario(database, down, derate, at) as scenario, Progress("draw"):
+        svg = (
+            draw_job_map(scenario, scope, proposed)
             if of_jobs
-            else _place(asked, scope, colour, plain=not (any(marked) or down or derate))
+            else _draw_place(scenario, scope, colour, plain=not (any(marks) or down or derate))
         )
-        made = made or _wiring(asked, scope, ends, widest, parted, halved=halved)
+        svg = svg or _draw_wiring(scenario, scope, ends, widest, parted, with_bisection=halved)
     if output == "-":
-        click.echo(made, nl=False)
+        click.echo(svg, nl=False)
         return
     try:
-        Path(output).write_text(made, encoding="utf-8")
+        Path(output).write_text(svg, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"can't write {output}: {error.strerror}") from None
-    hint(f"written: {output}")
+    print_hint(f"written: {output}")
 
 
-def _place(asked: Fleet, scope: str, colour: str | None, *, plain: bool) -> str | None:
+def _draw_place(scenario: Fleet, scope: str, color_by: str | None, *, plain: bool) -> str | None:
     """The picture of a fabric, a rack or a cluster of several domains; None if the scope lies in one domain.
 
     Raises
@@ -101,56 +101,64 @@ def _place(asked: Fleet, scope: str, colour: str | None, *, plain: bool) -> str 
 
     """
     name = scope.strip().lower()
-    with reading(asked.engine) as connection:
-        place = resolve(connection, name.removesuffix(_FABRIC))
-        tiers = name.endswith(_FABRIC) and place.level == "cluster"
-        whole = overview(connection, place.address) if place.level == "cluster" and not tiers else None
-        fleet_of = whole if whole and whole.domains > 1 else None
-        if colour and not fleet_of:
+    with read_transaction(scenario.engine) as connection:
+        place = resolve_place(connection, name.removesuffix(_FABRIC_SUFFIX))
+        is_fabric = name.endswith(_FABRIC_SUFFIX) and place.level == "cluster"
+        cluster = read_overview(connection, place.address) if place.level == "cluster" and not is_fabric else None
+        fleet_overview = cluster if cluster and cluster.domains > 1 else None
+        if color_by and not fleet_overview:
             raise UsageError(f"--colour is of fleets, and {place.address} is none: name a cluster of several domains")
-        if not (tiers or fleet_of or place.level == "rack"):
+        if not (is_fabric or fleet_overview or place.level == "rack"):
             return None
         if not plain:
             raise UsageError(f"only the wiring of a domain shows marks, --down and --derate: {scope} is drawn as it is")
-        if tiers:
-            return fabric.picture(connection, place)
-        return fleet.picture(fleet_of, colour or "state") if fleet_of else rack.picture(connection, place)
+        if is_fabric:
+            return fabric.draw_fabric(connection, place)
+        return (
+            fleet.draw_fleet(fleet_overview, color_by or "state")
+            if fleet_overview
+            else rack.draw_rack(connection, place)
+        )
 
 
-def _wiring(asked: Fleet, scope: str, ends: _Ends, widest: _Ends, parted: _Ends, *, halved: bool) -> str:
-    with reading(asked.engine) as connection:
-        whole = wiring.read(connection, scope)
-    marks = Marks()
-    if ends or widest:
-        marks = _way(asked, *(ends or widest or ("", "")), by="hops" if ends else "bandwidth")
-    elif parted:
-        answer = asked.bandwidth(*parted)
-        caption = f"{parted[0]} to {parted[1]}: maximum flow {answer.maximum_flow} one direction"
+def _draw_wiring(
+    scenario: Fleet, scope: str, path_ends: _EndPair, widest_ends: _EndPair, cut_ends: _EndPair, *, with_bisection: bool
+) -> str:
+    with read_transaction(scenario.engine) as connection:
+        diagram = wiring.read_diagram(connection, scope)
+    marks = Highlight()
+    if path_ends or widest_ends:
+        marks = _path_highlight(
+            scenario, *(path_ends or widest_ends or ("", "")), by="hops" if path_ends else "bandwidth"
+        )
+    elif cut_ends:
+        answer = scenario.bandwidth(*cut_ends)
+        caption = f"{cut_ends[0]} to {cut_ends[1]}: maximum flow {answer.maximum_flow} one direction"
         cut = [frozenset((link.a, link.b)) for link in answer.minimum_cut]
-        cut_at = f"{caption}, {counted(len(cut), 'link')} cut"
-        marks = Marks(links=cut, ends=(answer.source, answer.target), cut=True, caption=cut_at)
-    elif halved:
-        half = asked.bisection(scope)
-        bounds = half.upper if half.exact else f"{half.lower} to {half.upper}"
-        caption = f"bisection {bounds} one direction: {counted(half.cut_size, 'link')} cut"
-        cut = [frozenset((link.a, link.b)) for link in half.cut]
-        marks = Marks(links=cut, side=half.chips_a, cut=True, caption=caption)
-    drawn = {part.address for part in whole.parts}
-    marked = [*marks.nodes, *(end for link in marks.links for end in sorted(link))]
-    if outside := next((address for address in marked if address not in drawn), None):
+        cut_caption = f"{caption}, {pluralize(len(cut), 'link')} cut"
+        marks = Highlight(links=cut, endpoints=(answer.source, answer.target), is_cut=True, caption=cut_caption)
+    elif with_bisection:
+        halves = scenario.bisection(scope)
+        bounds = halves.upper if halves.exact else f"{halves.lower} to {halves.upper}"
+        caption = f"bisection {bounds} one direction: {pluralize(halves.cut_size, 'link')} cut"
+        cut = [frozenset((link.a, link.b)) for link in halves.cut]
+        marks = Highlight(links=cut, cut_side=halves.chips_a, is_cut=True, caption=caption)
+    drawn_addresses = {part.address for part in diagram.parts}
+    marked_addresses = [*marks.nodes, *(end for link in marks.links for end in sorted(link))]
+    if outside := next((address for address in marked_addresses if address not in drawn_addresses), None):
         raise WrongLevelError(f"what is marked leaves {scope} at {outside}: draw the domain instead")
-    return wiring.picture(whole, asked.graph(scope), marks)
+    return wiring.draw_wiring(diagram, scenario.graph(scope), marks)
 
 
-def _way(asked: Fleet, a: str, b: str, by: str) -> Marks:
-    answer = asked.path(a, b, by)
+def _path_highlight(scenario: Fleet, a: str, b: str, by: str) -> Highlight:
+    answer = scenario.path(a, b, by)
     if not answer.reachable:
         raise NotFoundError(f"no path from {answer.source} to {answer.target}: {answer.reason}")
-    found = answer.paths[0]
-    carries = f", {found.bandwidth} one direction" if found.hops else ""
-    return Marks(
-        links=[frozenset(step.address.split("--")) for step in found.steps if step.kind == "link"],
-        nodes=[step.address for step in found.steps if step.kind != "link"],
-        ends=(answer.source, answer.target),
-        caption=f"{answer.source} to {answer.target}: {counted(found.hops, 'hop')}{carries}",
+    path = answer.paths[0]
+    bandwidth = f", {path.bandwidth} one direction" if path.hops else ""
+    return Highlight(
+        links=[frozenset(step.address.split("--")) for step in path.steps if step.kind == "link"],
+        nodes=[step.address for step in path.steps if step.kind != "link"],
+        endpoints=(answer.source, answer.target),
+        caption=f"{answer.source} to {answer.target}: {pluralize(path.hops, 'hop')}{bandwidth}",
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from trninv.drawing import jobs, room, wiring
 from trninv.errors import UsageError
-from trninv.inventory.address import resolve
+from trninv.inventory.address import resolve_place
 from trninv.jobs.questions import find
 from trninv.routing.fleet import Fleet
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class NextJob:
+class ProposedJob:
     """What is to be placed and outlined, if anything.
 
     Raises
@@ -26,10 +26,10 @@ class NextJob:
 
     shape: str | None
     chips: int | None
-    of_jobs: bool
+    by_job: bool
 
     def __post_init__(self) -> None:
-        if (self.shape is not None or self.chips is not None) and not self.of_jobs:
+        if (self.shape is not None or self.chips is not None) and not self.by_job:
             raise UsageError("--propose and --chips outline a place among jobs: say --jobs as well")
         if self.shape is not None and self.chips is not None:
             raise UsageError("--propose and --chips are two ways to say what is placed: choose one")
@@ -38,7 +38,7 @@ class NextJob:
         return self.shape is not None or self.chips is not None
 
 
-def jobs_picture(asked: Fleet, scope: str, following: NextJob) -> str:
+def draw_job_map(scenario: Fleet, scope: str, proposed: ProposedJob) -> str:
     """The picture of what lies in one domain, or of a cluster of several.
 
     Raises
@@ -47,18 +47,20 @@ def jobs_picture(asked: Fleet, scope: str, following: NextJob) -> str:
         A place is to be outlined in a fleet.
 
     """
-    with asked.in_one_state() as one:
-        with one.wirings() as reader:
-            place = resolve(reader.connection, scope)
-            blocks, sizes = room.read(reader, place.address) if place.level == "cluster" else ((), ())
+    with scenario.in_one_state() as snapshot:
+        with snapshot.wirings() as reader:
+            place = resolve_place(reader.connection, scope)
+            blocks, sizes = room.read_free_blocks(reader, place.address) if place.level == "cluster" else ((), ())
             if len(blocks) > 1:
-                if following:
+                if proposed:
                     raise UsageError(f"{place.address} has many domains: name one, such as {place.address}/d0")
-                return room.picture(place.address, blocks, sizes)
-            diagram = wiring.read(reader.connection, scope)
-            held = jobs.read(reader, diagram)
-        if not following:
-            return jobs.picture(diagram, held)
-        fits: FitsAnswer = one.ask(find("fits"), of=diagram.scope, shape=following.shape, chips=following.chips, k=1)
-    places = fits.placements[0].places if fits.placements else ()
-    return jobs.picture(diagram, held, places, next(line for line in fits.told() if isinstance(line, str)))
+                return room.draw_capacity(place.address, blocks, sizes)
+            diagram = wiring.read_diagram(reader.connection, scope)
+            allocations = jobs.read_job_overlay(reader, diagram)
+        if not proposed:
+            return jobs.draw_jobs(diagram, allocations)
+        answer: FitsAnswer = snapshot.ask(
+            find("fits"), of=diagram.scope, shape=proposed.shape, chips=proposed.chips, k=1
+        )
+    places = answer.placements[0].places if answer.placements else ()
+    return jobs.draw_jobs(diagram, allocations, places, next(line for line in answer.render() if isinstance(line, str)))

@@ -5,30 +5,30 @@ from datetime import timedelta
 
 import click
 
-from trninv.cli.output import format_option, rows, show
-from trninv.cli.places import PLACE
+from trninv.cli.output import format_option, print_table, print_value
+from trninv.cli.places import ADDRESS
 from trninv.cli.progress import Progress
-from trninv.cli.prose import hint, say
-from trninv.cli.status import is_without
-from trninv.cli.unclaimed import say_unclaimed
-from trninv.inventory.database import connect, writing
+from trninv.cli.prose import print_hint, print_wrapped
+from trninv.cli.status import is_table_empty
+from trninv.cli.unclaimed import print_unclaimed
+from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.rules import SEVERITIES
-from trninv.live.drift import Drift
-from trninv.live.drift import drift as compared
-from trninv.live.findings import Finding, findings
-from trninv.units import counted
+from trninv.live.drift import DriftResult
+from trninv.live.drift import detect_drift as compared
+from trninv.live.findings import Finding, list_findings
+from trninv.units import pluralize
 
-_MOST_MINUTES = 60 * 24 * 366
+_MAX_MINUTES = 60 * 24 * 366
 
 
 @click.command()
-@click.argument("scope", required=False, metavar="[SCOPE]", type=PLACE)
+@click.argument("scope", required=False, metavar="[SCOPE]", type=ADDRESS)
 @click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit status 1 where something as bad is found.")
 @click.option("--apply", "is_applied", is_flag=True, help="Set what does not work down, by what was found.")
 @click.option("--all", "with_cleared", is_flag=True, help="List what is over too.")
 @click.option(
     "--stale-after",
-    type=click.IntRange(1, _MOST_MINUTES),
+    type=click.IntRange(1, _MAX_MINUTES),
     default=60,
     show_default=True,
     metavar="MINUTES",
@@ -57,30 +57,36 @@ def drift(  # one parameter an option
     trninv drift rainier/d17 --fail-on high
     trninv drift --apply
     """
-    with connect(database) as engine, writing(engine) as connection, Progress("drift") as progress:
-        stale = timedelta(minutes=stale_after)
-        made = compared(connection, stale_after=stale, scope=scope, apply=is_applied, progress=progress)
-        listed = findings(connection, scope, cleared=with_cleared)
-        is_unseen = is_without(connection, "observation")
-    show(style, replace(made, findings=tuple(listed)), lambda: _tell(listed, made))
-    if is_unseen and style == "table":
-        hint("nothing was imported yet: trninv import --help")
-    if fail_on and any(SEVERITIES.index(each.severity) >= SEVERITIES.index(fail_on) for each in made.findings):
+    with temporary_engine(database) as engine, write_transaction(engine) as connection, Progress("drift") as progress:
+        max_age = timedelta(minutes=stale_after)
+        result = compared(connection, stale_after=max_age, scope=scope, apply=is_applied, progress=progress)
+        listed = list_findings(connection, scope, include_cleared=with_cleared)
+        has_no_observations = is_table_empty(connection, "observation")
+    print_value(style, replace(result, findings=tuple(listed)), lambda: _render_findings(listed, result))
+    if has_no_observations and style == "table":
+        print_hint("nothing was imported yet: trninv import --help")
+    if fail_on and any(SEVERITIES.index(finding.severity) >= SEVERITIES.index(fail_on) for finding in result.findings):
         raise click.exceptions.Exit(1)
 
 
-def _tell(listed: list[Finding], made: Drift) -> None:
+def _render_findings(listed: list[Finding], result: DriftResult) -> None:
     if listed:
         headers = ["severity", "rule", "address", "instance", "expected", "found", "since"]
         columns = ("severity", "rule", "address", "instance", "expected", "found", "first_seen")
-        over = ["until"] if any(each.cleared_at for each in listed) else []
-        wanted = (*columns, *(["cleared_at"] if over else []))
-        rows(headers + over, ((getattr(each, name) for name in wanted) for each in listed), spare=["since", "rule"])
+        ended_headers = ["until"] if any(finding.cleared_at for finding in listed) else []
+        fields = (*columns, *(["cleared_at"] if ended_headers else []))
+        print_table(
+            headers + ended_headers,
+            ((getattr(finding, name) for name in fields) for finding in listed),
+            optional_columns=["since", "rule"],
+        )
         click.echo()
-    for change in made.applied:
-        say(f"{change.address}: {change.before} → {change.after}")
-    if made.not_compared:
-        rules = ", ".join(f"{rule} of {count:,}" for rule, count in made.not_compared.items())
-        say(f"not compared: {rules} of {counted(made.servers, 'server')}, since no current source reports it")
-    say(f"{counted(len(made.findings), 'finding')}; {made.new} new, {made.cleared} over")
-    say_unclaimed(made.unclaimed)
+    for change in result.applied_changes:
+        print_wrapped(f"{change.address}: {change.before} → {change.after}")
+    if result.uncompared_servers:
+        rules = ", ".join(f"{rule} of {count:,}" for rule, count in result.uncompared_servers.items())
+        print_wrapped(
+            f"not compared: {rules} of {pluralize(result.bound_servers, 'server')}, since no current source reports it"
+        )
+    print_wrapped(f"{pluralize(len(result.findings), 'finding')}; {result.new_count} new, {result.cleared_count} over")
+    print_unclaimed(result.unclaimed_types)

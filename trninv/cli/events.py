@@ -8,27 +8,27 @@ from typing import Any, Final
 import click
 from sqlalchemy import Connection, Engine
 
-from trninv.characters import plain
-from trninv.cli.output import MOST, cut, rows, show
-from trninv.cli.places import PLACE
+from trninv.characters import escape_controls
+from trninv.cli.output import MAX_LIMIT, print_table, print_truncation, print_value
+from trninv.cli.places import ADDRESS
 from trninv.cli.progress import Progress
-from trninv.cli.prose import say
-from trninv.errors import LimitError, NotReachableError, UsageError
-from trninv.history.events import Event, last
-from trninv.history.events import events as listed
-from trninv.inventory.address import locate
-from trninv.inventory.database import connect, reading
-from trninv.inventory.revision import Revision
+from trninv.cli.prose import print_wrapped
+from trninv.errors import DatabaseUnreachableError, InvalidArgumentError, UsageError
+from trninv.history.events import Event, last_event_number
+from trninv.history.events import list_events as listed
+from trninv.inventory.address import resolve
+from trninv.inventory.database import read_transaction, temporary_engine
+from trninv.inventory.revision import RevisionTracker
 from trninv.inventory.schema import ACTIONS, EVENT_SOURCES, PART_KINDS
 
-_SECONDS: Final = 0.5
+_POLL_SECONDS: Final = 0.5
 """Between two looks for new events."""
-_PAGE: Final = 1_000
-_NONE: Final = "nothing happened so: trninv set ADDRESS STATE --why TEXT changes a state"
+_PAGE_SIZE: Final = 1_000
+_EMPTY_HINT: Final = "nothing happened so: trninv set ADDRESS STATE --why TEXT changes a state"
 
 
 @click.command()
-@click.argument("scope", required=False, type=PLACE)
+@click.argument("scope", required=False, type=ADDRESS)
 @click.option("--since", metavar="TIME", help="None before: an ISO time with its zone.")
 @click.option("--until", metavar="TIME", help="None after.")
 @click.option("--kind", type=click.Choice(PART_KINDS), help="Only of parts of this kind.")
@@ -49,7 +49,7 @@ _NONE: Final = "nothing happened so: trninv set ADDRESS STATE --why TEXT changes
     help="How to print.",
 )
 @click.pass_obj
-def events(database: str, /, most: int, style: str, *, follow: bool, **tests: Any) -> None:
+def events(database: str, /, most: int, style: str, *, follow: bool, **filters: Any) -> None:
     """Who set what to which state, when and why, and which jobs came, moved and went; newest first.
 
     Of a place, with all that it holds, the links that end there and the jobs that held chips there. A job is at the
@@ -61,90 +61,95 @@ def events(database: str, /, most: int, style: str, *, follow: bool, **tests: An
     trninv events u-trn2x64/d0/s1 --job train-7b
     trninv events --follow --format ndjson
     """
-    if not 1 <= most <= MOST:
-        raise LimitError(f"--last {most}: ask for 1 to {MOST:,}")
-    if follow and (style == "json" or tests["until"]):
+    if not 1 <= most <= MAX_LIMIT:
+        raise InvalidArgumentError(f"--last {most}: ask for 1 to {MAX_LIMIT:,}")
+    if follow and (style == "json" or filters["until"]):
         raise UsageError("--follow never ends: leave out --until, and take --format table or ndjson")
-    with connect(database) as engine:
+    with temporary_engine(database) as engine:
         if follow:
-            _follow(engine, most, style, tests)
+            _follow_events(engine, most, style, filters)
             return
-        with reading(engine) as connection, Progress("events"):
-            found = _found(connection, most + (style == "table"), tests)
+        with read_transaction(engine) as connection, Progress("events"):
+            event_list = _read_events(connection, most + (style == "table"), filters)
     if style == "ndjson":
-        _lines(found, style)
+        _print_lines(event_list, style)
     else:
-        show(style, [each.fields() for each in found], lambda: _table(found, most))
+        print_value(style, [event.to_json() for event in event_list], lambda: _print_table(event_list, most))
 
 
-def _found(connection: Connection, most: int, tests: dict[str, Any]) -> list[Event]:
+def _read_events(connection: Connection, limit: int, filters: dict[str, Any]) -> list[Event]:
     """Events; where there is none, a place that never was is told."""
-    found = list(listed(connection, most=most, **tests))
-    if not found and tests["scope"] is not None:
-        locate(connection, tests["scope"])
-    return found
+    event_list = list(listed(connection, limit=limit, **filters))
+    if not event_list and filters["scope"] is not None:
+        resolve(connection, filters["scope"])
+    return event_list
 
 
-def _table(found: list[Event], most: int) -> None:
-    rows(
+def _print_table(event_list: list[Event], limit: int) -> None:
+    print_table(
         ["event", "at", "who", "source", "address", "before", "after", "why"],
-        ([each.event, each.at, each.who, each.source, each.address, *_became(each), each.why] for each in found[:most]),
-        spare=["source", "who"],
-        none=_NONE,
+        (
+            [event.event, event.at, event.who, event.source, event.address, *_render_change(event), event.why]
+            for event in event_list[:limit]
+        ),
+        optional_columns=["source", "who"],
+        empty_text=_EMPTY_HINT,
     )
-    cut(found, most, "--last N")
-    for each in found[:most]:
-        if each.clock_went_back:
-            say(f"the clock had gone back before event {each.event}: numbers keep the order")
+    print_truncation(event_list, limit, "--last N")
+    for event in event_list[:limit]:
+        if event.clock_went_back:
+            print_wrapped(f"the clock had gone back before event {event.event}: numbers keep the order")
 
 
-def _became(of: Event) -> tuple[str, str]:
+def _render_change(event: Event) -> tuple[str, str]:
     """What was before and after; of a job or a closing, nothing and what was done."""
-    if of.action is None:
-        return str(of.before), str(of.after)
-    return "", f"{of.action} {of.job}" if of.job else of.action
+    if event.action is None:
+        return str(event.before), str(event.after)
+    return "", f"{event.action} {event.job}" if event.job else event.action
 
 
-def _lines(found: list[Event], style: str) -> None:
-    for each in found:
+def _print_lines(event_list: list[Event], style: str) -> None:
+    for event in event_list:
         if style == "ndjson":
-            click.echo(plain(json.dumps(each.fields(), ensure_ascii=False)))
+            click.echo(escape_controls(json.dumps(event.to_json(), ensure_ascii=False)))
         else:
-            before, after = _became(each)
-            became = f"{before} → {after}" if before else after
-            click.echo(plain(f"{each.event}  {each.at}  {each.who}  {each.address}: {became}  {each.why}"))
+            before, after = _render_change(event)
+            change = f"{before} → {after}" if before else after
+            click.echo(
+                escape_controls(f"{event.event}  {event.at}  {event.who}  {event.address}: {change}  {event.why}")
+            )
 
 
-def _follow(engine: Engine, most: int, style: str, tests: dict[str, Any]) -> None:
+def _follow_events(engine: Engine, limit: int, style: str, filters: dict[str, Any]) -> None:
     """Print until Ctrl-C; while the database does not answer, wait for it."""
     try:
-        with reading(engine) as connection:
-            after = last(connection)
-            _lines(_found(connection, most, tests)[::-1], style)
-        for found in _new(engine, after, tests):
-            _lines(found, style)
+        with read_transaction(engine) as connection:
+            after = last_event_number(connection)
+            _print_lines(_read_events(connection, limit, filters)[::-1], style)
+        for page in _read_new_events(engine, after, filters):
+            _print_lines(page, style)
     except KeyboardInterrupt:
         return
 
 
-def _new(engine: Engine, after: int, tests: dict[str, Any]) -> Iterator[list[Event]]:
-    watched, seen, is_waiting = Revision(engine), None, False
+def _read_new_events(engine: Engine, after: int, filters: dict[str, Any]) -> Iterator[list[Event]]:
+    revision_source, last_revision, is_waiting = RevisionTracker(engine), None, False
     while True:
-        revision = watched.current()
-        if revision is None or revision != seen:
+        revision = revision_source.current()
+        if revision is None or revision != last_revision:
             try:
-                with reading(engine) as connection:
-                    found = list(listed(connection, most=_PAGE, after=after, **tests))
-                    newest = last(connection)
-            except NotReachableError as error:
+                with read_transaction(engine) as connection:
+                    page = list(listed(connection, limit=_PAGE_SIZE, after=after, **filters))
+                    newest = last_event_number(connection)
+            except DatabaseUnreachableError as error:
                 if not is_waiting:
                     click.echo(f"{error}: waiting for it", err=True)
                 is_waiting = True
             else:
                 is_waiting = False
-                yield found
-                is_all = len(found) < _PAGE
-                after, seen = (newest, revision) if is_all else (found[-1].event, None)
-                if not is_all:
+                yield page
+                is_last_page = len(page) < _PAGE_SIZE
+                after, last_revision = (newest, revision) if is_last_page else (page[-1].event, None)
+                if not is_last_page:
                     continue
-        time.sleep(_SECONDS)
+        time.sleep(_POLL_SECONDS)

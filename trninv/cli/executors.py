@@ -8,13 +8,13 @@ import click
 
 from trninv.errors import UsageError, WorkerError
 
-SCHEDULER = click.Option(
+SCHEDULER_OPTION = click.Option(
     ["--scheduler"], metavar="TCP://…", help="A Dask cluster that does the work (pip install trninv[dask])."
 )
 
 
 @contextmanager
-def executor_at(scheduler: str | None) -> Iterator[Executor | None]:
+def dask_executor(scheduler: str | None) -> Iterator[Executor | None]:
     """A Dask cluster's executor, or None for local processes."""
     if scheduler is None:
         yield None

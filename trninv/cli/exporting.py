@@ -8,33 +8,33 @@ from typing import Final, TypeAlias
 
 import click
 
-from trninv.cli.moment import at_option, connected
-from trninv.cli.places import PLACE
+from trninv.cli.moment import at_option, open_engine
+from trninv.cli.places import ADDRESS
 from trninv.cli.progress import Progress
-from trninv.cli.prose import hint
+from trninv.cli.prose import print_hint
 from trninv.errors import UsageError
 from trninv.exporters.format import Format
-from trninv.exporters.register import format_of, names
-from trninv.exporters.source import Source
-from trninv.files import whole
-from trninv.inventory.address import resolve
-from trninv.inventory.database import reading
-from trninv.inventory.hostnames import TEMPLATE
+from trninv.exporters.register import find_format, format_names
+from trninv.exporters.source import ExportSource
+from trninv.files import atomic_write
+from trninv.inventory.address import resolve_place
+from trninv.inventory.database import read_transaction
+from trninv.inventory.hostnames import DEFAULT_TEMPLATE
 
-Told: TypeAlias = Callable[[str, int], None]
-_STEP: Final = 1_000
+ProgressFunction: TypeAlias = Callable[[str, int], None]
+_PROGRESS_STEP: Final = 1_000
 """Lines between two tellings."""
 
 
 @click.command("topology")
-@click.argument("scope", type=PLACE)
+@click.argument("scope", type=ADDRESS)
 @click.option(
     "--as",
     "name",
     required=True,
-    type=click.Choice(names()),
+    type=click.Choice(format_names()),
     metavar="FORMAT",
-    help=f"The format: {', '.join(names())}.",
+    help=f"The format: {', '.join(format_names())}.",
 )
 @click.option("-o", "--output", default="-", metavar="FILE", help="Where to write; - for stdout.  [default: -]")
 @click.option(
@@ -46,7 +46,7 @@ _STEP: Final = 1_000
 @click.option(
     "--hostname",
     "template",
-    default=TEMPLATE,
+    default=DEFAULT_TEMPLATE,
     show_default=True,
     metavar="TEMPLATE",
     help="What servers are called; {server:02} fills up with zeros.",
@@ -74,44 +74,46 @@ def topology_(  # one parameter an option
     trninv topology rainier --as slurm-block -o topology.conf --check
     trninv topology u-trn2x64 --as kubernetes --hostname 'n{domain:03}-{server}'
     """
-    form = format_of(name)
-    with connected(database, at, scope) as engine, reading(engine) as connection:
-        place = resolve(connection, scope)
-        source = Source(connection, place, template, include_down=include_down, coarse=coarse)
-        is_read = output == "-" and sys.stdout.isatty()  # by a person, between whose lines no other belongs
-        with nullcontext(_untold) if is_read else Progress("topology") as progress:
+    output_format = find_format(name)
+    with open_engine(database, at, scope) as engine, read_transaction(engine) as connection:
+        place = resolve_place(connection, scope)
+        source = ExportSource(connection, place, template, include_down=include_down, coarse=coarse)
+        is_terminal = output == "-" and sys.stdout.isatty()  # by a person, between whose lines no other belongs
+        with nullcontext(_no_progress) if is_terminal else Progress("topology") as progress:
             if output == "-":
-                _print(form, source, progress, check=check)
+                _print_lines(output_format, source, progress, check=check)
             else:
-                _save(form, source, progress, Path(output), check=check)
+                _save_file(output_format, source, progress, Path(output), check=check)
     if output != "-":
-        hint(f"written: {output}")
+        print_hint(f"written: {output}")
 
 
-def _untold(doing: str, done: int) -> None: ...
+def _no_progress(doing: str, done: int) -> None: ...
 
 
-def _lines(form: Format, source: Source, progress: Told) -> Iterator[str]:
-    for done, line in enumerate(form.lines(source)):
-        if done % _STEP == 0:
+def _generate_lines(output_format: Format, source: ExportSource, progress: ProgressFunction) -> Iterator[str]:
+    for done, line in enumerate(output_format.lines(source)):
+        if done % _PROGRESS_STEP == 0:
             progress("lines", done)
         yield line
 
 
-def _print(form: Format, source: Source, progress: Told, *, check: bool) -> None:
+def _print_lines(output_format: Format, source: ExportSource, progress: ProgressFunction, *, check: bool) -> None:
     if check:
-        form.check(source, _lines(form, source, progress))
-    for line in _lines(form, source, progress):
+        output_format.verify(source, _generate_lines(output_format, source, progress))
+    for line in _generate_lines(output_format, source, progress):
         click.echo(line)
 
 
-def _save(form: Format, source: Source, progress: Told, file: Path, *, check: bool) -> None:
+def _save_file(
+    output_format: Format, source: ExportSource, progress: ProgressFunction, file: Path, *, check: bool
+) -> None:
     try:
-        with whole(file) as part:
-            with part.open("w", encoding="utf-8", newline="\n") as out:
-                out.writelines(f"{line}\n" for line in _lines(form, source, progress))
+        with atomic_write(file) as part:
+            with part.open("w", encoding="utf-8", newline="\n") as target:
+                target.writelines(f"{line}\n" for line in _generate_lines(output_format, source, progress))
             if check:
                 with part.open(encoding="utf-8") as written:
-                    form.check(source, (line.rstrip("\n") for line in written))
+                    output_format.verify(source, (line.rstrip("\n") for line in written))
     except OSError as error:
         raise UsageError(f"can't write {file}: {error.strerror}") from None

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def importing() -> Iterator[None]:
+def no_garbage_collection() -> Iterator[None]:
     """Collect no garbage: modules are none, and to look for it among them takes a sixth of a short command's time."""
     gc.disable()
     try:

@@ -12,30 +12,30 @@ from typing import IO, Any
 
 import click
 
-from trninv.characters import plain
-from trninv.cli.output import format_option, rows, show
+from trninv.characters import escape_controls
+from trninv.cli.output import format_option, print_table, print_value
 from trninv.cli.progress import Progress
-from trninv.cli.prose import say
-from trninv.cli.unclaimed import say_unclaimed
-from trninv.errors import FileError, UsageError
+from trninv.cli.prose import print_wrapped
+from trninv.cli.unclaimed import print_unclaimed
+from trninv.errors import InvalidFileError, UsageError
 from trninv.importers.collect import collect as collected
-from trninv.importers.collect import sent
-from trninv.importers.import_report import Imported, render_unseen
+from trninv.importers.collect import post_observation
+from trninv.importers.import_report import ImportResult, render_unreported
 from trninv.importers.kinds import READERS
-from trninv.importers.observation import File, gathered, keep
-from trninv.importers.value import MAX_SET
-from trninv.inventory.database import connect, reading, writing
+from trninv.importers.observation import ImportFile, parse_files, store_import
+from trninv.importers.value import MAX_TOTAL_BYTES
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.jobs.imported import READERS as JOB_READERS
-from trninv.jobs.imported import JobsImported, read_jobs
+from trninv.jobs.imported import JobImportResult, read_jobs
 from trninv.jobs.imported import import_jobs as held
-from trninv.jobs.named import brief
+from trninv.jobs.named import abbreviate_places
 from trninv.settings import Settings
-from trninv.units import counted
+from trninv.units import pluralize
 
-_PIECE = 1 << 20
+_CHUNK_BYTES = 1 << 20
 
 
-class _Import(click.Command):
+class _ImportGroup(click.Command):
     """``import KIND FILE…``, of which ``import jobs SYSTEM FILE…`` is a command of its own."""
 
     def make_context(
@@ -46,7 +46,7 @@ class _Import(click.Command):
         return super().make_context(info_name, args, parent, **extra)
 
 
-@click.command("import", cls=_Import)
+@click.command("import", cls=_ImportGroup)
 @click.argument("kind", type=click.Choice(list(READERS)))
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @click.option("--dry-run", is_flag=True, help="Read and check all, and keep nothing.")
@@ -82,32 +82,32 @@ def import_(  # one parameter an option
     if trust_host_names and "-" in files:
         raise UsageError("stdin has no name that could be a host's: give --trust-host-names a file NODE.json")
     with ExitStack() as stack:
-        copies = {name: stack.enter_context(_copy(name)) for name in files if not Path(name).is_file()}
-        engine, progress = stack.enter_context(connect(database)), stack.enter_context(Progress("import"))
-        told = _Reading(progress, len(files))
+        copies = {name: stack.enter_context(_copy_stream(name)) for name in files if not Path(name).is_file()}
+        engine, progress = stack.enter_context(temporary_engine(database)), stack.enter_context(Progress("import"))
+        file_progress = _ReadProgress(progress, len(files))
         try:
-            with reading(engine) as connection:
-                reader = gathered(
+            with read_transaction(engine) as connection:
+                reader = parse_files(
                     connection,
                     kind,
-                    _opened(files, copies, told),
-                    taken_at=_time(taken_at),
+                    _open_files(files, copies, file_progress),
+                    taken_at=_parse_time(taken_at),
                     trust_host_names=trust_host_names,
                     allow_empty=allow_empty,
-                    progress=told,
+                    progress=file_progress,
                 )
-                read = stack.enter_context(reader)
-        except FileError as error:
-            for fault in error.faults:
-                say(plain(fault), err=True)
+                imported = stack.enter_context(reader)
+        except InvalidFileError as error:
+            for error_line in error.errors:
+                print_wrapped(escape_controls(error_line), err=True)
             raise
-        connection = stack.enter_context(writing(engine))
-        kept = connection.begin_nested()
+        connection = stack.enter_context(write_transaction(engine))
+        savepoint = connection.begin_nested()
         progress("keeping what was read")
-        found = keep(connection, read, Settings.load().observations)
+        results = store_import(connection, imported, Settings.load().observations)
         if dry_run:
-            kept.rollback()
-    show(style, found, lambda: _table(found, dry_run=dry_run))
+            savepoint.rollback()
+    print_value(style, results, lambda: _render_imports(results, dry_run=dry_run))
 
 
 @click.command("jobs")
@@ -150,14 +150,14 @@ def import_jobs(  # one parameter an option
     kubectl get resourceclaims,resourceslices -A -o json | trninv import jobs kubernetes -
     """
     with ExitStack() as stack:
-        copies = {name: stack.enter_context(_copy(name)) for name in files if not Path(name).is_file()}
-        engine = stack.enter_context(connect(database))
-        told = _Reading(stack.enter_context(Progress("import jobs")), len(files))
+        copies = {name: stack.enter_context(_copy_stream(name)) for name in files if not Path(name).is_file()}
+        engine = stack.enter_context(temporary_engine(database))
+        file_progress = _ReadProgress(stack.enter_context(Progress("import jobs")), len(files))
         try:
-            jobs = read_jobs(system, _opened(files, copies, told))
-            connection = stack.enter_context(writing(engine))
-            kept = connection.begin_nested()
-            found = held(
+            jobs = read_jobs(system, _open_files(files, copies, file_progress))
+            connection = stack.enter_context(write_transaction(engine))
+            savepoint = connection.begin_nested()
+            result = held(
                 connection,
                 owner or system,
                 jobs,
@@ -165,13 +165,13 @@ def import_jobs(  # one parameter an option
                 allow_empty=allow_empty,
                 keep_going=keep_going,
             )
-        except FileError as error:
-            for fault in error.faults:
-                say(plain(fault), err=True)
+        except InvalidFileError as error:
+            for error_line in error.errors:
+                print_wrapped(escape_controls(error_line), err=True)
             raise
         if dry_run:
-            kept.rollback()
-    show(style, found, lambda: _tell(found, dry_run=dry_run))
+            savepoint.rollback()
+    print_value(style, result, lambda: _render_job_import(result, dry_run=dry_run))
 
 
 @click.command()
@@ -194,78 +194,88 @@ def collect(service: str) -> None:
     TRNINV_TOKEN=trninv_… trninv collect --to https://trninv.example
     """
     line = json.dumps(collected(), separators=(",", ":"))
-    click.echo(line if service == "-" else sent(service, line, os.environ.get("TRNINV_TOKEN")))
+    click.echo(line if service == "-" else post_observation(service, line, os.environ.get("TRNINV_TOKEN")))
 
 
-class _Reading:
+class _ReadProgress:
     """Says which of the files is read, and how many servers of it were."""
 
     def __init__(self, progress: Progress, files: int) -> None:
-        self._progress, self._at, self._files = progress, -1, files
+        self._progress, self._index, self._files = progress, -1, files
 
-    def next(self, name: str) -> None:
-        self._at += 1
-        self._progress(name, self._at, self._files)
+    def start_file(self, name: str) -> None:
+        self._index += 1
+        self._progress(name, self._index, self._files)
 
     def __call__(self, name: str, servers: int) -> None:
-        self._progress(f"{name}, {counted(servers, 'server')}", self._at, self._files)
+        self._progress(f"{name}, {pluralize(servers, 'server')}", self._index, self._files)
 
 
-def _table(found: Sequence[Imported], *, dry_run: bool) -> None:
-    became = {True: "seen again", False: "would be kept" if dry_run else "kept"}
-    rows(
+def _render_imports(results: Sequence[ImportResult], *, dry_run: bool) -> None:
+    outcome = {True: "seen again", False: "would be kept" if dry_run else "kept"}
+    print_table(
         ["file", "servers", "chips", ""],
-        ((each.name, each.servers, each.chips, became[each.is_known]) for each in found),
+        ((result.name, result.servers, result.chips, outcome[result.is_known]) for result in results),
     )
-    for line in render_unseen(found):
-        say(line)
-    say_unclaimed(of for each in found for of in each.unclaimed)
+    for line in render_unreported(results):
+        print_wrapped(line)
+    print_unclaimed(unclaimed for result in results for unclaimed in result.unclaimed)
 
 
-def _tell(found: JobsImported, *, dry_run: bool) -> None:
-    for each in found.left_out:
-        say(f"left out: {plain(each)}", err=True)
-    said = f"{found.system}: {found.held} held, {found.moved} moved, {found.unchanged} unchanged, {found.ended} ended"
-    say(said + (" (dry run: nothing was kept)" if dry_run else ""))
-    if found.not_available:
-        say(f"take no new jobs until an import has the jobs left out that run there: {brief(found.not_available)}")
-    if found.available_again:
-        say(f"take new jobs again: {brief(found.available_again)}")
-    if found.without:
-        say(f"hold no chips by the listing: {counted(found.without, 'job')}")
-    if found.whole:
-        say(f"held as whole servers, since their chips are not named: {counted(found.whole, 'job')}")
-    if found.later:
-        says = "hold chips since others gave them back, which is later than they began"
-        say(f"{says}: {counted(found.later, 'job')}")
+def _render_job_import(result: JobImportResult, *, dry_run: bool) -> None:
+    for note in result.omitted:
+        print_wrapped(f"left out: {escape_controls(note)}", err=True)
+    summary = (
+        f"{result.system}: {result.allocated} held, {result.moved} moved, {result.unchanged} unchanged, "
+        f"{result.ended} ended"
+    )
+    print_wrapped(summary + (" (dry run: nothing was kept)" if dry_run else ""))
+    if result.cordoned:
+        print_wrapped(
+            "take no new jobs until an import has the jobs left out that run there: "
+            f"{abbreviate_places(result.cordoned)}"
+        )
+    if result.uncordoned:
+        print_wrapped(f"take new jobs again: {abbreviate_places(result.uncordoned)}")
+    if result.without_chips:
+        print_wrapped(f"hold no chips by the listing: {pluralize(result.without_chips, 'job')}")
+    if result.whole_servers:
+        print_wrapped(
+            f"held as whole servers, since their chips are not named: {pluralize(result.whole_servers, 'job')}"
+        )
+    if result.started_late:
+        heading = "hold chips since others gave them back, which is later than they began"
+        print_wrapped(f"{heading}: {pluralize(result.started_late, 'job')}")
 
 
-def _time(given: str | None) -> datetime | None:
+def _parse_time(text: str | None) -> datetime | None:
     try:
-        return datetime.fromisoformat(given) if given else None
+        return datetime.fromisoformat(text) if text else None
     except ValueError:
-        raise UsageError(f"--taken-at {given!r}: write it as 2026-11-22T02:10:00Z") from None
+        raise UsageError(f"--taken-at {text!r}: write it as 2026-11-22T02:10:00Z") from None
 
 
 @contextmanager
-def _copy(name: str) -> Iterator[IO[bytes]]:
+def _copy_stream(name: str) -> Iterator[IO[bytes]]:
     """What a stream says: all of it comes before the database is locked, and it is read twice."""
-    left = MAX_SET + 1
+    bytes_left = MAX_TOTAL_BYTES + 1
     with tempfile.TemporaryFile() as copy:
         with sys.stdin.buffer if name == "-" else Path(name).open("rb") as stream:
-            while piece := stream.read(min(left, _PIECE)):
-                left -= copy.write(piece)
+            while chunk := stream.read(min(bytes_left, _CHUNK_BYTES)):
+                bytes_left -= copy.write(chunk)
         yield copy
 
 
-def _opened(names: Sequence[str], copies: Mapping[str, IO[bytes]], told: "_Reading") -> Iterator[File]:
+def _open_files(
+    names: Sequence[str], copies: Mapping[str, IO[bytes]], progress: "_ReadProgress"
+) -> Iterator[ImportFile]:
     """Files by their names, each open while it is read."""
     for name in names:
-        called = "stdin" if name == "-" else Path(name).name
-        told.next(called)
+        display_name = "stdin" if name == "-" else Path(name).name
+        progress.start_file(display_name)
         if name in copies:
             copies[name].seek(0)
-            yield File(called, copies[name])
+            yield ImportFile(display_name, copies[name])
         else:
             with Path(name).open("rb") as content:
-                yield File(called, content)
+                yield ImportFile(display_name, content)

@@ -7,24 +7,24 @@ import click
 
 import trninv
 from trninv.cli.moment import at_option
-from trninv.cli.output import encode, format_option, rows, show
-from trninv.cli.places import PLACE
+from trninv.cli.output import encode, format_option, print_table, print_value
+from trninv.cli.places import ADDRESS
 from trninv.cli.progress import Progress
-from trninv.cli.prose import hint, say
-from trninv.cli.status import is_without
+from trninv.cli.prose import print_hint, print_wrapped
+from trninv.cli.status import is_table_empty
 from trninv.incidents.model import DomainImpact, Impact, Incident
 from trninv.jobs.fleet import Fleet
-from trninv.units import counted
+from trninv.units import pluralize
 
-HEADERS: Final = ("incident", "severity", "place", "what", "rule", "since", "who", "why")
-SPARE: Final = ("rule", "who", "severity")
+INCIDENT_HEADERS: Final = ("incident", "severity", "place", "what", "rule", "since", "who", "why")
+OPTIONAL_COLUMNS: Final = ("rule", "who", "severity")
 """Columns that a narrow terminal does without."""
-UNSEEDED: Final = "nothing is seeded yet: trninv seed"
-KINDS: Final = {"nic": "NIC", "network_node": "network node"}
+EMPTY_DATABASE_HINT: Final = "nothing is seeded yet: trninv seed"
+KIND_NAMES: Final = {"nic": "NIC", "network_node": "network node"}
 
 
 @click.command()
-@click.argument("scope", required=False, metavar="[SCOPE]", type=PLACE)
+@click.argument("scope", required=False, metavar="[SCOPE]", type=ADDRESS)
 @click.option(
     "--impact", "with_impact", is_flag=True, help="What each costs: chips, memory, jobs, what domains can do."
 )
@@ -44,66 +44,86 @@ def incidents(database: str, scope: str | None, with_impact: bool, at: str | Non
     """
     with trninv.open(database) as present:
         fleet = present if at is None else present.at(at)
-        with fleet.in_one_state() as one, Progress("incidents"):
-            found = one.incidents(scope)
-            is_empty = not found and is_unseeded(one)
-            costs = [one.impact(each) for each in found] if with_impact else []
-    value = [encode(each) for each in found]
-    for each, cost in zip(value, costs, strict=False):
-        each["impact"] = encode(cost)
-    show(style, value, lambda: say(UNSEEDED) if is_empty else _tell(found, costs, scope))
+        with fleet.in_one_state() as snapshot, Progress("incidents"):
+            incident_list = snapshot.incidents(scope)
+            is_empty = not incident_list and has_no_cluster(snapshot)
+            costs = [snapshot.impact(incident) for incident in incident_list] if with_impact else []
+    answer_json = [encode(incident) for incident in incident_list]
+    for incident, impact in zip(answer_json, costs, strict=False):
+        incident["impact"] = encode(impact)
+    print_value(
+        style,
+        answer_json,
+        lambda: print_wrapped(EMPTY_DATABASE_HINT) if is_empty else _render_incidents(incident_list, costs, scope),
+    )
 
 
-def is_unseeded(fleet: Fleet) -> bool:
+def has_no_cluster(fleet: Fleet) -> bool:
     """Whether there is no cluster."""
     with fleet.reading() as connection:
-        return is_without(connection, "cluster")
+        return is_table_empty(connection, "cluster")
 
 
-def _tell(found: list[Incident], costs: list[Impact], scope: str | None) -> None:
-    if not found:
-        say("everything is up" if scope is None else f"{scope}: everything is up")
+def _render_incidents(incident_list: list[Incident], impacts: list[Impact], scope: str | None) -> None:
+    if not incident_list:
+        print_wrapped("everything is up" if scope is None else f"{scope}: everything is up")
         return
-    rows(HEADERS, (cells(each) for each in found), spare=SPARE)
-    if not costs:
-        hint(f"what each costs: trninv incidents{'' if scope is None else f' {scope}'} --impact")
-    for each, cost in zip(found, costs, strict=False):
+    print_table(
+        INCIDENT_HEADERS, (incident_row(incident) for incident in incident_list), optional_columns=OPTIONAL_COLUMNS
+    )
+    if not impacts:
+        print_hint(f"what each costs: trninv incidents{'' if scope is None else f' {scope}'} --impact")
+    for incident, impact in zip(incident_list, impacts, strict=False):
         click.echo()
-        for line in _costs(each, cost):
-            say(line)
+        for line in _render_impact(incident, impact):
+            print_wrapped(line)
 
 
-def cells(of: Incident) -> list[object]:
+def incident_row(incident: Incident) -> list[object]:
     """An incident as a line below `HEADERS`."""
-    what = ", ".join(f"{counted(part.count, KINDS.get(part.kind, part.kind))} {_in(part.state)}" for part in of.parts)
-    standing = [each.instance or each.host for each in of.standing]
-    place = f"{of.place or 'several clusters'}{f' ({standing[0]})' if len(standing) == 1 else ''}"
-    return [of.id, of.severity.lower(), place, what, of.rule.lower(), of.since, of.who, of.why]
+    parts = ", ".join(
+        f"{pluralize(part.count, KIND_NAMES.get(part.kind, part.kind))} {_format_state(part.state)}"
+        for part in incident.parts
+    )
+    instances = [instance.instance or instance.host for instance in incident.standing]
+    place = f"{incident.place or 'several clusters'}{f' ({instances[0]})' if len(instances) == 1 else ''}"
+    return [
+        incident.id,
+        incident.severity.lower(),
+        place,
+        parts,
+        incident.rule.lower(),
+        incident.since,
+        incident.who,
+        incident.why,
+    ]
 
 
-def _in(state: str) -> str:
+def _format_state(state: str) -> str:
     return "in maintenance" if state == "maintenance" else state
 
 
-def _costs(of: Incident, cost: Impact) -> Iterator[str]:
-    lost = f"{counted(cost.chips, 'chip')} with {counted(cost.cores, 'core')} and {cost.memory} carry nothing"
-    yield f"incident {of.id}: {lost}"
-    for job in cost.jobs:
-        yield f"  job {job.name}: {job.touched:,} of its {counted(job.chips, 'chip')}"
-    for domain in cost.domains:
-        yield from _changed(domain)
-    if cost.truncated:
+def _render_impact(incident: Incident, impact: Impact) -> Iterator[str]:
+    losses = (
+        f"{pluralize(impact.chips, 'chip')} with {pluralize(impact.cores, 'core')} and {impact.memory} carry nothing"
+    )
+    yield f"incident {incident.id}: {losses}"
+    for job in impact.jobs:
+        yield f"  job {job.name}: {job.touched:,} of its {pluralize(job.chips, 'chip')}"
+    for domain in impact.domains:
+        yield from _render_domain_impact(domain)
+    if impact.truncated:
         yield (
-            f"  left out: {cost.domain_count - len(cost.domains):,} of {counted(cost.domain_count, 'domain')}, "
-            f"{cost.job_count - len(cost.jobs):,} of {counted(cost.job_count, 'job')}"
+            f"  left out: {impact.domain_count - len(impact.domains):,} of {pluralize(impact.domain_count, 'domain')}, "
+            f"{impact.job_count - len(impact.jobs):,} of {pluralize(impact.job_count, 'job')}"
         )
 
 
-def _changed(of: DomainImpact) -> Iterator[str]:
-    compared = f", not comparable: {of.incomparable}" if of.incomparable else ""
-    yield f"  {of.domain}: with its parts up → now"
-    yield f"    chips {of.chips_before:,} → {of.chips_now:,}"
-    yield f"    links that carry nothing {of.idle_links_before:,} → {of.idle_links_now:,}"
-    yield f"    largest pool {of.pool_before} → {of.pool_now}"
-    yield f"    bisection {of.bisection_before} → {of.bisection_now}{compared}"
-    yield f"    all-gather {of.all_gather_before} → {of.all_gather_now}"
+def _render_domain_impact(impact: DomainImpact) -> Iterator[str]:
+    remark = f", not comparable: {impact.incomparable}" if impact.incomparable else ""
+    yield f"  {impact.domain}: with its parts up → now"
+    yield f"    chips {impact.chips_before:,} → {impact.chips_now:,}"
+    yield f"    links that carry nothing {impact.idle_links_before:,} → {impact.idle_links_now:,}"
+    yield f"    largest pool {impact.pool_before} → {impact.pool_now}"
+    yield f"    bisection {impact.bisection_before} → {impact.bisection_now}{remark}"
+    yield f"    all-gather {impact.all_gather_before} → {impact.all_gather_now}"

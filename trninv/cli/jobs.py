@@ -4,23 +4,23 @@ from collections.abc import Sequence
 
 import click
 
-from trninv.cli.moment import at_option, changing, looking
-from trninv.cli.output import MOST, cut, format_option, rows, show
-from trninv.cli.places import PLACE
-from trninv.cli.prose import say
-from trninv.cli.state import you
-from trninv.errors import LimitError
+from trninv.cli.moment import at_option, read_connection, write_connection
+from trninv.cli.output import MAX_LIMIT, format_option, print_table, print_truncation, print_value
+from trninv.cli.places import ADDRESS
+from trninv.cli.prose import print_wrapped
+from trninv.cli.state import current_user
+from trninv.errors import InvalidArgumentError
 from trninv.jobs import closings, holding
 from trninv.jobs.closings import Closing
 from trninv.jobs.holding import Job
-from trninv.units import counted
+from trninv.units import pluralize
 
-_who = click.option("--who", default=you, show_default="you", help="Who says so.")
-_why = click.option("--why", default="", help="The reason, kept with the event.")
+_who_option = click.option("--who", default=current_user, show_default="you", help="Who says so.")
+_why_option = click.option("--why", default="", help="The reason, kept with the event.")
 
 
 @click.command()
-@click.argument("scope", required=False, type=PLACE)
+@click.argument("scope", required=False, type=ADDRESS)
 @click.option("--ended", is_flag=True, help="Those as well that have ended.")
 @click.option("--closed", is_flag=True, help="The servers that take no new jobs instead.")
 @click.option("--most", default=1_000, show_default=True, metavar="N", help="How many at most.")
@@ -38,44 +38,59 @@ def jobs(  # one parameter an option
     trninv jobs --closed
     trninv jobs rainier/d7 --at 2026-11-22T02:10:00Z
     """
-    if not 1 <= most <= MOST:
-        raise LimitError(f"--most {most}: ask for 1 to {MOST:,}")
-    limit = most + (style == "table")
-    with looking(database, at, scope) as connection:
-        found = closings.closed(connection, limit) if closed else holding.jobs(connection, scope, limit, ended=ended)
+    if not 1 <= most <= MAX_LIMIT:
+        raise InvalidArgumentError(f"--most {most}: ask for 1 to {MAX_LIMIT:,}")
+    row_limit = most + (style == "table")
+    with read_connection(database, at, scope) as connection:
+        entries = (
+            closings.list_cordons(connection, row_limit)
+            if closed
+            else holding.list_jobs(connection, scope, row_limit, include_ended=ended)
+        )
 
     def table() -> None:
-        rows(
-            _CLOSED if closed else _HEADERS,
-            map(_line, found[:most]),
-            spare=["ended", "system", "began"],
-            none=_NO_CLOSED if closed else _NO_JOBS,
+        print_table(
+            _CORDON_HEADERS if closed else _JOB_HEADERS,
+            map(_row_cells, entries[:most]),
+            optional_columns=["ended", "system", "began"],
+            empty_text=_NO_CORDONS_HINT if closed else _NO_JOBS_HINT,
         )
-        cut(found, most, "--most N")
+        print_truncation(entries, most, "--most N")
 
-    show(style, found, table)
-
-
-_HEADERS = ["job", "system", "chips", "at", "wounded", "began", "ended", "who"]
-_NO_JOBS = "no job holds chips here: trninv hold JOB PLACE… holds some, trninv import jobs --help reads a scheduler's"
-_NO_CLOSED = "no server is closed: trninv close SERVER… closes one"
-_CLOSED = ["server", "since", "who", "why"]
+    print_value(style, entries, table)
 
 
-def _line(of: Job | Closing) -> list[object]:
-    if isinstance(of, Closing):
-        return [of.server, of.since, of.who, of.why]
-    return [_name(of), _system(of), of.chips, _at(of), of.wounded, of.began, of.ended, of.who]
+_JOB_HEADERS = ["job", "system", "chips", "at", "wounded", "began", "ended", "who"]
+_NO_JOBS_HINT = (
+    "no job holds chips here: trninv hold JOB PLACE… holds some, trninv import jobs --help reads a scheduler's"
+)
+_NO_CORDONS_HINT = "no server is closed: trninv close SERVER… closes one"
+_CORDON_HEADERS = ["server", "since", "who", "why"]
+
+
+def _row_cells(row: Job | Closing) -> list[object]:
+    if isinstance(row, Closing):
+        return [row.server, row.since, row.who, row.why]
+    return [
+        _job_name(row),
+        _external_name(row),
+        row.chips,
+        _job_location(row),
+        row.wounded,
+        row.began,
+        row.ended,
+        row.who,
+    ]
 
 
 @click.command()
 @click.argument("job")
-@click.argument("places", nargs=-1, required=True, metavar="PLACE…", type=PLACE)
+@click.argument("places", nargs=-1, required=True, metavar="PLACE…", type=ADDRESS)
 @click.option("--spare", "spares", multiple=True, metavar="PLACE", help="Held in reserve for it; repeatable.")
 @click.option("--pinned", is_flag=True, help="Plans leave it where it is.")
 @click.option("--revision", metavar="REVISION", help="Of a plan: refused where the fleet is not as it was then.")
-@_why
-@_who
+@_why_option
+@_who_option
 @format_option
 @click.pass_obj
 def hold(  # an option each
@@ -98,15 +113,23 @@ def hold(  # an option each
     trninv hold train-7b u-trn2x64/d0/s0
     trninv hold eval u-trn2x64/d0/s1/c0 u-trn2x64/d0/s1/c1
     """
-    with changing(database) as connection:
-        made = holding.hold(connection, job, places, who=who, spares=spares, pinned=pinned, revision=revision, why=why)
-    show(style, made, lambda: say(f"{made.name}: holds {counted(made.chips, 'chip')}, {_at(made)}"))
+    with write_connection(database) as connection:
+        job_allocated = holding.allocate(
+            connection, job, places, who=who, spares=spares, pinned=pinned, revision=revision, why=why
+        )
+    print_value(
+        style,
+        job_allocated,
+        lambda: print_wrapped(
+            f"{job_allocated.name}: holds {pluralize(job_allocated.chips, 'chip')}, {_job_location(job_allocated)}"
+        ),
+    )
 
 
 @click.command()
 @click.argument("job")
-@_why
-@_who
+@_why_option
+@_who_option
 @format_option
 @click.pass_obj
 def release(database: str, job: str, why: str, who: str, style: str) -> None:
@@ -116,15 +139,19 @@ def release(database: str, job: str, why: str, who: str, style: str) -> None:
     trninv release train-7b
     trninv release train-7b --why "done, loss 1.83"
     """
-    with changing(database) as connection:
-        done = holding.release(connection, job, who=who, why=why)
-    show(style, done, lambda: say(f"{done.name}: released {counted(done.chips, 'chip')}"))
+    with write_connection(database) as connection:
+        job_released = holding.release(connection, job, who=who, why=why)
+    print_value(
+        style,
+        job_released,
+        lambda: print_wrapped(f"{job_released.name}: released {pluralize(job_released.chips, 'chip')}"),
+    )
 
 
 @click.command()
-@click.argument("servers", nargs=-1, required=True, metavar="SERVER…", type=PLACE)
+@click.argument("servers", nargs=-1, required=True, metavar="SERVER…", type=ADDRESS)
 @click.option("--why", required=True, help="The reason, kept with it.")
-@_who
+@_who_option
 @format_option
 @click.pass_obj
 def close(database: str, servers: tuple[str, ...], why: str, who: str, style: str) -> None:
@@ -133,15 +160,15 @@ def close(database: str, servers: tuple[str, ...], why: str, who: str, style: st
     \b
     trninv close u-trn2x64/d0/s3 --why "new firmware"
     """
-    with changing(database) as connection:
-        made = closings.close(connection, servers, who=who, why=why)
-    show(style, made, lambda: _tell(made, "takes no new jobs", "they are closed already"))
+    with write_connection(database) as connection:
+        cordons = closings.cordon(connection, servers, who=who, why=why)
+    print_value(style, cordons, lambda: _render_cordons(cordons, "takes no new jobs", "they are closed already"))
 
 
 @click.command("open")
-@click.argument("servers", nargs=-1, required=True, metavar="SERVER…", type=PLACE)
-@_why
-@_who
+@click.argument("servers", nargs=-1, required=True, metavar="SERVER…", type=ADDRESS)
+@_why_option
+@_who_option
 @format_option
 @click.pass_obj
 def open_(database: str, servers: tuple[str, ...], why: str, who: str, style: str) -> None:
@@ -150,27 +177,27 @@ def open_(database: str, servers: tuple[str, ...], why: str, who: str, style: st
     \b
     trninv open u-trn2x64/d0/s3
     """
-    with changing(database) as connection:
-        done = closings.open_(connection, servers, who=who, why=why)
-    show(style, done, lambda: _tell(done, "takes new jobs", "they take new jobs already"))
+    with write_connection(database) as connection:
+        cordons = closings.uncordon(connection, servers, who=who, why=why)
+    print_value(style, cordons, lambda: _render_cordons(cordons, "takes new jobs", "they take new jobs already"))
 
 
-def _name(job: Job) -> str:
+def _job_name(job: Job) -> str:
     return f"{job.name} (pinned)" if job.pinned else job.name
 
 
-def _system(job: Job) -> str:
+def _external_name(job: Job) -> str:
     """What runs it, and what that calls it, as `release` takes it."""
-    return job.system if job.system == holding.OURS else f"{job.system}:{job.external_id}"
+    return job.system if job.system == holding.OWN_SYSTEM else f"{job.system}:{job.external_id}"
 
 
-def _at(job: Job) -> str:
-    more = job.servers - 1
-    return f"{job.first} and {counted(more, 'server')} more" if more > 0 else job.first or ""
+def _job_location(job: Job) -> str:
+    more_servers = job.servers - 1
+    return f"{job.first} and {pluralize(more_servers, 'server')} more" if more_servers > 0 else job.first or ""
 
 
-def _tell(found: Sequence[Closing], became: str, none: str) -> None:
-    for each in found:
-        say(f"{each.server}: {became}")
-    if not found:
-        say(none)
+def _render_cordons(cordons: Sequence[Closing], outcome: str, empty_text: str) -> None:
+    for entry in cordons:
+        print_wrapped(f"{entry.server}: {outcome}")
+    if not cordons:
+        print_wrapped(empty_text)

@@ -13,10 +13,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from trninv import __version__
-from trninv.characters import SAYS, plain, refused
+from trninv.characters import FORBIDDEN_MESSAGE, escape_controls, has_forbidden_characters
 from trninv.cli import listing
-from trninv.cli.importing import importing
-from trninv.errors import NotMigratedError, TrninvError, UsageError
+from trninv.cli.importing import no_garbage_collection
+from trninv.errors import SchemaOutdatedError, TrninvError, UsageError
 from trninv.settings import Settings
 
 _GROUPS = {
@@ -77,93 +77,93 @@ _GROUPS = {
     },
 }
 """What people want, and the commands for it with the module of `trninv.cli` that has each."""
-_QUESTIONS = {"routing": "Ask", "jobs": "Jobs"}
+_QUESTION_GROUPS = {"routing": "Ask", "jobs": "Jobs"}
 """The group of a question's command, which is made from its declaration, by the room that declares it."""
-_BRIEF = 60
-_COMMANDS = {name: module for group in _GROUPS.values() for name, module in group.items()}
+_SUMMARY_LENGTH = 60
+_MODULE_BY_COMMAND = {name: module for group in _GROUPS.values() for name, module in group.items()}
 
 
-class _ReaderLeftError(Exception):
+class _PipeClosedError(Exception):
     """The reader of our pipe has gone. Of a BrokenPipeError click itself would make exit status 1."""
 
 
 @contextlib.contextmanager
-def _while_read() -> Iterator[None]:
+def _detect_closed_pipe() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        raise _ReaderLeftError from None
+        raise _PipeClosedError from None
 
 
-class _Lazy(click.Group):
-    def make_context(self, *given: Any, **more: Any) -> click.Context:
-        with _while_read():  # --help and --version print here
-            return super().make_context(*given, **more)
+class _LazyGroup(click.Group):
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        with _detect_closed_pipe():  # --help and --version print here
+            return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _while_read():
+        with _detect_closed_pipe():
             return super().invoke(ctx)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        with importing():
+        with no_garbage_collection():
             return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 # click's signature
-        return list(_listed().commands)
+        return list(_build_command_list().commands)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
-        if name in _COMMANDS:
-            module = vars(import_module(f"trninv.cli.{_COMMANDS[name]}"))
+        if name in _MODULE_BY_COMMAND:
+            module = vars(import_module(f"trninv.cli.{_MODULE_BY_COMMAND[name]}"))
             command = module.get(name.replace("-", "_")) or module.get(f"{name}_")  # set_ is not Python's set
             return command if isinstance(command, click.Command) else None
-        files = (file for command, file, _ in listing.questions(first=name) if command == name)
+        files = (file for command, file, _ in listing.read_questions(first=name) if command == name)
         if (file := next(files, None)) is None:
             return None
-        found: click.Command = import_module("trninv.cli.questions").command_of(file.stem)
-        return found
+        built_command: click.Command = import_module("trninv.cli.questions").question_command(file.stem)
+        return built_command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        listed = _listed()
-        for group, names in listed.groups.items():
+        command_list = _build_command_list()
+        for group, names in command_list.groups.items():
             with formatter.section(group):
-                formatter.write_dl([(name, brief(listed.says[name])) for name in names])
+                formatter.write_dl([(name, summary(command_list.descriptions[name])) for name in names])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        listed = _listed()
-        return listed.shell_complete(click.Context(listed), incomplete) + click.Command.shell_complete(
+        command_list = _build_command_list()
+        return command_list.shell_complete(click.Context(command_list), incomplete) + click.Command.shell_complete(
             self, ctx, incomplete
         )
 
 
-class _Listed(click.Group):
+class _GroupedHelp(click.Group):
     """The commands as help and completion show them: their names by group, in that order."""
 
-    def __init__(self, groups: Mapping[str, Sequence[str]], says: Mapping[str, str]) -> None:
-        self.groups, self.says = groups, says
+    def __init__(self, groups: Mapping[str, Sequence[str]], descriptions: Mapping[str, str]) -> None:
+        self.groups, self.descriptions = groups, descriptions
         names = [name for group in groups.values() for name in group]
-        super().__init__(commands=[click.Command(name, short_help=brief(says[name])) for name in names])
+        super().__init__(commands=[click.Command(name, short_help=summary(descriptions[name])) for name in names])
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 # click's signature
         return list(self.commands)
 
 
-def brief(says: str) -> str:
+def summary(description: str) -> str:
     """What help and completion say of a command: it fits beside the longest name on 80 columns."""
-    return listing.brief(says, _BRIEF)
+    return listing.shorten(description, _SUMMARY_LENGTH)
 
 
-def _listed() -> _Listed:
-    says, groups = dict[str, str](), {group: list(commands) for group, commands in _GROUPS.items()}
-    for name, file, what in listing.questions():
-        says[name] = what
-        if name not in _COMMANDS:
-            groups[_QUESTIONS[file.parent.parent.name]].append(name)
-    for module in dict.fromkeys(_COMMANDS.values()):
-        says |= listing.commands_in(module)
-    return _Listed(groups, says)
+def _build_command_list() -> _GroupedHelp:
+    descriptions, groups = dict[str, str](), {group: list(commands) for group, commands in _GROUPS.items()}
+    for name, file, description in listing.read_questions():
+        descriptions[name] = description
+        if name not in _MODULE_BY_COMMAND:
+            groups[_QUESTION_GROUPS[file.parent.parent.name]].append(name)
+    for module in dict.fromkeys(_MODULE_BY_COMMAND.values()):
+        descriptions |= listing.read_commands(module)
+    return _GroupedHelp(groups, descriptions)
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--database", metavar="URL", help="sqlite:///FILE or postgresql://…  [default: TRNINV_DATABASE_URL]")
 @click.option("--debug", is_flag=True, help="Show the trace of an error.")
 @click.version_option(__version__)
@@ -182,50 +182,52 @@ def trninv(context: click.Context, database: str | None, debug: bool) -> None:  
     context.obj = Settings.load().database_url if database is None else database
 
 
-def _say_no_more() -> None:
+def _silence_stdout() -> None:
     """Let what is still to be printed go nowhere, rather than fail once more when Python ends."""
     with contextlib.suppress(OSError, ValueError):  # a stream in memory has no number
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _refuse(error: click.ClickException) -> None:
+def _print_usage_error(error: click.ClickException) -> None:
     if isinstance(error, click.exceptions.NoArgsIsHelpError) or not isinstance(error, click.UsageError):
         error.show()
         return
-    from trninv.cli.refusal import refusal  # noqa: PLC0415 # only what is wrongly written needs it
+    from trninv.cli.refusal import explain_usage_error  # noqa: PLC0415 # only what is wrongly written needs it
 
-    first, *more = refusal(error, lambda: _listed().says)
-    _tell(first)
+    first, *more = explain_usage_error(error, lambda: _build_command_list().descriptions)
+    _print_error(first)
     for line in more:  # to be copied, so not folded
-        click.echo(plain(line), err=True)
+        click.echo(escape_controls(line), err=True)
 
 
-def _tell(line: str) -> None:
-    from trninv.cli.prose import say  # noqa: PLC0415 # only what fails needs it
+def _print_error(line: str) -> None:
+    from trninv.cli.prose import print_wrapped  # noqa: PLC0415 # only what fails needs it
 
-    say(plain(line), err=True)
+    print_wrapped(escape_controls(line), err=True)
 
 
-def _repeated(error: TrninvError, words: Sequence[str]) -> str:
+def _add_database_option(error: TrninvError, words: Sequence[str]) -> str:
     """An error; the command that it says to run is of the database that was named."""
-    from trninv.inventory.database import display  # noqa: PLC0415 # only what fails needs it
+    from trninv.inventory.database import redacted_url  # noqa: PLC0415 # only what fails needs it
 
-    named = [
-        after if word == "--database" else word.partition("=")[2]
-        for word, after in zip(words, [*words[1:], ""], strict=True)
+    urls = [
+        next_word if word == "--database" else word.partition("=")[2]
+        for word, next_word in zip(words, [*words[1:], ""], strict=True)
         if word.split("=")[0] == "--database"
     ]
-    if not named or not isinstance(error, NotMigratedError):
+    if not urls or not isinstance(error, SchemaOutdatedError):
         return str(error)
-    return str(error).replace("run trninv migrate", f"run trninv --database {shlex.quote(display(named[-1]))} migrate")
+    return str(error).replace(
+        "run trninv migrate", f"run trninv --database {shlex.quote(redacted_url(urls[-1]))} migrate"
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command: exit status 0 fine, 1 a check failed or nothing found, 2 wrong use."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        if refused(words):
-            raise UsageError(f"an argument {SAYS}")
+        if has_forbidden_characters(words):
+            raise UsageError(f"an argument {FORBIDDEN_MESSAGE}")
         status = trninv.main(args=words, prog_name="trninv", standalone_mode=False)
     except click.exceptions.Exit as ended:
         status = ended.exit_code
@@ -233,21 +235,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
         click.echo("interrupted: nothing was left half done", err=True)
         status = 130
     except click.ClickException as error:
-        _refuse(error)
+        _print_usage_error(error)
         status = 2
     except TrninvError as error:
         if "--debug" in words:
             raise
-        _tell(f"trninv: {_repeated(error, words)}")
+        _print_error(f"trninv: {_add_database_option(error, words)}")
         status = error.exit_status
-    except _ReaderLeftError:
-        _say_no_more()
+    except _PipeClosedError:
+        _silence_stdout()
         status = 0
     except OSError as error:
         if "--debug" in words:
             raise
-        _say_no_more()
-        _tell(f"trninv: {error.filename or 'the output'}: {error.strerror or error}")
+        _silence_stdout()
+        _print_error(f"trninv: {error.filename or 'the output'}: {error.strerror or error}")
         status = 1
     gc.freeze()  # a last look at every module for what to collect would take a tenth of a short command's time
     sys.exit(status if isinstance(status, int) else 0)

@@ -4,15 +4,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trninv.cli.output import show, tell, tell_state
+from trninv.cli.output import print_answer, print_revision, print_value
 from trninv.cli.progress import Progress
-from trninv.cli.questions import jobs_in, made, values
-from trninv.cli.state import you
-from trninv.cli.supposing import asking
+from trninv.cli.questions import build_command, pop_job_options, question_arguments
+from trninv.cli.state import current_user
+from trninv.cli.supposing import open_scenario
 from trninv.errors import StalePlanError, UsageError
 from trninv.jobs.fleet import Fleet
 from trninv.jobs.questions import find
-from trninv.units import counted
+from trninv.units import pluralize
 
 if TYPE_CHECKING:
     from trninv.jobs.questions.make_room import RoomAnswer
@@ -21,7 +21,7 @@ _MAKE_ROOM = find("make_room")
 
 
 @click.pass_obj
-def _run(
+def _run_make_room(
     database: str,
     /,
     down: tuple[str, ...],
@@ -32,27 +32,33 @@ def _run(
     who: str | None,
     why: str,
     revision: str | None,
-    **given: Any,
+    **arguments: Any,
 ) -> None:
-    jobs = jobs_in(given)
+    jobs = pop_job_options(arguments)
     if apply and (down or derate or at or any(jobs)):
         raise UsageError("--apply moves jobs of the fleet as it is: leave --down, --derate, --at and --with(out) out")
-    with asking(database, down, derate, at, *jobs) as fleet:
-        with fleet.in_one_state() as one:
+    with open_scenario(database, down, derate, at, *jobs) as fleet:
+        with fleet.in_one_state() as snapshot:
             with Progress("make-room"):
-                plan: RoomAnswer = one.ask(_MAKE_ROOM, **values(_MAKE_ROOM, given))
-            tell_state(one.as_of())
+                plan: RoomAnswer = snapshot.ask(_MAKE_ROOM, **question_arguments(_MAKE_ROOM, arguments))
+            print_revision(snapshot.as_of())
         if revision not in (None, plan.revision):
             raise StalePlanError(f"the plan is of revision {revision:.40}, the fleet is at {plan.revision}: ask anew")
-        moved = fleet.relocate(plan, who=who or you(), why=why) if apply and isinstance(fleet, Fleet) else []
-    show(style, plan, lambda: tell(plan, more=[f"moved {counted(len(moved), 'job')}"] if apply else ()))
-    if not plan.succeeded():
+        moved_jobs = (
+            fleet.relocate(plan, who=who or current_user(), why=why) if apply and isinstance(fleet, Fleet) else []
+        )
+    print_value(
+        style,
+        plan,
+        lambda: print_answer(plan, extra_lines=[f"moved {pluralize(len(moved_jobs), 'job')}"] if apply else ()),
+    )
+    if not plan.is_satisfied():
         raise click.exceptions.Exit(1)
 
 
-make_room = made(
+make_room = build_command(
     _MAKE_ROOM,
-    _run,
+    _run_make_room,
     click.Option(["--apply"], is_flag=True, help="Move them, all or none."),
     click.Option(["--who"], metavar="TEXT", show_default="you", help="Who moves them."),
     click.Option(["--why"], metavar="TEXT", default="", help="The reason, kept with the events."),

@@ -7,46 +7,50 @@ from typing import Any, Final
 import click
 from sqlalchemy import Connection, Engine
 
-from trninv.characters import plain
+from trninv.characters import escape_controls
 from trninv.cli.progress import Progress
-from trninv.cli.prose import say
-from trninv.history.moment import at as as_it_was
-from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.past import unknown
+from trninv.cli.prose import print_wrapped
+from trninv.history.moment import engine_at as as_it_was
+from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.past import omitted_clusters
 
-AT: Final[dict[str, Any]] = {
+AT_OPTION: Final[dict[str, Any]] = {
     "metavar": "TIME",
     "help": "As it was then: an ISO time with its zone, or the number of an event.",
 }
-at_option = click.option("--at", **AT)
+at_option = click.option("--at", **AT_OPTION)
 
 
 @contextmanager
-def connected(database: str, at: str | None, of: str | None = None) -> Iterator[Engine]:
+def open_engine(database: str, as_of: str | None, scope: str | None = None) -> Iterator[Engine]:
     """The database, now or at a time; unless one place is asked of, what that leaves out is said on stderr."""
-    with connect(database) as engine:
-        seen = as_it_was(engine, at)
-        for each in () if of else unknown(seen):
-            say(f"left out: {plain(str(each))}", err=True)
-        yield seen
+    with temporary_engine(database) as engine:
+        past = as_it_was(engine, as_of)
+        for cluster in () if scope else omitted_clusters(past):
+            print_wrapped(f"left out: {escape_controls(str(cluster))}", err=True)
+        yield past
 
 
 @contextmanager
-def looking(database: str, at: str | None, of: str | None = None) -> Iterator[Connection]:
+def read_connection(database: str, as_of: str | None, scope: str | None = None) -> Iterator[Connection]:
     """A connection that sees one state of the database, now or at a time; as `connected`. What takes long is shown."""
-    with connected(database, at, of) as engine, reading(engine) as connection, Progress(_command()):
+    with (
+        open_engine(database, as_of, scope) as engine,
+        read_transaction(engine) as connection,
+        Progress(_command_name()),
+    ):
         yield connection
 
 
 @contextmanager
-def changing(database: str) -> Iterator[Connection]:
+def write_connection(database: str) -> Iterator[Connection]:
     """A connection that changes the database; where it has to wait for others, that is shown."""
-    with Progress(_command()) as progress, connect(database) as engine:
+    with Progress(_command_name()) as progress, temporary_engine(database) as engine:
         progress("waiting for whoever writes now")
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             progress("")
             yield connection
 
 
-def _command() -> str:
+def _command_name() -> str:
     return click.get_current_context().info_name or ""

@@ -8,19 +8,19 @@ from typing import Any, get_args
 
 import click
 
-from trninv.characters import plain
-from trninv.choice import Choice
-from trninv.cli.importing import importing
-from trninv.cli.prose import say
+from trninv.characters import escape_controls
+from trninv.choice import DescribedEnum
+from trninv.cli.importing import no_garbage_collection
+from trninv.cli.prose import print_wrapped
 from trninv.errors import UsageError
 from trninv.inventory.pinned import AsOf
-from trninv.routing.answer import Answer, Basis, CitedFact, Form, LinkRef, Table, size_of
-from trninv.routing.shown import Shown, shown, unannotated
+from trninv.routing.answer import Answer, Basis, CitedFact, LinkRef, RenderedTable, SchemaScalar, total_count
+from trninv.routing.shown import AnswerField, answer_fields, strip_annotations
 from trninv.units import Bandwidth, Capacity, Duration
 
-_ADDRESS = "address"
-_NOBODY: Mapping[str, str] = {}
-MOST = 1_000_000_000
+_ADDRESS_COLUMN = "address"
+_NO_INSTANCES: Mapping[str, str] = {}
+MAX_LIMIT = 1_000_000_000
 """What any command may be asked for at most, which every database can count to."""
 
 format_option = click.option(
@@ -33,7 +33,7 @@ format_option = click.option(
 )
 
 
-def text_of(word: str) -> str:
+def read_argument(argument: str) -> str:
     """A word of the command line, or for - what stdin gives.
 
     Raises
@@ -43,26 +43,30 @@ def text_of(word: str) -> str:
 
     """
     try:
-        return sys.stdin.read() if word == "-" else word
+        return sys.stdin.read() if argument == "-" else argument
     except UnicodeDecodeError:
         raise UsageError("what stdin gives is not UTF-8: convert it") from None
 
 
-def show(style: str, value: Any, table: Callable[[], None]) -> None:
+def print_value(style: str, value: Any, print_rows: Callable[[], None]) -> None:
     """Print a value as JSON, or call the function that prints it for people."""
     if style == "json":
         click.echo(json_text(encode(value)))
     else:
-        table()
+        print_rows()
 
 
 def json_text(value: Any) -> str:
     """JSON that a terminal only shows."""
-    return plain(json.dumps(value, indent=2, ensure_ascii=False), but="\n")
+    return escape_controls(json.dumps(value, indent=2, ensure_ascii=False), keep="\n")
 
 
-def rows(
-    headers: Sequence[str], lines: Iterable[Iterable[object]], *, spare: Sequence[str] = (), none: str = ""
+def print_table(
+    headers: Sequence[str],
+    lines: Iterable[Iterable[object]],
+    *,
+    optional_columns: Sequence[str] = (),
+    empty_text: str = "",
 ) -> None:
     """Print a table; cells are printed as `str` gives them, without what a terminal would obey.
 
@@ -74,37 +78,37 @@ def rows(
         What a terminal shows instead of a table without lines: what that means, and which command comes next.
 
     """
-    shown = [cells_of(line) for line in lines]
-    named = [plain(header) for header in headers]
-    if sys.stdout.isatty() and not shown and none:
-        say(none)
+    table_cells = [to_cells(line) for line in lines]
+    titles = [escape_controls(header) for header in headers]
+    if sys.stdout.isatty() and not table_cells and empty_text:
+        print_wrapped(empty_text)
         return
     if sys.stdout.isatty():
-        with importing():
+        with no_garbage_collection():
             from trninv.cli import terminal  # noqa: PLC0415 # a pipe does without
-        terminal.table(named, shown, spare)
+        terminal.print_terminal_table(titles, table_cells, optional_columns)
         return
-    widths = [max([len(header) + 2, *map(len, cells)]) for header, *cells in zip(named, *shown, strict=True)]
-    for line in (named, ["-" * width for width in widths], *shown):
+    widths = [max([len(header) + 2, *map(len, cells)]) for header, *cells in zip(titles, *table_cells, strict=True)]
+    for line in (titles, ["-" * width for width in widths], *table_cells):
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
-def cut(found: Sequence[object], most: int, option: str) -> None:
+def print_truncation(listed: Sequence[object], limit: int, option: str) -> None:
     """Say of a list that has more than is shown how to see the rest."""
-    if len(found) > most:
-        say(f"there are more than these {most:,}: {option} shows them", err=True)
+    if len(listed) > limit:
+        print_wrapped(f"there are more than these {limit:,}: {option} shows them", err=True)
 
 
-def cells_of(line: Iterable[object]) -> list[str]:
+def to_cells(line: Iterable[object]) -> list[str]:
     """What a line of a table shows."""
-    return ["" if cell is None else plain(str(cell).strip()) for cell in line]
+    return ["" if cell is None else escape_controls(str(cell).strip()) for cell in line]
 
 
-def tell(
+def print_answer(
     answer: Answer,
-    rows_at_most: int | None = None,
-    standing: Mapping[str, str] = _NOBODY,
-    more: Iterable[str] = (),
+    max_rows: int | None = None,
+    instances: Mapping[str, str] = _NO_INSTANCES,
+    extra_lines: Iterable[str] = (),
 ) -> None:
     """Print an answer, what a scenario changes in it, more lines, and what it means and rests on.
 
@@ -114,27 +118,29 @@ def tell(
         What stands at servers, by their addresses.
 
     """
-    for part in answer.told():
-        if not isinstance(part, Table):
-            say(part)
+    for block in answer.render():
+        if not isinstance(block, RenderedTable):
+            print_wrapped(block)
             continue
-        headers, listed = part.headers, [list(line) for line in part.rows]
-        if standing and _ADDRESS in headers:
-            at = headers.index(_ADDRESS)
+        headers, cells = block.headers, [list(line) for line in block.rows]
+        if instances and _ADDRESS_COLUMN in headers:
+            index = headers.index(_ADDRESS_COLUMN)
             headers = [*headers, "stands there"]
-            listed = [[*line, standing.get(server_of(line[at]))] for line in listed]
-        rows(headers, listed[:rows_at_most])
-        if len(listed) > len(listed[:rows_at_most]):
-            click.echo(f"… {len(listed) - len(listed[:rows_at_most]):,} more (--top, --format json)")
-    for line in (*answer.compared(), *more):
-        say(str(line))
-    _footnotes(answer)
+            cells = [[*line, instances.get(server_of(line[index]))] for line in cells]
+        print_table(headers, cells[:max_rows])
+        if len(cells) > len(cells[:max_rows]):
+            click.echo(f"… {len(cells) - len(cells[:max_rows]):,} more (--top, --format json)")
+    for line in (*answer.render_comparison(), *extra_lines):
+        print_wrapped(str(line))
+    _print_footnotes(answer)
 
 
-def servers_in(answer: Answer) -> set[str]:
+def answer_servers(answer: Answer) -> set[str]:
     """Addresses of the servers that are, or have in them, what an answer's tables for people are of."""
-    tables = [part for part in answer.told() if isinstance(part, Table) and _ADDRESS in part.headers]
-    return {server_of(list(line)[part.headers.index(_ADDRESS)]) for part in tables for line in part.rows}
+    blocks = [
+        block for block in answer.render() if isinstance(block, RenderedTable) and _ADDRESS_COLUMN in block.headers
+    ]
+    return {server_of(list(line)[block.headers.index(_ADDRESS_COLUMN)]) for block in blocks for line in block.rows}
 
 
 def server_of(address: object) -> str:
@@ -142,30 +148,30 @@ def server_of(address: object) -> str:
     return "/".join(str(address).split("--")[0].split("/")[:3])
 
 
-def tell_state(found: AsOf | None) -> None:
+def print_revision(as_of: AsOf | None) -> None:
     """Say on a terminal's stderr which state of the database was read."""
-    if found and sys.stderr.isatty():
-        of = found.fields()
-        click.echo(f"as of {of['time']}, revision {of['revision'] or 'unknown'}", err=True)
+    if as_of and sys.stderr.isatty():
+        fields = as_of.fields()
+        click.echo(f"as of {fields['time']}, revision {fields['revision'] or 'unknown'}", err=True)
 
 
-def _footnotes(answer: Answer) -> None:
-    say(f"\nmeaning: {answer.definition}")
+def _print_footnotes(answer: Answer) -> None:
+    print_wrapped(f"\nmeaning: {answer.definition}")
     if answer.basis is not Basis.DESIGN:
-        say("rests on: design as observed (wiring as the driver's table says, not measured)")
+        print_wrapped("rests on: design as observed (wiring as the driver's table says, not measured)")
     for fact in answer.facts:
-        say(f"rests on: {fact.subject} {fact.attribute} {fact.value}, from {fact.source}: {fact.quote}")
+        print_wrapped(f"rests on: {fact.subject} {fact.attribute} {fact.value}, from {fact.source}: {fact.quote}")
     for note in dict.fromkeys(fact.note for fact in answer.facts if fact.disputed and fact.note):
-        say(f"disputed: {note}")
+        print_wrapped(f"disputed: {note}")
     for fact in answer.facts:
         if fact.assumed:
-            say(f"assumed: {fact.subject} {fact.attribute}")
+            print_wrapped(f"assumed: {fact.subject} {fact.attribute}")
 
 
 @singledispatch
 def encode(value: Any) -> Any:
     """A frozen answer as JSON values: fields and properties in camelCase, exact integers as decimal strings."""
-    return _fields(value)
+    return _fields_to_json(value)
 
 
 @encode.register
@@ -174,19 +180,19 @@ def _(value: str | int | float | None) -> str | float | None:
 
 
 @encode.register
-def _(value: Choice) -> str:
+def _(value: DescribedEnum) -> str:
     return value.name
 
 
 @encode.register(list)
 @encode.register(tuple)
 def _(value: Sequence[Any]) -> list[Any]:
-    return [encode(each) for each in value]
+    return [encode(item) for item in value]
 
 
 @encode.register(dict)
 def _(value: dict[str, Any]) -> dict[str, Any]:
-    return {key: encode(each) for key, each in value.items()}
+    return {key: encode(item) for key, item in value.items()}
 
 
 @encode.register
@@ -216,29 +222,36 @@ def _(value: LinkRef) -> dict[str, Any]:
 
 @encode.register
 def _(value: CitedFact) -> dict[str, Any]:
-    return _fields(value) | {"source": {"title": value.source}}
+    return _fields_to_json(value) | {"source": {"title": value.source}}
 
 
-def _fields(value: Any) -> dict[str, Any]:
-    found = dict[str, Any]()
-    for each in shown(value.__class__):
-        of = getattr(value, each.name)
-        if Form.PAGED in each.forms:
-            found[_camel(each.name)] = {"totalCount": size_of(value, each.name), "nodes": encode(of)}
-        elif of is not None or each.name not in _OPTIONAL:
-            found[_camel(each.name)] = str(of) if of is not None and _is_exact(each) else encode(of)
-    return found
+def _fields_to_json(value: Any) -> dict[str, Any]:
+    fields = dict[str, Any]()
+    for field in answer_fields(value.__class__):
+        content = getattr(value, field.name)
+        if SchemaScalar.PAGED in field.scalars:
+            fields[_to_camel_case(field.name)] = {
+                "totalCount": total_count(value, field.name),
+                "nodes": encode(content),
+            }
+        elif content is not None or field.name not in _OPTIONAL_FIELDS:
+            fields[_to_camel_case(field.name)] = (
+                str(content) if content is not None and _is_exact_integer(field) else encode(content)
+            )
+    return fields
 
 
-def _is_exact(of: Shown) -> bool:
+def _is_exact_integer(field: AnswerField) -> bool:
     """Whether a field is an integer of more than 31 bits, null or not."""
-    return Form.EXACT in of.forms.union(*(unannotated(each)[1] for each in get_args(of.hint)))
+    return SchemaScalar.EXACT in field.scalars.union(
+        *(strip_annotations(alternative)[1] for alternative in get_args(field.type_hint))
+    )
 
 
-_OPTIONAL = ("baseline", "difference")
+_OPTIONAL_FIELDS = ("baseline", "difference")
 """Fields that exist only if a scenario was asked about."""
 
 
-def _camel(name: str) -> str:
+def _to_camel_case(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)

@@ -9,7 +9,7 @@ from trninv.errors import TrninvError
 from trninv.settings import Settings
 
 
-class Places(click.ParamType[str]):
+class AddressType(click.ParamType[str]):
     """An address, which the command itself reads; only the shell asks here how it may go on."""
 
     name = "address"
@@ -21,19 +21,19 @@ class Places(click.ParamType[str]):
         incomplete: str,
     ) -> list[CompletionItem]:
         """Addresses that begin so; a single one that contains others also with its /, so that no space follows."""
-        from trninv.inventory.completion import continued  # noqa: PLC0415 # only the shell asks
-        from trninv.inventory.database import connect, reading  # noqa: PLC0415
+        from trninv.inventory.completion import complete_address  # noqa: PLC0415 # only the shell asks
+        from trninv.inventory.database import read_transaction, temporary_engine  # noqa: PLC0415
 
         try:
             url = ctx.find_root().params.get("database") or Settings.load().database_url
-            with connect(url) as engine, reading(engine) as connection:
-                found = continued(connection, incomplete)
-                if len(found) == 1 and continued(connection, f"{found[0]}/"):
-                    found.append(f"{found[0]}/")
+            with temporary_engine(url) as engine, read_transaction(engine) as connection:
+                addresses = complete_address(connection, incomplete)
+                if len(addresses) == 1 and complete_address(connection, f"{addresses[0]}/"):
+                    addresses.append(f"{addresses[0]}/")
         except TrninvError:
             return []  # the command, not the shell, says what is wrong
-        return [CompletionItem(each) for each in found]
+        return [CompletionItem(address) for address in addresses]
 
 
-PLACE: Any = Places()
+ADDRESS: Any = AddressType()
 """The type of an argument or option that takes an address."""

@@ -8,11 +8,11 @@ from typing import Final, Self
 
 import click
 
-from trninv.characters import plain
+from trninv.characters import escape_controls
 
-_PATIENCE: Final = 1.0
+_DELAY_SECONDS: Final = 1.0
 """Seconds before anything is said."""
-_BETWEEN: Final = 0.25
+_REFRESH_SECONDS: Final = 0.25
 _MINUTE: Final = 60
 
 
@@ -25,49 +25,49 @@ class Progress:
 
     def __init__(self, name: str, *, waits: bool = True) -> None:
         self._name, self._waits = name, waits
-        self._begun = self._since = self._drawn = time.monotonic()
-        self._told: tuple[str, int, int | None] = ("", 0, None)
-        self._is_shown, self._lock, self._over = False, threading.Lock(), threading.Event()
+        self._started_at = self._phase_started_at = self._drawn_at = time.monotonic()
+        self._state: tuple[str, int, int | None] = ("", 0, None)
+        self._is_shown, self._lock, self._stopped = False, threading.Lock(), threading.Event()
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
         if self._waits and sys.stderr.isatty():
-            self._thread = threading.Thread(target=self._wait, daemon=True)
+            self._thread = threading.Thread(target=self._refresh_until_stopped, daemon=True)
             self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
+        self._stopped.set()
         if self._thread:
             self._thread.join()
         with self._lock:
             self._clear()
 
-    def __call__(self, doing: str, done: int = 0, total: int | None = None) -> None:
+    def __call__(self, activity: str, done: int = 0, total: int | None = None) -> None:
         """Show from here on what is being done; 0 of None is not counted."""
-        _, before, whole = self._told
-        if done < before or total != whole:
-            self._since = time.monotonic()
-        self._told = (doing, done, total)
-        if not self._waits and sys.stderr.isatty() and time.monotonic() - self._drawn > _BETWEEN:
+        _, previous_done, previous_total = self._state
+        if done < previous_done or total != previous_total:
+            self._phase_started_at = time.monotonic()
+        self._state = (activity, done, total)
+        if not self._waits and sys.stderr.isatty() and time.monotonic() - self._drawn_at > _REFRESH_SECONDS:
             self._draw()
 
-    def say(self, line: str) -> None:
+    def print_above(self, line: str) -> None:
         """Print a line to stdout, where the terminal would otherwise have it behind this one's."""
         with self._lock:
             self._clear()
             click.echo(line)
 
-    def _wait(self) -> None:
-        while not self._over.wait(_BETWEEN):
+    def _refresh_until_stopped(self) -> None:
+        while not self._stopped.wait(_REFRESH_SECONDS):
             self._draw()
 
     def _draw(self) -> None:
-        self._drawn = time.monotonic()
-        if self._drawn - self._begun > _PATIENCE:
+        self._drawn_at = time.monotonic()
+        if self._drawn_at - self._started_at > _DELAY_SECONDS:
             with self._lock:
-                wide = get_terminal_size().columns - 1  # what goes on in a second line would stay
-                click.echo(f"\r\033[K{self.line()[:wide]}", err=True, nl=False)
+                columns = get_terminal_size().columns - 1  # what goes on in a second line would stay
+                click.echo(f"\r\033[K{self.line()[:columns]}", err=True, nl=False)
                 self._is_shown = True
 
     def _clear(self) -> None:
@@ -77,16 +77,20 @@ class Progress:
 
     def line(self) -> str:
         """What is shown: what is being done, the count, a second's worth of it, the time left or that has passed."""
-        doing, done, total = self._told
+        activity, done, total = self._state
         now = time.monotonic()
-        rate = done / max(now - self._since, 0.001)
+        rate = done / max(now - self._phase_started_at, 0.001)
         count = f"{done:,}{'' if total is None else f' of {total:,}'}" if done or total else ""
         speed = f"{rate:,.0f}/s" if done else ""
-        left = f"about {lasting((total - done) / rate)} left" if total and done else lasting(now - self._begun)
-        return f"{self._name}: {', '.join(filter(None, (plain(doing), count, speed, left)))}"
+        time_left = (
+            f"about {format_duration((total - done) / rate)} left"
+            if total and done
+            else format_duration(now - self._started_at)
+        )
+        return f"{self._name}: {', '.join(filter(None, (escape_controls(activity), count, speed, time_left)))}"
 
 
-def lasting(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """So long, in words."""
     if seconds < 2 * _MINUTE:
         return f"{seconds:.0f} s"

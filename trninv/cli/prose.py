@@ -7,23 +7,23 @@ from shutil import get_terminal_size
 import click
 
 
-def say(text: str, *, err: bool = False) -> None:
+def print_wrapped(text: str, *, err: bool = False) -> None:
     """Print lines; on a terminal those that are wider than it go on below, further in."""
     if (sys.stderr if err else sys.stdout).isatty():
         columns = get_terminal_size().columns
-        text = "\n".join(part for line in text.split("\n") for part in folded(line, columns))
+        text = "\n".join(part for line in text.split("\n") for part in wrap(line, columns))
     click.echo(text, err=err)
 
 
-def folded(line: str, columns: int) -> Iterator[str]:
+def wrap(line: str, columns: int) -> Iterator[str]:
     """The lines that a line is on so many columns; a word that is longer stays whole, to be copied."""
-    if _cells(line) <= columns:
+    if _cell_count(line) <= columns:
         yield line
         return
     indent = " " * (len(line) - len(line.lstrip()))
     filled = ""
     for word in line.split():
-        if filled and _cells(f"{filled} {word}") > columns:
+        if filled and _cell_count(f"{filled} {word}") > columns:
             yield filled
             filled = f"{indent}  {word}"
         else:
@@ -31,13 +31,13 @@ def folded(line: str, columns: int) -> Iterator[str]:
     yield filled
 
 
-def hint(text: str) -> None:
+def print_hint(text: str) -> None:
     """Tell a person on a terminal which command comes next."""
     if sys.stdout.isatty():
-        say(text, err=True)
+        print_wrapped(text, err=True)
 
 
-def _cells(text: str) -> int:
+def _cell_count(text: str) -> int:
     if text.isascii():
         return len(text)
     from rich.cells import cell_len  # noqa: PLC0415 # most text does without

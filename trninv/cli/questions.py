@@ -5,131 +5,148 @@ from typing import Any
 
 import click
 
-from trninv.cli.output import encode, format_option, servers_in, show, tell, tell_state
-from trninv.cli.places import PLACE
+from trninv.cli.output import answer_servers, encode, format_option, print_answer, print_revision, print_value
+from trninv.cli.places import ADDRESS
 from trninv.cli.progress import Progress
-from trninv.cli.supposing import asking, supposing
+from trninv.cli.supposing import open_scenario, scenario_options
 from trninv.inventory.alone import only_cluster
-from trninv.jobs import questions as of_jobs
-from trninv.routing import questions as of_routing
+from trninv.jobs import questions as placement_questions
+from trninv.routing import questions as routing_questions
 from trninv.routing.fleet import Fleet
-from trninv.routing.question import Parameter, Question
-from trninv.routing.servers import servers_of
+from trninv.routing.question import Question, QuestionParameter
+from trninv.routing.servers import servers_in_answer
 from trninv.units import Capacity
 
-_WIDE = 76
+_MAX_EXAMPLE_COLUMNS = 76
 """Columns of an example on a help page, which sets it in by two."""
 
 
-def command_of(file: str) -> click.Command:
+def question_command(file: str) -> click.Command:
     """The command that asks the question of a file, of the fleet as it is or as it would be."""
-    question = (of_jobs if file in of_jobs.NAMES else of_routing).find(file)
+    question = (placement_questions if file in placement_questions.NAMES else routing_questions).find(file)
 
     @click.pass_obj
     def run(
-        database: str, /, down: tuple[str, ...], derate: tuple[str, ...], at: str | None, style: str, **given: Any
+        database: str, /, down: tuple[str, ...], derate: tuple[str, ...], at: str | None, style: str, **arguments: Any
     ) -> None:
-        with asking(database, down, derate, at, *jobs_in(given)) as fleet, fleet.in_one_state() as one:
+        with (
+            open_scenario(database, down, derate, at, *pop_job_options(arguments)) as fleet,
+            fleet.in_one_state() as snapshot,
+        ):
             with Progress(question.command):
-                answer = one.ask(question, **values(question, given))
-            standing = one.standing(servers_in(answer) if style == "table" else servers_of(answer))
-            tell_state(one.as_of())
-        value = encode(answer) | {"standing": standing} if style == "json" and standing else answer
-        names = {each.server: " ".join(filter(None, (each.host, each.instance))) for each in standing}
-        show(style, value, lambda: tell(answer, standing=names))
-        if not answer.succeeded():
+                answer = snapshot.ask(question, **question_arguments(question, arguments))
+            instances = snapshot.standing(answer_servers(answer) if style == "table" else servers_in_answer(answer))
+            print_revision(snapshot.as_of())
+        content = encode(answer) | {"standing": instances} if style == "json" and instances else answer
+        names = {instance.server: " ".join(filter(None, (instance.host, instance.instance))) for instance in instances}
+        print_value(style, content, lambda: print_answer(answer, instances=names))
+        if not answer.is_satisfied():
             raise click.exceptions.Exit(1)
 
-    return made(question, run)
+    return build_command(question, run)
 
 
-def alone(fleet: Fleet, given: Mapping[str, Any]) -> dict[str, Any]:
+def default_cluster(fleet: Fleet, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """What was written; of the one cluster where no place is."""
-    if given["of"] is not None:
-        return dict(given)
+    if arguments["of"] is not None:
+        return dict(arguments)
     with fleet.reading() as connection:
-        return {**given, "of": only_cluster(connection)}
+        return {**arguments, "of": only_cluster(connection)}
 
 
-def made(
-    question: Question, run: Callable[..., None], *more: click.Parameter, needs_place: bool = True
+def build_command(
+    question: Question, callback: Callable[..., None], *extra_parameters: click.Parameter, requires_place: bool = True
 ) -> click.Command:
     """A command that takes what a question asks, and more; the one cluster is meant where it needs no place."""
-    examples = "".join(f"{_folded(f'trninv {example}')}\n" for example in question.examples)
-    found = click.Command(
+    examples = "".join(f"{_wrap_example(f'trninv {example}')}\n" for example in question.examples)
+    command = click.Command(
         question.command,
         params=[
-            *(option for each in question.parameters for option in _options(each, may_lack=not needs_place)),
-            *more,
+            *(
+                option
+                for parameter in question.parameters
+                for option in _build_options(parameter, is_optional=not requires_place)
+            ),
+            *extra_parameters,
         ],
-        callback=run,
-        help=f"{question.says}\n\n\b\n{examples}",
+        callback=callback,
+        help=f"{question.description}\n\n\b\n{examples}",
     )
-    return supposing(format_option(found), jobs=question.name in of_jobs.NAMES)
+    return scenario_options(format_option(command), jobs=question.name in placement_questions.NAMES)
 
 
-def _folded(example: str) -> str:
+def _wrap_example(example: str) -> str:
     """An example as the shell takes it on lines of a help page."""
-    if len(example) <= _WIDE:
+    if len(example) <= _MAX_EXAMPLE_COLUMNS:
         return example
-    at = example.rfind(" --", 0, _WIDE)
-    return f"{example[:at]} \\\n    {example[at + 1 :]}"
+    index = example.rfind(" --", 0, _MAX_EXAMPLE_COLUMNS)
+    return f"{example[:index]} \\\n    {example[index + 1 :]}"
 
 
-def jobs_in(given: dict[str, Any]) -> tuple[Sequence[str], Sequence[str]]:
+def pop_job_options(arguments: dict[str, Any]) -> tuple[Sequence[str], Sequence[str]]:
     """Jobs that are supposed to hold places, and to have ended, taken out of what was written."""
-    return given.pop("with_", ()), given.pop("without", ())
+    return arguments.pop("with_", ()), arguments.pop("without", ())
 
 
-def values(question: Question, given: Mapping[str, Any]) -> dict[str, Any]:
+def question_arguments(question: Question, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """What was written, as the question takes it; memory may be a number of bytes alone."""
-    found = {}
-    for each in question.parameters:
-        value = given[each.name]
-        if issubclass(each.form, Capacity) and value is not None:
+    parsed = {}
+    for parameter in question.parameters:
+        value = arguments[parameter.name]
+        if issubclass(parameter.value_type, Capacity) and value is not None:
             value = int(value) if value.strip().isdecimal() else value
-        found[each.name] = each.default if value is None and not each.required else value
-    return found
+        parsed[parameter.name] = parameter.default if value is None and not parameter.is_required else value
+    return parsed
 
 
-def _options(of: Parameter, *, may_lack: bool) -> list[click.Parameter]:
+def _build_options(parameter: QuestionParameter, *, is_optional: bool) -> list[click.Parameter]:
     """The argument or option of a parameter; a switch for each word but the default, of words that are switches."""
-    argument = of.argument
-    if argument.positional or (of.required and not argument.option):
-        taken = PLACE if of.form is str else None
+    argument = parameter.argument
+    if argument.positional or (parameter.is_required and not argument.option):
+        argument_type = ADDRESS if parameter.value_type is str else None
         metavar = argument.metavar or None
-        if may_lack and of.name == "of":
-            return [click.Argument([of.name], metavar=f"[{metavar}]", required=False, type=taken)]
-        return [click.Argument([of.name], metavar=metavar, required=of.required, type=taken)]
+        if is_optional and parameter.name == "of":
+            return [click.Argument([parameter.name], metavar=f"[{metavar}]", required=False, type=argument_type)]
+        return [click.Argument([parameter.name], metavar=metavar, required=parameter.is_required, type=argument_type)]
     if argument.option == "":
         return [
-            click.Option([_dashed(word.name), of.name], flag_value=word.name.lower(), help=word.says)
-            for word in of.words
-            if word is not of.default
+            click.Option([_option_flag(word.name), parameter.name], flag_value=word.name.lower(), help=word.description)
+            for word in parameter.choices
+            if word is not parameter.default
         ]
-    written = argument.option or _dashed(of.name)
-    if of.form is bool:
-        return [click.Option([written, of.name], is_flag=True, default=of.default, help=of.says)]
-    if of.words:
-        choices = click.Choice([word.name.lower().replace("_", "-") for word in of.words])
-        default = of.default and of.default.name.lower().replace("_", "-")
-        shown = default is not None
-        return [click.Option([written, of.name], type=choices, default=default, show_default=shown, help=of.says)]
-    many = issubclass(of.form, tuple)
-    given = {"default": of.default} if of.form is int else {}
+    flag = argument.option or _option_flag(parameter.name)
+    if parameter.value_type is bool:
+        return [
+            click.Option([flag, parameter.name], is_flag=True, default=parameter.default, help=parameter.description)
+        ]
+    if parameter.choices:
+        choices = click.Choice([word.name.lower().replace("_", "-") for word in parameter.choices])
+        default = parameter.default and parameter.default.name.lower().replace("_", "-")
+        show_default = default is not None
+        return [
+            click.Option(
+                [flag, parameter.name],
+                type=choices,
+                default=default,
+                show_default=show_default,
+                help=parameter.description,
+            )
+        ]
+    is_repeatable = issubclass(parameter.value_type, tuple)
+    defaults = {"default": parameter.default} if parameter.value_type is int else {}
     return [
         click.Option(
-            [written, of.name],
-            type=int if of.form is int else PLACE if of.form in (str, tuple) else str,
-            multiple=many,
-            required=of.required,
-            show_default=of.form is int and of.default is not None,
+            [flag, parameter.name],
+            type=int if parameter.value_type is int else ADDRESS if parameter.value_type in (str, tuple) else str,
+            multiple=is_repeatable,
+            required=parameter.is_required,
+            show_default=parameter.value_type is int and parameter.default is not None,
             metavar=argument.metavar or None,
-            help=f"{of.says.removesuffix('.')}; repeatable." if many else of.says,
-            **given,
+            help=f"{parameter.description.removesuffix('.')}; repeatable." if is_repeatable else parameter.description,
+            **defaults,
         )
     ]
 
 
-def _dashed(name: str) -> str:
+def _option_flag(name: str) -> str:
     return f"--{name.lower().replace('_', '-')}"

@@ -10,27 +10,27 @@ from typing import TypeVar
 import click
 from sqlalchemy import Engine
 
-from trninv.characters import plain
-from trninv.cli.moment import at_option, connected
-from trninv.cli.output import MOST, rows, tell_state, text_of
+from trninv.characters import escape_controls
+from trninv.cli.moment import at_option, open_engine
+from trninv.cli.output import MAX_LIMIT, print_revision, print_table, read_argument
 from trninv.cli.progress import Progress
-from trninv.errors import LimitError, UsageError
-from trninv.inventory.pinned import stamped
-from trninv.inventory.revision import Revision
-from trninv.reports.asked import asked
-from trninv.reports.export import export as exported
-from trninv.reports.guard import checked
-from trninv.reports.library import report as named
-from trninv.reports.library import reports
-from trninv.reports.output import FORMATS, as_text, formats, kinds_of, parquet
-from trninv.reports.reader import MOST_ROWS, Found, Stream, find
+from trninv.errors import InvalidArgumentError, UsageError
+from trninv.inventory.pinned import read_with_revision
+from trninv.inventory.revision import RevisionTracker
+from trninv.reports.asked import run_report
+from trninv.reports.export import export_tables as exported
+from trninv.reports.guard import compile_query
+from trninv.reports.library import find_report as named
+from trninv.reports.library import read_reports
+from trninv.reports.output import FORMATS, available_formats, column_types, to_text, write_parquet
+from trninv.reports.reader import MAX_RESULT_ROWS, QueryResult, RowStream, run_query
 from trninv.settings import Settings
 
 T = TypeVar("T")
-_SPARE = ("answers", "parameters")
+_OPTIONAL_COLUMNS = ("answers", "parameters")
 """Columns of the list of reports that a narrow terminal does without."""
 
-_format = click.option(
+_format_option = click.option(
     "--format",
     "style",
     type=click.Choice(["table", *FORMATS]),
@@ -38,22 +38,26 @@ _format = click.option(
     show_default=True,
     help="How to print; parquet needs a file or a pipe.",
 )
-_limit = click.option(
-    "--limit", type=click.IntRange(1, MOST), default=MOST_ROWS, show_default=True, help="At most this many rows."
+_limit_option = click.option(
+    "--limit",
+    type=click.IntRange(1, MAX_LIMIT),
+    default=MAX_RESULT_ROWS,
+    show_default=True,
+    help="At most this many rows.",
 )
 
 
-def _within_a_day(_context: click.Context, _option: click.Parameter, seconds: float) -> float:
-    if not 0 < seconds <= _DAY:  # nor is it nan
-        raise click.BadParameter(f"give a number of seconds above 0, {_DAY:,} at most")
+def _check_seconds(_context: click.Context, _option: click.Parameter, seconds: float) -> float:
+    if not 0 < seconds <= _SECONDS_PER_DAY:  # nor is it nan
+        raise click.BadParameter(f"give a number of seconds above 0, {_SECONDS_PER_DAY:,} at most")
     return seconds
 
 
-_DAY = 86_400
-_seconds = click.option(
-    "--seconds", type=float, default=60.0, show_default=True, callback=_within_a_day, help="How long it may take."
+_SECONDS_PER_DAY = 86_400
+_seconds_option = click.option(
+    "--seconds", type=float, default=60.0, show_default=True, callback=_check_seconds, help="How long it may take."
 )
-_folder = click.option(
+_folder_option = click.option(
     "--folder",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Directory of your own reports.  [default: TRNINV_REPORTS]",
@@ -63,11 +67,11 @@ _folder = click.option(
 @click.command()
 @click.argument("name", required=False)
 @click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the report; repeatable.")
-@_folder
+@_folder_option
 @at_option
-@_format
-@_limit
-@_seconds
+@_format_option
+@_limit_option
+@_seconds_option
 @click.pass_obj
 def report(  # an option each
     database: str,
@@ -87,49 +91,54 @@ def report(  # an option each
     """
     folder = folder or Settings.load().reports
     if name is None:
-        _list(folder, style)
+        _list_reports(folder, style)
         return
-    wanted = named(name, folder)
-    values = {key: value for each in given for key, _, value in [_pair(each)]}
-    with connected(database, at, values.get("cluster")) as engine:
-        run = partial(find, engine, seconds=seconds, most=limit)
-        found = _told(engine, name, lambda _: asked(wanted, values, engine.dialect.name, run))
+    definition = named(name, folder)
+    values = {key: value for setting in given for key, _, value in [_parse_setting(setting)]}
+    with open_engine(database, at, values.get("cluster")) as engine:
+        run = partial(run_query, engine, seconds=seconds, max_rows=limit)
+        result = _run_with_progress(engine, name, lambda _: run_report(definition, values, engine.dialect.name, run))
     if style == "table":
-        click.echo(f"{wanted.title}\n")
-    _print(found, style)
+        click.echo(f"{definition.title}\n")
+    _print_rows(result, style)
 
 
-def _told(engine: Engine, doing: str, read: Callable[[Progress], T]) -> T:
+def _run_with_progress(engine: Engine, name: str, read: Callable[[Progress], T]) -> T:
     """What is read; a line on the terminal says how far it is, and then of which state."""
-    with closing(Revision(engine)) as source, Progress(doing) as progress:
-        found, state = stamped(source, lambda: read(progress))
-    tell_state(state)
-    return found
+    with closing(RevisionTracker(engine)) as source, Progress(name) as progress:
+        result, snapshot = read_with_revision(source, lambda: read(progress))
+    print_revision(snapshot)
+    return result
 
 
-def _pair(text: str) -> tuple[str, str, str]:
+def _parse_setting(text: str) -> tuple[str, str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise LimitError(f"--set {text}: write NAME=VALUE")
+        raise InvalidArgumentError(f"--set {text}: write NAME=VALUE")
     return name, equals, value
 
 
-def _list(folder: Path | None, style: str) -> None:
+def _list_reports(folder: Path | None, style: str) -> None:
     with Progress("report"):
-        found = reports(folder).values()
-    listed = [
-        (each.name, each.title, each.answers, ", ".join(f"{p.name}={p.default!r}" for p in each.parameters))
-        for each in found
+        definitions = read_reports(folder).values()
+    cells = [
+        (
+            definition.name,
+            definition.title,
+            definition.summary,
+            ", ".join(f"{parameter.name}={parameter.default!r}" for parameter in definition.parameters),
+        )
+        for definition in definitions
     ]
-    _print(Found(("name", "title", "answers", "parameters"), listed, truncated=False), style)
+    _print_rows(QueryResult(("name", "title", "answers", "parameters"), cells, truncated=False), style)
 
 
 @click.command()
 @click.argument("query")
 @at_option
-@_format
-@_limit
-@_seconds
+@_format_option
+@_limit_option
+@_seconds_option
 @click.pass_obj
 def sql(database: str, query: str, at: str | None, style: str, limit: int, seconds: float) -> None:
     """Run one SELECT over the tables and the v_ views, guaranteed read only; - reads it from stdin.
@@ -137,25 +146,25 @@ def sql(database: str, query: str, at: str | None, style: str, limit: int, secon
     \b
     trninv sql "SELECT address, state FROM v_chip WHERE state <> 'up'"
     """
-    text = text_of(query)
-    with connected(database, at) as engine:
-        query = checked(text, engine.dialect.name)
-        found = _told(engine, "sql", lambda _: find(engine, query, seconds=seconds, most=limit))
-    _print(found, style)
+    text = read_argument(query)
+    with open_engine(database, at) as engine:
+        query = compile_query(text, engine.dialect.name)
+        result = _run_with_progress(engine, "sql", lambda _: run_query(engine, query, seconds=seconds, max_rows=limit))
+    _print_rows(result, style)
 
 
-def _print(found: Found, style: str) -> None:
+def _print_rows(result: QueryResult, style: str) -> None:
     if style == "parquet":
         if sys.stdout.isatty():
             raise UsageError("Parquet is for a file: add > FILE.parquet")
-        parquet(Stream(found.columns, iter(found.rows)), kinds_of(found), sys.stdout.buffer)
+        write_parquet(RowStream(result.columns, iter(result.rows)), column_types(result), sys.stdout.buffer)
     elif style == "table":
-        rows(found.columns, found.rows, spare=_SPARE, none="no rows")
+        print_table(result.columns, result.rows, optional_columns=_OPTIONAL_COLUMNS, empty_text="no rows")
     else:
-        text = as_text(found, style)
-        click.echo(plain(text, but="\n") if style != "csv" or sys.stdout.isatty() else text)
-    if found.truncated:
-        click.echo(f"truncated: there are more than these {len(found.rows):,} rows (--limit)", err=True)
+        text = to_text(result, style)
+        click.echo(escape_controls(text, keep="\n") if style != "csv" or sys.stdout.isatty() else text)
+    if result.truncated:
+        click.echo(f"truncated: there are more than these {len(result.rows):,} rows (--limit)", err=True)
 
 
 @click.command()
@@ -179,10 +188,10 @@ def export(database: str, directory: Path, style: str, at: str | None) -> None:
 
     def write(progress: Progress) -> None:
         for name, number in exported(engine, directory, style, progress):
-            progress.say(f"{directory / name}.{style}: {number:,} rows")
+            progress.print_above(f"{directory / name}.{style}: {number:,} rows")
 
-    if style not in formats():
+    if style not in available_formats():
         raise UsageError("Parquet needs PyArrow: pip install 'trninv[parquet]', or export --format csv or ndjson")
-    with connected(database, at) as engine:
-        _told(engine, "export", write)
+    with open_engine(database, at) as engine:
+        _run_with_progress(engine, "export", write)
     click.echo(f"{directory / 'property_graph.sql'}")

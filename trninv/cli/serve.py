@@ -15,19 +15,19 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 import trninv
-from trninv.cli.importing import importing
+from trninv.cli.importing import no_garbage_collection
 from trninv.cli.moment import at_option
-from trninv.cli.output import json_text, text_of
+from trninv.cli.output import json_text, read_argument
 from trninv.cli.progress import Progress
 from trninv.errors import UsageError
 from trninv.graphql.api import Api, Request
 from trninv.graphql.schema import schema as api
-from trninv.inventory.database import connect, display, reading
+from trninv.inventory.database import read_transaction, redacted_url, temporary_engine
 from trninv.settings import Settings
 
-APP = "trninv.service.app:app"
+APPLICATION_PATH = "trninv.service.app:create_app"
 """Where uvicorn finds the function that makes the application."""
-CONNECTION = "trninv.service.connections:Connection"
+PROTOCOL_PATH = "trninv.service.connections:TimeoutProtocol"
 """Where it finds what reads a connection."""
 
 
@@ -51,33 +51,42 @@ def serve(database: str, host: str, port: int, workers: int = 1, unguarded: bool
             f"--host {host} lets others ask, and no token is asked for: set TRNINV_AUTH=tokens and make one with "
             "trninv token create, or say --open"
         )
-    with connect(database) as engine, reading(engine):
+    with temporary_engine(database) as engine, read_transaction(engine):
         pass  # fail here, in one line, rather than in every request
     os.environ["TRNINV_DATABASE_URL"] = database  # workers read it
     if unguarded:
         os.environ.setdefault("TRNINV_ALLOWED_HOSTS", "*")
     config = uvicorn.Config(
-        APP, factory=True, host=host, port=port, workers=workers, log_level="warning", ws="none", http=CONNECTION
+        APPLICATION_PATH,
+        factory=True,
+        host=host,
+        port=port,
+        workers=workers,
+        log_level="warning",
+        ws="none",
+        http=PROTOCOL_PATH,
     )
-    with listening(host, port) as listener, _jobs():
-        told = f"explorer on http://{host}:{port}, GraphQL and GraphiQL on /graphql, database {display(database)}"
-        click.echo(told, err=True)
+    with open_socket(host, port) as listener, _sweep_directory():
+        message = (
+            f"explorer on http://{host}:{port}, GraphQL and GraphiQL on /graphql, database {redacted_url(database)}"
+        )
+        click.echo(message, err=True)
         if workers > 1:
             Multiprocess(config, sockets=[listener]).run()
         else:
-            with importing():
+            with no_garbage_collection():
                 config.load()
             uvicorn.Server(config).run(sockets=[listener])
 
 
 @contextmanager
-def _jobs() -> Iterator[None]:
+def _sweep_directory() -> Iterator[None]:
     """A directory of jobs that all workers share, unless one is set."""
     if os.environ.get("TRNINV_JOBS"):
         yield
         return
-    with TemporaryDirectory(prefix="trninv-jobs-") as made:
-        os.environ["TRNINV_JOBS"] = made
+    with TemporaryDirectory(prefix="trninv-jobs-") as directory:
+        os.environ["TRNINV_JOBS"] = directory
         try:
             yield
         finally:
@@ -91,7 +100,7 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def listening(host: str, port: int) -> socket.socket:
+def open_socket(host: str, port: int) -> socket.socket:
     """A socket that listens, so that a port in use is an error before the service is announced.
 
     What it accepts sends small packets at once (asyncio sees to that only for sockets whose protocol is named, which
@@ -148,15 +157,15 @@ def query(database: str, document: str, variables: str, at: str | None) -> None:
         raise UsageError(f"--variables is not JSON: {error}") from None
     if not isinstance(values, dict):
         raise UsageError('--variables is not a JSON object, such as {"a": "u-trn2x64/d0"}')
-    source = text_of(document)
+    source = read_argument(document)
     if not source.strip():
         raise UsageError("the document is empty: write a GraphQL query such as '{ clusters { nodes { slug } } }'")
     with trninv.open(database) as fleet:
-        with reading(fleet.engine):
+        with read_transaction(fleet.engine):
             pass
         settings = replace(Settings.load(), database_url=database)
         with Progress("query"):
-            answer = asyncio.run(Api(fleet, settings).run(Request(source, values, at=at)))
+            answer = asyncio.run(Api(fleet, settings).run(Request(source, values, as_of=at)))
     for failure in answer.failures:
         raise failure
     result = json.loads(answer.body)

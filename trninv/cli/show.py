@@ -6,23 +6,23 @@ from typing import Any, TypeVar
 
 import click
 
-from trninv.catalog.audit import audit as findings
-from trninv.catalog.facts import Fact, catalog, difference
-from trninv.catalog.models import systems
-from trninv.cli.moment import at_option, looking
-from trninv.cli.output import format_option, rows
-from trninv.cli.output import show as put
-from trninv.cli.places import PLACE
-from trninv.cli.prose import say
-from trninv.errors import UnknownFactError, nearest
-from trninv.inventory.address import locate
+from trninv.catalog.audit import check_derivations as findings
+from trninv.catalog.facts import Fact, conflict_kind, default_catalog
+from trninv.catalog.models import default_systems
+from trninv.cli.moment import at_option, read_connection
+from trninv.cli.output import format_option, print_table
+from trninv.cli.output import print_value as put
+from trninv.cli.places import ADDRESS
+from trninv.cli.prose import print_wrapped
+from trninv.errors import UnknownFactError, suggestion
+from trninv.inventory.address import resolve
 from trninv.inventory.describe import Description, describe
 
 T = TypeVar("T")
 
 
 @click.command()
-@click.argument("address", type=PLACE)
+@click.argument("address", type=ADDRESS)
 @at_option
 @format_option
 @click.pass_obj
@@ -33,20 +33,20 @@ def show(database: str, address: str, at: str | None, style: str) -> None:
     trninv show u-trn2x64/d0/s0/c0
     trninv show trn1.32xlarge/d0/s0/c0--trn1.32xlarge/d0/s0/c1
     """
-    with looking(database, at, address) as connection:
-        place = locate(connection, address)
-        found = describe(connection, catalog(), place)
-    shown = {
-        "address": found.address,
-        "level": found.level,
-        "attributes": found.attributes,
-        "parts": found.parts,
-        "links": found.links,
-        "notUp": found.not_up,
-        "hasMoreNotUp": found.has_more_not_up,
-        "facts": [_fact(fact) for fact in found.facts],
+    with read_connection(database, at, address) as connection:
+        place = resolve(connection, address)
+        description = describe(connection, default_catalog(), place)
+    fields = {
+        "address": description.address,
+        "level": description.level,
+        "attributes": description.attributes,
+        "parts": description.parts,
+        "links": description.links,
+        "notUp": description.not_up,
+        "hasMoreNotUp": description.has_more_not_up,
+        "facts": [_fact_to_json(fact) for fact in description.facts],
     }
-    put(style, shown, lambda: _print(found))
+    put(style, fields, lambda: _render_description(description))
 
 
 @click.command()
@@ -60,26 +60,26 @@ def facts(subject: str | None, conflicts: bool, style: str) -> None:
     trninv facts trainium3
     trninv facts --conflicts
     """
-    known = catalog()
-    wanted = [fact for fact in known.facts if subject is None or fact.subject == _subject(subject)]
+    facts_catalog = default_catalog()
+    chosen = [fact for fact in facts_catalog.facts if subject is None or fact.subject == _resolve_subject(subject)]
     if conflicts:
-        disputed = {(conflict.subject, conflict.attribute) for conflict in known.conflicts}
-        wanted = [fact for fact in wanted if fact.key in disputed]
+        disputed = {(conflict.subject, conflict.attribute) for conflict in facts_catalog.conflicts}
+        chosen = [fact for fact in chosen if fact.key in disputed]
 
     def table() -> None:
         headers = ["subject", "attribute", "value", "counts", "as written", "read as", "source", "words"]
-        rows(
-            _with(headers, "differ in") if conflicts else headers,
-            (_line(fact, is_conflict=conflicts) for fact in wanted),
-            spare=["counts", "read as", "as written", "words", "source"],
+        print_table(
+            _insert_word(headers, "differ in") if conflicts else headers,
+            (_fact_cells(fact, is_conflict=conflicts) for fact in chosen),
+            optional_columns=["counts", "read as", "as written", "words", "source"],
         )
         about: dict[str, list[str]] = {}
-        for key in dict.fromkeys(fact.key for fact in wanted if fact.key in known.notes):
-            about.setdefault(known.notes[key], []).append(" ".join(key))
+        for key in dict.fromkeys(fact.key for fact in chosen if fact.key in facts_catalog.notes):
+            about.setdefault(facts_catalog.notes[key], []).append(" ".join(key))
         for note, keys in about.items():
-            say(f"\n{', '.join(keys)}: {note}")
+            print_wrapped(f"\n{', '.join(keys)}: {note}")
 
-    put(style, [_fact(fact) for fact in wanted], table)
+    put(style, [_fact_to_json(fact) for fact in chosen], table)
 
 
 @click.command()
@@ -90,123 +90,146 @@ def audit(style: str) -> None:
     \b
     trninv audit
     """
-    found = list(findings(catalog()))
+    checks = list(findings(default_catalog()))
 
     def table() -> None:
-        rows(
+        print_table(
             ["verdict", "subject", "attribute", "derived", "printed", "read as", "in", "derivation"],
             (
                 [
-                    f.verdict,
-                    *f.printed.key,
-                    f.derived,
-                    _written(f.printed),
-                    _read_as(f.printed),
-                    f.printed.source.title,
-                    f.formula,
+                    check.verdict,
+                    *check.printed.key,
+                    check.derived,
+                    _format_as_written(check.printed),
+                    _format_reading(check.printed),
+                    check.printed.source.title,
+                    check.formula,
                 ]
-                for f in found
+                for check in checks
             ),
-            spare=["read as", "in", "derivation"],
+            optional_columns=["read as", "in", "derivation"],
         )
 
     put(
         style,
         [
-            {"verdict": f.verdict, "derived": f.derived, "formula": f.formula, "printed": _fact(f.printed)}
-            for f in found
+            {
+                "verdict": check.verdict,
+                "derived": check.derived,
+                "formula": check.formula,
+                "printed": _fact_to_json(check.printed),
+            }
+            for check in checks
         ],
         table,
     )
 
 
-def _fact(fact: Fact) -> dict[str, Any]:
-    known = catalog()
+def _fact_to_json(fact: Fact) -> dict[str, Any]:
+    facts_catalog = default_catalog()
     return {
         "subject": fact.subject,
         "attribute": fact.attribute.name,
         "value": str(fact),
         "exact": None if fact.value is None else str(fact.value),
-        "written": _written(fact),
+        "written": _format_as_written(fact),
         "quote": fact.quote,
         "readingUnit": fact.reading_unit,
         "readingDirection": fact.direction,
-        "grounds": fact.grounds,
-        "note": known.note(fact),
-        "disputed": known.disputed(fact),
-        "differsIn": difference(known.of(*fact.key)),
+        "grounds": fact.reading_reason,
+        "note": facts_catalog.note(fact),
+        "disputed": facts_catalog.is_disputed(fact),
+        "differsIn": conflict_kind(facts_catalog.facts_about(*fact.key)),
         "assumed": fact.source.kind == "assumed",
         "source": {"title": fact.source.title},
     }
 
 
-def _subject(name: str) -> str:
+def _resolve_subject(name: str) -> str:
     """The subject with that name, or of the system with that alias, ignoring case."""
-    subjects = {fact.subject for fact in catalog().facts}
+    subjects = {fact.subject for fact in default_catalog().facts}
     if name.lower() in subjects:
         return name.lower()
-    if system := systems().names.get(name.lower()):
+    if system := default_systems().by_name.get(name.lower()):
         return system.slug
-    raise UnknownFactError(f"no facts about {name!r}: {nearest(name.lower(), subjects)}")
+    raise UnknownFactError(f"no facts about {name!r}: {suggestion(name.lower(), subjects)}")
 
 
-def _written(fact: Fact) -> str:
-    return f"{fact.written} {fact.unit}".rstrip()
+def _format_as_written(fact: Fact) -> str:
+    return f"{fact.as_written} {fact.unit}".rstrip()
 
 
-def _as_written(fact: Fact) -> str:
-    return "(derived)" if fact.formula else _written(fact)
+def _written_cell(fact: Fact) -> str:
+    return "(derived)" if fact.formula else _format_as_written(fact)
 
 
-def _read_as(fact: Fact) -> str:
+def _format_reading(fact: Fact) -> str:
     direction = {"one": "one direction", "both": "sum of both directions"}.get(fact.direction or "")
     return ", ".join(filter(None, [fact.reading_unit, direction]))
 
 
-def _line(fact: Fact, *, is_conflict: bool) -> list[object]:
-    facts = catalog().of(*fact.key)
+def _fact_cells(fact: Fact, *, is_conflict: bool) -> list[object]:
+    facts = default_catalog().facts_about(*fact.key)
     counts = "yes" if facts[0] is fact else ""
-    line: list[object] = [*fact.key, fact, counts, _as_written(fact), _read_as(fact), fact.source.title, fact.quote]
-    return _with(line, difference(facts)) if is_conflict else line
+    line: list[object] = [
+        *fact.key,
+        fact,
+        counts,
+        _written_cell(fact),
+        _format_reading(fact),
+        fact.source.title,
+        fact.quote,
+    ]
+    return _insert_word(line, conflict_kind(facts)) if is_conflict else line
 
 
-def _with(line: Sequence[T], word: T) -> list[T]:
+def _insert_word(line: Sequence[T], word: T) -> list[T]:
     """A line with a word behind subject and attribute."""
     return [*line[:2], word, *line[2:]]
 
 
-def _spans(parts: Sequence[str]) -> Iterator[str]:
+def _abbreviate_parts(parts: Sequence[str]) -> Iterator[str]:
     """u-trn2x64/d0/s0/c0 to c15, u-trn2x64/d0/s0/efa0 to efa15."""
     for _, group in groupby(parts, key=lambda part: part.rstrip("0123456789")):
         first, *rest = group
         yield f"{first} to {rest[-1].rsplit('/', 1)[1]}" if rest else first
 
 
-def _print(found: Description) -> None:
-    say(f"{found.address} ({found.level})")
-    rows(["", ""], found.attributes.items())
-    if found.parts:
-        say(f"\nparts: {', '.join(_spans(found.parts))}")
-    if found.not_up:
-        more = " and others: trninv report not-up lists all" if found.has_more_not_up else ""
-        say(f"\nnot up: {', '.join(found.not_up)}{more}")
-    if found.links:
+def _render_description(description: Description) -> None:
+    print_wrapped(f"{description.address} ({description.level})")
+    print_table(["", ""], description.attributes.items())
+    if description.parts:
+        print_wrapped(f"\nparts: {', '.join(_abbreviate_parts(description.parts))}")
+    if description.not_up:
+        remark = " and others: trninv report not-up lists all" if description.has_more_not_up else ""
+        print_wrapped(f"\nnot up: {', '.join(description.not_up)}{remark}")
+    if description.links:
         click.echo()
-        rows(
+        print_table(
             ["link to", "one direction", "technology", "lanes", "state"],
-            ([link.to, link.bandwidth, link.technology, link.lanes, link.state] for link in found.links),
+            ([link.to, link.bandwidth, link.technology, link.lanes, link.state] for link in description.links),
         )
-    if found.facts:
+    if description.facts:
         click.echo()
-        known = catalog()
-        rows(
+        facts_catalog = default_catalog()
+        print_table(
             ["fact", "value", "as written", "read as", "source", ""],
-            ([" ".join(f.key), f, _as_written(f), _read_as(f), f.source.title, _mark(f)] for f in found.facts),
-            spare=["as written", "read as"],
+            (
+                [
+                    " ".join(fact.key),
+                    fact,
+                    _written_cell(fact),
+                    _format_reading(fact),
+                    fact.source.title,
+                    _dispute_mark(fact),
+                ]
+                for fact in description.facts
+            ),
+            optional_columns=["as written", "read as"],
         )
-        for note in dict.fromkeys(filter(None, map(known.note, found.facts))):
-            say(f"disputed: {note}")
+        for note in dict.fromkeys(filter(None, map(facts_catalog.note, description.facts))):
+            print_wrapped(f"disputed: {note}")
 
 
-def _mark(fact: Fact) -> str:
-    return "disputed" if catalog().disputed(fact) else ""
+def _dispute_mark(fact: Fact) -> str:
+    return "disputed" if default_catalog().is_disputed(fact) else ""

@@ -4,16 +4,16 @@ import getpass
 
 import click
 
-from trninv.cli.moment import changing
-from trninv.cli.output import format_option, show
-from trninv.cli.places import PLACE
-from trninv.cli.prose import say
+from trninv.cli.moment import write_connection
+from trninv.cli.output import format_option, print_value
+from trninv.cli.places import ADDRESS
+from trninv.cli.prose import print_wrapped
 from trninv.errors import UsageError
 from trninv.inventory.schema import STATES
-from trninv.inventory.state import Condition, kept_by_server, set_state
+from trninv.inventory.state import Condition, overridden_by_server, set_state
 
 
-def you() -> str:
+def current_user() -> str:
     """The name of who runs the command.
 
     Raises
@@ -29,11 +29,11 @@ def you() -> str:
 
 
 @click.command("set")
-@click.argument("addresses", nargs=-1, required=True, metavar="ADDRESS…", type=PLACE)
+@click.argument("addresses", nargs=-1, required=True, metavar="ADDRESS…", type=ADDRESS)
 @click.argument("state", type=click.Choice(STATES))
 @click.option("--why", required=True, help="The reason, recorded with the change.")
 @click.option("--factor", type=float, metavar="F", help="For degraded: the fraction that still works, such as 0.5.")
-@click.option("--who", default=you, show_default="you", help="Who says so.")
+@click.option("--who", default=current_user, show_default="you", help="Who says so.")
 @format_option
 @click.pass_obj
 def set_(  # one parameter an option
@@ -50,17 +50,21 @@ def set_(  # one parameter an option
         --factor 0.5 --why "half of its lanes"
     trninv set u-trn2x64/d0/s1/c5 up --why "replaced"
     """
-    condition = Condition.of(state, factor)
-    with changing(database) as connection:
-        made = set_state(connection, addresses, condition, why=why, who=who)
-        kept = dict(kept_by_server(connection, addresses))
+    condition = Condition.from_user(state, factor)
+    with write_connection(database) as connection:
+        changes = set_state(connection, addresses, condition, why=why, who=who)
+        kept_states = dict(overridden_by_server(connection, addresses))
 
     def table() -> None:
-        for change in made:
-            say(f"{change.address}: {change.before} → {change.after}")
-        if not made:
-            say(f"{'it is' if len(addresses) == 1 else 'all are'} {condition} already")
-        for address, stays in kept.items():
-            say(f"{address} stays {stays} as long as its server is")
+        for change in changes:
+            print_wrapped(f"{change.address}: {change.before} → {change.after}")
+        if not changes:
+            print_wrapped(f"{'it is' if len(addresses) == 1 else 'all are'} {condition} already")
+        for address, kept_state in kept_states.items():
+            print_wrapped(f"{address} stays {kept_state} as long as its server is")
 
-    show(style, [{"address": c.address, "before": str(c.before), "after": str(c.after)} for c in made], table)
+    print_value(
+        style,
+        [{"address": entry.address, "before": str(entry.before), "after": str(entry.after)} for entry in changes],
+        table,
+    )

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import click
 from sqlalchemy import Connection, func, select
 
-from trninv.cli.output import format_option, rows, show
+from trninv.cli.output import format_option, print_table, print_value
 from trninv.cli.progress import Progress
-from trninv.inventory.chain import newest
-from trninv.inventory.database import connect, display, newest_revision, reading
-from trninv.inventory.schema import ORDER, TABLES
+from trninv.inventory.chain import newest_seal
+from trninv.inventory.database import newest_schema_version, read_transaction, redacted_url, temporary_engine
+from trninv.inventory.schema import INSERT_ORDER, TABLES
 
 
 @click.command()
@@ -21,38 +21,44 @@ def status(database: str, style: str) -> None:
     \b
     trninv status --format json
     """
-    with connect(database) as engine, reading(engine) as connection, Progress("status"):
-        revision = newest_revision()  # any other can't be read
-        clusters = clusters_in(connection)
-        seal = newest(connection)
-        sizes = {name: connection.scalar(select(func.count()).select_from(TABLES[name])) for name in ("fact", *ORDER)}
+    with temporary_engine(database) as engine, read_transaction(engine) as connection, Progress("status"):
+        revision = newest_schema_version()  # any other can't be read
+        clusters = list_clusters(connection)
+        seal = newest_seal(connection)
+        sizes = {
+            name: connection.scalar(select(func.count()).select_from(TABLES[name])) for name in ("fact", *INSERT_ORDER)
+        }
 
     sealed = f"{seal.id}:{seal.sha256}" if seal else None
 
     def table() -> None:
-        click.echo(f"database: {display(database)}\nrevision: {revision}\nsealed: {sealed or 'no event yet'}")
-        rows(["cluster", "system", "domains", "chips"], map(_line, clusters), none="nothing is seeded yet: trninv seed")
+        click.echo(f"database: {redacted_url(database)}\nrevision: {revision}\nsealed: {sealed or 'no event yet'}")
+        print_table(
+            ["cluster", "system", "domains", "chips"],
+            map(_cluster_cells, clusters),
+            empty_text="nothing is seeded yet: trninv seed",
+        )
         click.echo()
-        rows(["table", "rows"], ([name, f"{size:,}"] for name, size in sizes.items()))
+        print_table(["table", "rows"], ([name, f"{size:,}"] for name, size in sizes.items()))
 
     revisions = {"revision": revision, "newest": revision}
-    show(
+    print_value(
         style,
-        {"database": display(database), **revisions, "sealed": sealed, "clusters": clusters, "rows": sizes},
+        {"database": redacted_url(database), **revisions, "sealed": sealed, "clusters": clusters, "rows": sizes},
         table,
     )
 
 
-def is_without(connection: Connection, table: str) -> bool:
+def is_table_empty(connection: Connection, table: str) -> bool:
     """Whether a table has no row yet."""
     return connection.scalar(select(TABLES[table]).limit(1)) is None
 
 
-def _line(of: dict[str, object]) -> list[object]:
-    return [f"{each:,}" if isinstance(each, int) else each for each in of.values()]
+def _cluster_cells(row: dict[str, object]) -> list[object]:
+    return [f"{cell:,}" if isinstance(cell, int) else cell for cell in row.values()]
 
 
-def clusters_in(connection: Connection) -> Sequence[dict[str, object]]:
+def list_clusters(connection: Connection) -> Sequence[dict[str, object]]:
     """Slug, system, and numbers of domains and chips of every cluster."""
     cluster, node = TABLES["cluster"], TABLES["node"]
     chips = (

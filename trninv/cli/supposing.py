@@ -6,14 +6,14 @@ from contextlib import contextmanager
 import click
 
 import trninv
-from trninv.cli.moment import AT
-from trninv.cli.places import PLACE
-from trninv.errors import LimitError
+from trninv.cli.moment import AT_OPTION
+from trninv.cli.places import ADDRESS
+from trninv.errors import InvalidArgumentError
 from trninv.routing.fleet import Fleet
 
-_OPTIONS = (
+_SCENARIO_OPTIONS = (
     click.Option(
-        ["--down"], multiple=True, type=PLACE, metavar="ADDRESS", help="Suppose that it carries nothing; repeatable."
+        ["--down"], multiple=True, type=ADDRESS, metavar="ADDRESS", help="Suppose that it carries nothing; repeatable."
     ),
     click.Option(
         ["--derate"],
@@ -21,9 +21,9 @@ _OPTIONS = (
         metavar="ADDRESS=F",
         help="Suppose that it carries this part, as ADDRESS=0.5; repeatable.",
     ),
-    click.Option(["--at"], **AT),
+    click.Option(["--at"], **AT_OPTION),
 )
-_OF_JOBS = (
+_JOB_SCENARIO_OPTIONS = (
     click.Option(
         ["--with", "with_"], multiple=True, metavar="JOB=PLACE", help="Suppose that a job holds it; repeatable."
     ),
@@ -31,43 +31,47 @@ _OF_JOBS = (
 )
 
 
-def supposing(command: click.Command, *, jobs: bool = False) -> click.Command:
+def scenario_options(command: click.Command, *, jobs: bool = False) -> click.Command:
     """Add the options of a scenario to a command, those of jobs too where it is about placement."""
-    command.params.extend([*_OPTIONS, *(_OF_JOBS if jobs else ())])
+    command.params.extend([*_SCENARIO_OPTIONS, *(_JOB_SCENARIO_OPTIONS if jobs else ())])
     return command
 
 
 @contextmanager
-def asking(
+def open_scenario(
     database: str,
     down: Sequence[str],
     derate: Sequence[str],
-    at: str | None,
-    with_: Sequence[str] = (),
-    without: Sequence[str] = (),
+    as_of: str | None,
+    assume_allocations: Sequence[str] = (),
+    assume_released: Sequence[str] = (),
 ) -> Iterator[Fleet]:
     """Open the fleet, now or at a time, or the scenario that the options describe."""
     with trninv.open(database) as present:
-        fleet = present if at is None else present.at(at)
-        if not (down or derate or with_ or without):
+        fleet = present if as_of is None else present.at(as_of)
+        if not (down or derate or assume_allocations or assume_released):
             yield fleet
             return
         factors: dict[str, float] = {}
-        for each in derate:
-            address, _, factor = each.rpartition("=")
+        for text in derate:
+            address, _, factor = text.rpartition("=")
             try:
                 factors[address] = min(float(factor), factors.get(address, 1.0))
             except ValueError:
-                raise LimitError(f"--derate {each}: write ADDRESS=FACTOR, such as u-trn2x64/d0/s0/c0=0.5") from None
-        yield fleet.what_if(down, factors, with_=_holds(with_), without=without)
+                raise InvalidArgumentError(
+                    f"--derate {text}: write ADDRESS=FACTOR, such as u-trn2x64/d0/s0/c0=0.5"
+                ) from None
+        yield fleet.what_if(
+            down, factors, with_=_parse_assumed_allocations(assume_allocations), without=assume_released
+        )
 
 
-def _holds(written: Sequence[str]) -> dict[str, list[str]]:
+def _parse_assumed_allocations(texts: Sequence[str]) -> dict[str, list[str]]:
     """Places by job."""
-    found: dict[str, list[str]] = {}
-    for each in written:
-        job, _, place = each.rpartition("=")
+    places_by_job: dict[str, list[str]] = {}
+    for text in texts:
+        job, _, place = text.rpartition("=")
         if not (job and place):
-            raise LimitError(f"--with {each[:200]}: write JOB=PLACE, such as train-7b=u-trn2x64/d0/s0")
-        found.setdefault(job, []).append(place)
-    return found
+            raise InvalidArgumentError(f"--with {text[:200]}: write JOB=PLACE, such as train-7b=u-trn2x64/d0/s0")
+        places_by_job.setdefault(job, []).append(place)
+    return places_by_job

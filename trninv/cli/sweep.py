@@ -5,18 +5,18 @@ from typing import Any
 
 import click
 
-from trninv.cli.executors import SCHEDULER, executor_at
-from trninv.cli.output import show, tell
+from trninv.cli.executors import SCHEDULER_OPTION, dask_executor
+from trninv.cli.output import print_answer, print_value
 from trninv.cli.progress import Progress
-from trninv.cli.questions import made, values
-from trninv.cli.supposing import asking
+from trninv.cli.questions import build_command, question_arguments
+from trninv.cli.supposing import open_scenario
 from trninv.routing.questions import find
 
 _SWEEP = find("sweep")
 
 
 @click.pass_obj
-def _run(  # an option each
+def _run_sweep(  # an option each
     database: str,
     /,
     down: tuple[str, ...],
@@ -26,22 +26,22 @@ def _run(  # an option each
     top: int,
     journal: Path | None,
     scheduler: str | None,
-    **given: Any,  # as the question declares
+    **arguments: Any,  # as the question declares
 ) -> None:
     with (
-        asking(database, down, derate, at) as fleet,
-        executor_at(scheduler) as executor,
+        open_scenario(database, down, derate, at) as fleet,
+        dask_executor(scheduler) as executor,
         Progress("sweep", waits=False) as progress,
     ):
-        means = {"executor": executor, "journal": journal, "progress": progress}
-        answer = fleet.ask(_SWEEP, **values(_SWEEP, given), **means)
-    show(style, answer, lambda: tell(answer, rows_at_most=top))
+        resources = {"executor": executor, "journal": journal, "progress": progress}
+        answer = fleet.ask(_SWEEP, **question_arguments(_SWEEP, arguments), **resources)
+    print_value(style, answer, lambda: print_answer(answer, max_rows=top))
 
 
-sweep = made(
+sweep = build_command(
     _SWEEP,
-    _run,
+    _run_sweep,
     click.Option(["--top"], type=click.IntRange(1), default=20, show_default=True, help="Rows that a table shows."),
     click.Option(["--journal"], type=click.Path(dir_okay=False, path_type=Path), help="Keep results; go on from them."),
-    SCHEDULER,
+    SCHEDULER_OPTION,
 )

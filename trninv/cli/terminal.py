@@ -16,32 +16,39 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from trninv.characters import plain
-from trninv.cli.output import cells_of
+from trninv.characters import escape_controls
+from trninv.cli.output import to_cells
 
-STATES: Final = {
+STATE_GLYPHS: Final = {
     "up": ("●", ""),
     "degraded": ("◐", "yellow"),
     "down": ("✕", "bold red"),
     "maintenance": ("◆", "magenta"),
 }
 """Glyph and style of a state: never colour alone."""
-_SEVERITIES: Final = {"high": ("▲", "bold red"), "medium": ("△", "yellow"), "info": ("·", "")}
-_GLYPHS: Final = {"state": STATES, "before": STATES, "after": STATES, "severity": _SEVERITIES}
+SEVERITY_GLYPHS: Final = {"high": ("▲", "bold red"), "medium": ("△", "yellow"), "info": ("·", "")}
+_GLYPHS_BY_COLUMN: Final = {
+    "state": STATE_GLYPHS,
+    "before": STATE_GLYPHS,
+    "after": STATE_GLYPHS,
+    "severity": SEVERITY_GLYPHS,
+}
 """Of words, in columns that are called so: elsewhere up and down are names, such as a job's."""
 _WORD = re.compile(r"(\w+)(?: to [\d.]+)?")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)(?:\.\d+)?\+00:00")
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?( ?(%|[A-Za-z]{1,5}(/s)?))?")
-_SPACE = re.compile(rf"(?<![{''.join(glyph for glyph, _ in (*STATES.values(), *_SEVERITIES.values()))}])\s+")
-_BETWEEN: Final = 2
+_SPACE = re.compile(rf"(?<![{''.join(glyph for glyph, _ in (*STATE_GLYPHS.values(), *SEVERITY_GLYPHS.values()))}])\s+")
+_COLUMN_GAP: Final = 2
 """Spaces between columns."""
-_LONG: Final = 64
+_MAX_WORD_CELLS: Final = 64
 """Cells of a word that may be broken: longer than any address."""
-_TALL: Final = 4
+_MAX_CELL_LINES: Final = 4
 """Lines of a cell that are too many where columns can be spared."""
 
 
-def table(headers: Sequence[str], lines: Sequence[Sequence[str]], spare: Sequence[str] = ()) -> None:
+def print_terminal_table(
+    headers: Sequence[str], lines: Sequence[Sequence[str]], optional_columns: Sequence[str] = ()
+) -> None:
     """Print a table to the terminal, in its pager where it has more lines than that; cells are plain already.
 
     Where the longest words of all columns don't fit beside each other, columns that are empty are left out, then those
@@ -49,7 +56,7 @@ def table(headers: Sequence[str], lines: Sequence[Sequence[str]], spare: Sequenc
     """
     console = Console(highlight=False)
     with console.capture() as captured:
-        console.print(_drawn(console, headers, lines, spare))
+        console.print(_render_table(console, headers, lines, optional_columns))
     if captured.get().count("\n") < console.height:
         click.echo(captured.get(), nl=False)
     else:
@@ -57,91 +64,120 @@ def table(headers: Sequence[str], lines: Sequence[Sequence[str]], spare: Sequenc
 
 
 @contextmanager
-def screen(spare: Sequence[str] = ()) -> Iterator[Callable[[str, Sequence[str], Sequence[Sequence[object]]], None]]:
+def full_screen(
+    optional_columns: Sequence[str] = (),
+) -> Iterator[Callable[[str, Sequence[str], Sequence[Sequence[object]]], None]]:
     """The terminal as one screen, until the end; what draws a heading and a table in it, anew each time."""
     console = Console(highlight=False)
     with Live(console=console, screen=True, auto_refresh=False) as live:
 
         def draw(heading: str, headers: Sequence[str], lines: Sequence[Sequence[object]]) -> None:
-            table = [_drawn(console, headers, [cells_of(line) for line in lines], spare)] if lines else []
-            live.update(Group(Text(plain(heading), "bold"), "", *table), refresh=True)
+            table = (
+                [_render_table(console, headers, [to_cells(line) for line in lines], optional_columns)] if lines else []
+            )
+            live.update(Group(Text(escape_controls(heading), "bold"), "", *table), refresh=True)
 
         yield draw
 
 
-def _drawn(
-    console: Console, headers: Sequence[str], lines: Sequence[Sequence[str]], spare: Sequence[str]
+def _render_table(
+    console: Console, headers: Sequence[str], lines: Sequence[Sequence[str]], optional_columns: Sequence[str]
 ) -> RenderableType:
     today = f"{datetime.now(UTC):%Y-%m-%d}"
-    named = (zip(line, _named(headers, line), strict=True) for line in lines)
-    shown = [[_cell(cell, today, name) for cell, name in line] for line in named]
-    texts = [[header, *(line[at].plain for line in shown)] for at, header in enumerate(headers)]
-    empty = [at for at, cells in enumerate(texts) if not any(cells[1:])]
-    spared = [at for name in spare for at, header in enumerate(headers) if header == name and at not in empty]
-    can_go = [*empty, *spared]
-    for gone in (can_go[:count] for count in range(len(can_go) + 1)):
-        kept = [at for at in range(len(headers)) if at not in gone]
-        found = widths([texts[at] for at in kept], console.width)
-        if found and (gone == can_go or not _is_tall([texts[at] for at in kept], found)):
-            drawn = _table([headers[at] for at in kept], [[line[at] for at in kept] for line in shown], found)
-            names = ", ".join(headers[at] for at in gone if at in spared)
-            return Group(drawn, Text(f"left out to fit: {names} (--format json has all)", "dim")) if names else drawn
-    return Group(*_blocks(headers, shown))
+    named_lines = (zip(line, _cell_names(headers, line), strict=True) for line in lines)
+    styled_cells = [[_style_cell(cell, today, name) for cell, name in line] for line in named_lines]
+    texts = [[header, *(line[column].plain for line in styled_cells)] for column, header in enumerate(headers)]
+    empty = [column for column, cells in enumerate(texts) if not any(cells[1:])]
+    removable = [
+        column
+        for name in optional_columns
+        for column, header in enumerate(headers)
+        if header == name and column not in empty
+    ]
+    candidates = [*empty, *removable]
+    for removed in (candidates[:count] for count in range(len(candidates) + 1)):
+        kept = [column for column in range(len(headers)) if column not in removed]
+        column_widths = fit_columns([texts[column] for column in kept], console.width)
+        if column_widths and (
+            removed == candidates or not _has_tall_cell([texts[column] for column in kept], column_widths)
+        ):
+            renderable = _build_table(
+                [headers[column] for column in kept],
+                [[line[column] for column in kept] for line in styled_cells],
+                column_widths,
+            )
+            names = ", ".join(headers[column] for column in removed if column in removable)
+            return (
+                Group(renderable, Text(f"left out to fit: {names} (--format json has all)", "dim"))
+                if names
+                else renderable
+            )
+    return Group(*_build_blocks(headers, styled_cells))
 
 
-def _is_tall(columns: Sequence[Sequence[str]], found: Sequence[int]) -> bool:
-    return any(cell_len(cell) > _TALL * width for cells, width in zip(columns, found, strict=True) for cell in cells)
+def _has_tall_cell(columns: Sequence[Sequence[str]], column_widths: Sequence[int]) -> bool:
+    return any(
+        cell_len(cell) > _MAX_CELL_LINES * width
+        for cells, width in zip(columns, column_widths, strict=True)
+        for cell in cells
+    )
 
 
-def widths(columns: Sequence[Sequence[str]], most: int) -> list[int]:
+def fit_columns(columns: Sequence[Sequence[str]], max_width: int) -> list[int]:
     """Cells of each column, so that together they fit: of long columns words go to further lines.
 
     A character of East Asia has two cells. Empty where words would have to be broken that are no longer than addresses.
     """
-    most -= _BETWEEN * (len(columns) - 1)
-    wanted = [max(map(cell_len, cells)) for cells in columns]
-    found = [max(min(cell_len(word), _LONG) for cell in cells for word in _SPACE.split(cell)) for cells in columns]
-    if sum(found) > most:
+    max_width -= _COLUMN_GAP * (len(columns) - 1)
+    full_widths = [max(map(cell_len, cells)) for cells in columns]
+    result_widths = [
+        max(min(cell_len(word), _MAX_WORD_CELLS) for cell in cells for word in _SPACE.split(cell)) for cells in columns
+    ]
+    if sum(result_widths) > max_width:
         return []
-    while (left := most - sum(found)) and (wider := [at for at, width in enumerate(found) if width < wanted[at]]):
-        for at in sorted(wider, key=found.__getitem__)[:left]:
-            found[at] += 1
-    return found
+    while (spare_width := max_width - sum(result_widths)) and (
+        growable := [column for column, width in enumerate(result_widths) if width < full_widths[column]]
+    ):
+        for column in sorted(growable, key=result_widths.__getitem__)[:spare_width]:
+            result_widths[column] += 1
+    return result_widths
 
 
-def _table(headers: Sequence[str], lines: Sequence[Sequence[Text]], found: Sequence[int]) -> RenderableType:
-    drawn = Table(box=None, pad_edge=False, padding=(0, _BETWEEN, 0, 0), header_style="bold underline")
-    drawn.show_header = any(headers)
-    for at, (header, width) in enumerate(zip(headers, found, strict=True)):
-        cells = [line[at].plain for line in lines if line[at].plain]
+def _build_table(
+    headers: Sequence[str], lines: Sequence[Sequence[Text]], column_widths: Sequence[int]
+) -> RenderableType:
+    rich_table = Table(box=None, pad_edge=False, padding=(0, _COLUMN_GAP, 0, 0), header_style="bold underline")
+    rich_table.show_header = any(headers)
+    for column, (header, width) in enumerate(zip(headers, column_widths, strict=True)):
+        cells = [line[column].plain for line in lines if line[column].plain]
         is_right = bool(cells) and all(map(_NUMBER.fullmatch, cells))
-        drawn.add_column(header, justify="right" if is_right else "left", width=width, overflow="fold")
+        rich_table.add_column(header, justify="right" if is_right else "left", width=width, overflow="fold")
     for line in lines:
-        drawn.add_row(*line)
-    return drawn
+        rich_table.add_row(*line)
+    return rich_table
 
 
-def _blocks(headers: Sequence[str], lines: Sequence[Sequence[Text]]) -> Iterator[RenderableType]:
-    for at, line in enumerate(lines):
-        if at:
+def _build_blocks(headers: Sequence[str], lines: Sequence[Sequence[Text]]) -> Iterator[RenderableType]:
+    for index, line in enumerate(lines):
+        if index:
             yield ""
-        drawn = Table(box=None, pad_edge=False, padding=(0, _BETWEEN, 0, 0), show_header=False)
-        drawn.add_column(style="bold", width=max(map(cell_len, headers)))
-        drawn.add_column(overflow="fold")
+        rich_table = Table(box=None, pad_edge=False, padding=(0, _COLUMN_GAP, 0, 0), show_header=False)
+        rich_table.add_column(style="bold", width=max(map(cell_len, headers)))
+        rich_table.add_column(overflow="fold")
         for header, cell in zip(headers, line, strict=True):
             if cell.plain:
-                drawn.add_row(header, cell)
-        yield drawn
+                rich_table.add_row(header, cell)
+        yield rich_table
 
 
-def _named(headers: Sequence[str], line: Sequence[str]) -> Sequence[str]:
+def _cell_names(headers: Sequence[str], line: Sequence[str]) -> Sequence[str]:
     """What each cell of a line is called: by its header, or, of a table without, by the first cell."""
     return headers if any(headers) else ["", *[line[0]] * (len(line) - 1)]
 
 
-def _cell(of: str, today: str, name: str) -> Text:
+def _style_cell(text: str, today: str, name: str) -> Text:
     """States and severities by glyph and colour; a time of today by its seconds, another day's by its minutes."""
-    if name in _GLYPHS and (found := _WORD.fullmatch(of)) and found[1] in _GLYPHS[name]:
-        glyph, style = _GLYPHS[name][found[1]]
-        return Text(f"{glyph} {of}", style)
-    return Text(_TIME.sub(lambda time: f"{time[2]}{time[3]}Z" if time[1] == today else f"{time[1]} {time[2]}Z", of))
+    if name in _GLYPHS_BY_COLUMN and (match := _WORD.fullmatch(text)) and match[1] in _GLYPHS_BY_COLUMN[name]:
+        glyph, style = _GLYPHS_BY_COLUMN[name][match[1]]
+        return Text(f"{glyph} {text}", style)
+    return Text(_TIME.sub(lambda time: f"{time[2]}{time[3]}Z" if time[1] == today else f"{time[1]} {time[2]}Z", text))

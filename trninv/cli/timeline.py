@@ -1,6 +1,6 @@
 """timeline: how many parts were not up over time, as bars, as JSON, and as a picture."""
 
-from trninv.cli.charted import charted
-from trninv.drawing.timeline import picture
+from trninv.cli.charted import chart_command
+from trninv.drawing.timeline import draw_timeline
 
-timeline = charted("timeline", picture, "Draw it there as well.")
+timeline = chart_command("timeline", draw_timeline, "Draw it there as well.")

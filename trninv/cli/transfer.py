@@ -4,8 +4,8 @@ import click
 
 from trninv.cli.progress import Progress
 from trninv.inventory import migrate
-from trninv.inventory.database import connect, display, reading, writing
-from trninv.inventory.transfer import transfer
+from trninv.inventory.database import read_transaction, redacted_url, temporary_engine, write_transaction
+from trninv.inventory.transfer import copy_database
 
 
 @click.command()
@@ -22,10 +22,14 @@ def copy(source: str, target: str, replace: bool) -> None:
     trninv copy sqlite:///fleet.db postgresql://trninv@db/fleet
     trninv copy postgresql://trninv@db/fleet sqlite:///fleet.db --replace
     """
-    with connect(source) as ours, connect(target) as theirs:
-        with reading(ours):
+    with temporary_engine(source) as source_engine, temporary_engine(target) as target_engine:
+        with read_transaction(source_engine):
             pass  # fail before TO is made
-        migrate.make(theirs)
-        with reading(ours) as found, writing(theirs) as made, Progress("copy") as progress:
-            rows = transfer(found, made, progress, replace=replace)
-    click.echo(f"copied {rows:,} rows to {display(target)}: all are the same there")
+        migrate.create_tables_if_missing(target_engine)
+        with (
+            read_transaction(source_engine) as source_connection,
+            write_transaction(target_engine) as target_connection,
+            Progress("copy") as progress,
+        ):
+            rows = copy_database(source_connection, target_connection, progress, replace=replace)
+    click.echo(f"copied {rows:,} rows to {redacted_url(target)}: all are the same there")

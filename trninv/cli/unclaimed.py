@@ -4,15 +4,15 @@ from collections import Counter
 from collections.abc import Iterable
 
 from trninv.catalog.instance_types import UnclaimedType
-from trninv.cli.prose import say
-from trninv.units import counted
+from trninv.cli.prose import print_wrapped
+from trninv.units import pluralize
 
 
-def say_unclaimed(types: Iterable[UnclaimedType]) -> None:
+def print_unclaimed(types: Iterable[UnclaimedType]) -> None:
     """Print each type with its count and the reason; one that several lists have is added up."""
-    counts, why = Counter[str](), dict[str, str]()
-    for each in types:
-        counts[each.type] += each.count
-        why[each.type] = each.why
+    counts, reasons = Counter[str](), dict[str, str]()
+    for unclaimed in types:
+        counts[unclaimed.type] += unclaimed.count
+        reasons[unclaimed.type] = unclaimed.why
     for name, count in sorted(counts.items()):
-        say(f"{counted(count, 'machine')} of type {name}: {why[name]}")
+        print_wrapped(f"{pluralize(count, 'machine')} of type {name}: {reasons[name]}")

@@ -11,25 +11,32 @@ from typing import Final, TypeAlias
 import click
 
 import trninv
-from trninv.cli.incidents import HEADERS, KINDS, SPARE, UNSEEDED, cells, is_unseeded
-from trninv.cli.output import rows
-from trninv.cli.places import PLACE
-from trninv.errors import NotReachableError
+from trninv.cli.incidents import (
+    EMPTY_DATABASE_HINT,
+    INCIDENT_HEADERS,
+    KIND_NAMES,
+    OPTIONAL_COLUMNS,
+    has_no_cluster,
+    incident_row,
+)
+from trninv.cli.output import print_table
+from trninv.cli.places import ADDRESS
+from trninv.errors import DatabaseUnreachableError
 from trninv.incidents.model import Incident
-from trninv.inventory.revision import Revision
+from trninv.inventory.revision import RevisionTracker
 from trninv.jobs.fleet import Fleet
-from trninv.units import counted
+from trninv.units import pluralize
 
-Lines: TypeAlias = Sequence[Sequence[object]]
-Draw: TypeAlias = Callable[[str, Sequence[str], Lines], None]
-_SECONDS: Final = 1.0
+Rows: TypeAlias = Sequence[Sequence[object]]
+DrawFunction: TypeAlias = Callable[[str, Sequence[str], Rows], None]
+_POLL_SECONDS: Final = 1.0
 """Between two looks whether anything changed."""
-_SHOWN: Final = 200
+_MAX_INCIDENTS: Final = 200
 """Incidents that are shown; the others are counted."""
 
 
 @click.command()
-@click.argument("scope", required=False, type=PLACE)
+@click.argument("scope", required=False, type=ADDRESS)
 @click.pass_obj
 def watch(database: str, scope: str | None) -> None:
     """What is not up, shown anew after every change, until Ctrl-C.
@@ -40,57 +47,63 @@ def watch(database: str, scope: str | None) -> None:
     trninv watch
     trninv watch u-trn2x64/d0
     """
-    with suppress(KeyboardInterrupt), trninv.open(database) as fleet, _shown() as draw:
-        for heading, found in _states(fleet, scope):
-            draw(heading, HEADERS, [cells(each) for each in found[:_SHOWN]])
+    with suppress(KeyboardInterrupt), trninv.open(database) as fleet, _open_display() as draw:
+        for heading, incidents in _generate_states(fleet, scope):
+            draw(heading, INCIDENT_HEADERS, [incident_row(incident) for incident in incidents[:_MAX_INCIDENTS]])
 
 
-def _states(fleet: Fleet, scope: str | None) -> Iterator[tuple[str, list[Incident]]]:
+def _generate_states(fleet: Fleet, scope: str | None) -> Iterator[tuple[str, list[Incident]]]:
     """What is not up, and that in a line: now, and each time that it is something else or can't be asked."""
-    watched, seen, told, was, is_waiting = Revision(fleet.engine), None, None, "", False
+    revision_source, last_revision, last_incidents, last_empty_text, is_waiting = (
+        RevisionTracker(fleet.engine),
+        None,
+        None,
+        "",
+        False,
+    )
     while True:
-        revision = watched.current()
-        if revision is None or revision != seen:
+        revision = revision_source.current()
+        if revision is None or revision != last_revision:
             try:
-                with fleet.in_one_state() as one:
-                    found = one.incidents(scope)
-                    nothing = UNSEEDED if is_unseeded(one) else "everything is up"
-            except NotReachableError as error:
-                if told is None:
+                with fleet.in_one_state() as snapshot:
+                    incidents = snapshot.incidents(scope)
+                    empty_text = EMPTY_DATABASE_HINT if has_no_cluster(snapshot) else "everything is up"
+            except DatabaseUnreachableError as error:
+                if last_incidents is None:
                     raise
                 if not is_waiting:
-                    yield f"{error}: waiting for it; this is how it was", told
+                    yield f"{error}: waiting for it; this is how it was", last_incidents
                 revision, is_waiting = None, True
             else:
-                if found != told or nothing != was or is_waiting:
-                    yield _heading(scope, found, nothing), found
-                told, was, is_waiting = found, nothing, False
-            seen = revision
-        time.sleep(_SECONDS)
+                if incidents != last_incidents or empty_text != last_empty_text or is_waiting:
+                    yield _format_heading(scope, incidents, empty_text), incidents
+                last_incidents, last_empty_text, is_waiting = incidents, empty_text, False
+            last_revision = revision
+        time.sleep(_POLL_SECONDS)
 
 
-def _heading(scope: str | None, found: Sequence[Incident], nothing: str) -> str:
-    parts = Counter(part.kind for each in found for part in each.parts for _ in range(part.count))
-    what = ", ".join(counted(count, KINDS.get(kind, kind)) for kind, count in parts.items())
-    more = f"; the first {_SHOWN}" if len(found) > _SHOWN else ""
-    told = f"{counted(len(found), 'incident')}: {what} not up{more}" if found else nothing
-    return f"{scope or 'all clusters'}, {datetime.now(UTC):%Y-%m-%d %H:%M:%S}Z: {told}"
+def _format_heading(scope: str | None, incidents: Sequence[Incident], empty_text: str) -> str:
+    parts = Counter(part.kind for incident in incidents for part in incident.parts for _ in range(part.count))
+    counts = ", ".join(pluralize(count, KIND_NAMES.get(kind, kind)) for kind, count in parts.items())
+    remark = f"; the first {_MAX_INCIDENTS}" if len(incidents) > _MAX_INCIDENTS else ""
+    summary = f"{pluralize(len(incidents), 'incident')}: {counts} not up{remark}" if incidents else empty_text
+    return f"{scope or 'all clusters'}, {datetime.now(UTC):%Y-%m-%d %H:%M:%S}Z: {summary}"
 
 
 @contextmanager
-def _shown() -> Iterator[Draw]:
+def _open_display() -> Iterator[DrawFunction]:
     if sys.stdout.isatty():
-        from trninv.cli.terminal import screen  # noqa: PLC0415 # a pipe does without
+        from trninv.cli.terminal import full_screen  # noqa: PLC0415 # a pipe does without
 
-        with screen(SPARE) as draw:
+        with full_screen(OPTIONAL_COLUMNS) as draw:
             yield draw
     else:
-        yield _printed
+        yield _print_display
 
 
-def _printed(heading: str, headers: Sequence[str], lines: Lines) -> None:
+def _print_display(heading: str, headers: Sequence[str], lines: Rows) -> None:
     click.echo(heading)
     if lines:
-        rows(headers, lines)
+        print_table(headers, lines)
     click.echo()
     sys.stdout.flush()

@@ -3,68 +3,85 @@
 from collections.abc import Sequence
 from typing import Final
 
-from trninv.drawing.svg import INK, LINKS, QUIET, Picture, add, label, line
+from trninv.drawing.svg import INK, LINK_COLORS, MUTED, SvgDocument, add_element, draw_label, draw_line
 from trninv.routing.questions.availability import AvailabilityAnswer, KindAvailability
 
-MOST: Final = 60
+MAX_BARS: Final = 60
 """Groups that a chart shows, the worst first where there are more."""
-_LEFT, _WIDTH, _RIGHT, _ROW, _BAR = 300.0, 480.0, 250.0, 26.0, 12.0
-_ENDS: Final = 5.0
-_FLOORS: Final = (0.99999, 0.9999, 0.999, 0.99, 0.95, 0.9, 0.5)
+_LABEL_WIDTH, _CHART_WIDTH, _VALUE_WIDTH, _ROW_HEIGHT, _BAR_HEIGHT = 300.0, 480.0, 250.0, 26.0, 12.0
+_CAP_HALF_HEIGHT: Final = 5.0
+_AXIS_STARTS: Final = (0.99999, 0.9999, 0.999, 0.99, 0.95, 0.9, 0.5)
 
 
-def draw(answer: AvailabilityAnswer) -> str:
+def draw_availability(answer: AvailabilityAnswer) -> str:
     """The inherent availability of each group as a bar, with its 95 % confidence interval."""
-    shown = _worst(answer.kinds)
-    floor = next((each for each in _FLOORS if all(of.inherent.lower >= each for of in shown)), 0.0)
+    groups = _least_available(answer.kinds)
+    axis_start = next((start for start in _AXIS_STARTS if all(group.inherent.lower >= start for group in groups)), 0.0)
     caption = f"{answer.since} to {answer.until}; inherent availability, planned work left out"
-    picture = Picture(f"Availability of {answer.of} by {answer.by.lower()}", caption)
-    add(picture.drawing, "desc").text = f"{len(shown)} bars from {_percent(floor)} to 100 %. {answer.definition}"
-    picture.legend = [
-        (LINKS[0], "bar: MTBF / (MTBF + MTTR); line with ends: its 95 % confidence interval; no bar: no estimate yet"),
+    document = SvgDocument(f"Availability of {answer.of} by {answer.by.lower()}", caption)
+    add_element(
+        document.drawing, "desc"
+    ).text = f"{len(groups)} bars from {_format_percent(axis_start)} to 100 %. {answer.definition}"
+    document.legend = [
+        (
+            LINK_COLORS[0],
+            "bar: MTBF / (MTBF + MTTR); line with ends: its 95 % confidence interval; no bar: no estimate yet",
+        ),
     ]
-    if len(shown) < len(answer.kinds):
-        picture.legend.append((QUIET, f"the {len(shown)} least available of {len(answer.kinds):,} groups"))
-    for at in range(5):
-        _tick(picture, floor, floor + (1 - floor) * at / 4, len(shown))
-    for at, of in enumerate(shown):
-        _bar(picture, floor, of, at * _ROW + _ROW)
-    return picture.text(0, 0, _LEFT + _WIDTH + _RIGHT, (len(shown) + 1.5) * _ROW)
+    if len(groups) < len(answer.kinds):
+        document.legend.append((MUTED, f"the {len(groups)} least available of {len(answer.kinds):,} groups"))
+    for index in range(5):
+        _draw_tick(document, axis_start, axis_start + (1 - axis_start) * index / 4, len(groups))
+    for index, group in enumerate(groups):
+        _draw_availability_bar(document, axis_start, group, index * _ROW_HEIGHT + _ROW_HEIGHT)
+    return document.render(0, 0, _LABEL_WIDTH + _CHART_WIDTH + _VALUE_WIDTH, (len(groups) + 1.5) * _ROW_HEIGHT)
 
 
-def _worst(kinds: Sequence[KindAvailability]) -> Sequence[KindAvailability]:
-    if len(kinds) <= MOST:
-        return kinds
-    least = sorted(kinds, key=lambda of: (of.inherent.share is None, of.inherent.share, of.kind, of.name or ""))
-    return least[:MOST]
+def _least_available(groups: Sequence[KindAvailability]) -> Sequence[KindAvailability]:
+    if len(groups) <= MAX_BARS:
+        return groups
+    ordered = sorted(groups, key=lambda of: (of.inherent.share is None, of.inherent.share, of.kind, of.name or ""))
+    return ordered[:MAX_BARS]
 
 
-def _tick(picture: Picture, floor: float, share: float, rows: int) -> None:
-    x = _x(floor, share)
-    line(picture.drawing, (x, _ROW * 0.7), (x, (rows + 1) * _ROW), stroke=QUIET, stroke_width=0.5)
-    label(picture.drawing, (x, _ROW * 0.5), _percent(share), 11, QUIET, text_anchor="middle")
+def _draw_tick(document: SvgDocument, axis_start: float, share: float, rows: int) -> None:
+    x = _x_of(axis_start, share)
+    draw_line(document.drawing, (x, _ROW_HEIGHT * 0.7), (x, (rows + 1) * _ROW_HEIGHT), stroke=MUTED, stroke_width=0.5)
+    draw_label(document.drawing, (x, _ROW_HEIGHT * 0.5), _format_percent(share), 11, MUTED, text_anchor="middle")
 
 
-def _bar(picture: Picture, floor: float, of: KindAvailability, y: float) -> None:
-    known, middle = of.inherent, y + _ROW / 2
-    name = of.kind if of.name is None else f"{of.kind}, {of.name}"
-    says = f"{_percent(known.lower)} to {_percent(known.upper)}"
-    said = f"{'no estimate' if known.share is None else _percent(known.share)} ({says})"
-    group = add(picture.drawing, "g", f"{name}: {said}, {of.failures:,} failures of {of.parts:,} parts")
-    label(group, (_LEFT - 10, middle + 4), name, 12, INK, text_anchor="end")
-    if known.share is not None:
-        width = _x(floor, known.share) - _LEFT
-        add(group, "rect", x=_LEFT, y=middle - _BAR / 2, width=width, height=_BAR, fill=LINKS[0])
-    low, high = _x(floor, known.lower), _x(floor, known.upper)
-    line(group, (low, middle), (high, middle), stroke=INK, stroke_width=1.5)
-    for x in (low, high):
-        line(group, (x, middle - _ENDS), (x, middle + _ENDS), stroke=INK, stroke_width=1.5)
-    label(group, (_LEFT + _WIDTH + 12, middle + 4), said, 11)
+def _draw_availability_bar(document: SvgDocument, axis_start: float, group: KindAvailability, y: float) -> None:
+    inherent, y_center = group.inherent, y + _ROW_HEIGHT / 2
+    name = group.kind if group.name is None else f"{group.kind}, {group.name}"
+    interval = f"{_format_percent(inherent.lower)} to {_format_percent(inherent.upper)}"
+    estimate = f"{'no estimate' if inherent.share is None else _format_percent(inherent.share)} ({interval})"
+    element = add_element(
+        document.drawing, "g", f"{name}: {estimate}, {group.failures:,} failures of {group.parts:,} parts"
+    )
+    draw_label(element, (_LABEL_WIDTH - 10, y_center + 4), name, 12, INK, text_anchor="end")
+    if inherent.share is not None:
+        width = _x_of(axis_start, inherent.share) - _LABEL_WIDTH
+        add_element(
+            element,
+            "rect",
+            x=_LABEL_WIDTH,
+            y=y_center - _BAR_HEIGHT / 2,
+            width=width,
+            height=_BAR_HEIGHT,
+            fill=LINK_COLORS[0],
+        )
+    x_low, x_high = _x_of(axis_start, inherent.lower), _x_of(axis_start, inherent.upper)
+    draw_line(element, (x_low, y_center), (x_high, y_center), stroke=INK, stroke_width=1.5)
+    for x in (x_low, x_high):
+        draw_line(
+            element, (x, y_center - _CAP_HALF_HEIGHT), (x, y_center + _CAP_HALF_HEIGHT), stroke=INK, stroke_width=1.5
+        )
+    draw_label(element, (_LABEL_WIDTH + _CHART_WIDTH + 12, y_center + 4), estimate, 11)
 
 
-def _x(floor: float, share: float) -> float:
-    return _LEFT + _WIDTH * (share - floor) / (1 - floor)
+def _x_of(axis_start: float, share: float) -> float:
+    return _LABEL_WIDTH + _CHART_WIDTH * (share - axis_start) / (1 - axis_start)
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     return f"{share * 100:.6g} %"

@@ -10,89 +10,100 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from trninv.drawing.svg import BAD, PAPER, REPAIR, WORN
+from trninv.drawing.svg import DEGRADED, DOWN, MAINTENANCE, PAPER
 from trninv.inventory.schema import STATES
-from trninv.routing.overview import Overview, Part
+from trninv.routing.overview import ClusterOverview, DomainRange
 
-COLOURINGS: Final = ("state", "pool", "rack", "domain")
-_STATE: Final = {"up": "#a9b7c8", "degraded": WORN, "down": BAD, "maintenance": REPAIR}
-_POOL: Final = ("#0b4a8f", "#2a70b5", "#5b98d0", "#94bee3", "#c3dbf0")
+COLORINGS: Final = ("state", "pool", "rack", "domain")
+_STATE_COLORS: Final = {"up": "#a9b7c8", "degraded": DEGRADED, "down": DOWN, "maintenance": MAINTENANCE}
+_POOL_COLORS: Final = ("#0b4a8f", "#2a70b5", "#5b98d0", "#94bee3", "#c3dbf0")
 """Of the fifths of what a domain's chips can pool, the smallest first."""
-_PLACE: Final = (_POOL[4], _POOL[2])
+_ALTERNATING_COLORS: Final = (_POOL_COLORS[4], _POOL_COLORS[2])
 """Of places with even and odd numbers."""
-_ASPECT = 1.6
+_ASPECT_RATIO = 1.6
 
 
-def picture(of: Overview, colouring: str = "state") -> str:
+def draw_fleet(overview: ClusterOverview, coloring: str = "state") -> str:
     """An SVG document: one path per colour, and one square for a domain that has a single colour."""
-    side = max(_side(part) for part in of.parts)
-    columns = min(of.domains, ceil(sqrt(of.domains * _ASPECT)))
-    width, height = (count * (side + 1) + 1 for count in (columns, ceil(of.domains / columns)))
-    colours, palette = _colours(of, colouring)
+    side = max(_domain_side(domain_range) for domain_range in overview.ranges)
+    columns = min(overview.domains, ceil(sqrt(overview.domains * _ASPECT_RATIO)))
+    width, height = (count * (side + 1) + 1 for count in (columns, ceil(overview.domains / columns)))
+    colors, palette = _chip_colors(overview, coloring)
     paths: dict[str, list[str]] = {}
-    for domain, (part, chips) in enumerate(_by_domain(of, colours)):
-        left, top = 1 + domain % columns * (side + 1), 1 + domain // columns * (side + 1)
-        alike = len(chips) == side**2 and bool((chips == chips[0]).all())
-        size = side if alike else 1
-        for at, colour in enumerate(chips[:1] if alike else chips):
-            x, y = _cell(part, at)
-            paths.setdefault(palette[colour], []).append(f"M{left + x} {top + y}h{size}v{size}h-{size}z")
-    shapes = "".join(f'<path fill="{colour}" d="{"".join(paths[colour])}"/>' for colour in sorted(paths))
+    for domain, (domain_range, chips) in enumerate(_by_domain(overview, colors)):
+        domain_x, domain_y = 1 + domain % columns * (side + 1), 1 + domain // columns * (side + 1)
+        is_uniform = len(chips) == side**2 and bool((chips == chips[0]).all())
+        size = side if is_uniform else 1
+        for index, color in enumerate(chips[:1] if is_uniform else chips):
+            x, y = _cell_of(domain_range, index)
+            paths.setdefault(palette[color], []).append(f"M{domain_x + x} {domain_y + y}h{size}v{size}h-{size}z")
+    shapes = "".join(f'<path fill="{color}" d="{"".join(paths[color])}"/>' for color in sorted(paths))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" shape-rendering="crispEdges">'
-        f'<title>{of.cluster}</title><rect width="100%" height="100%" fill="{PAPER}"/>{shapes}</svg>\n'
+        f'<title>{overview.cluster}</title><rect width="100%" height="100%" fill="{PAPER}"/>{shapes}</svg>\n'
     )
 
 
-def _block(part: Part) -> tuple[int, int, int]:
+def _server_grid(domain_range: DomainRange) -> tuple[int, int, int]:
     """How many cells wide and high a server is, and how many servers stand side by side."""
-    wide = ceil(sqrt(part.chips_per_server))
-    return wide, ceil(part.chips_per_server / wide), ceil(sqrt(part.servers_per_domain))
+    width = ceil(sqrt(domain_range.chips_per_server))
+    return width, ceil(domain_range.chips_per_server / width), ceil(sqrt(domain_range.servers_per_domain))
 
 
-def _side(part: Part) -> int:
+def _domain_side(domain_range: DomainRange) -> int:
     """Cells along one side of a domain."""
-    wide, high, across = _block(part)
-    return max(wide * across, high * ceil(part.servers_per_domain / across))
+    width, height, servers_per_row = _server_grid(domain_range)
+    return max(width * servers_per_row, height * ceil(domain_range.servers_per_domain / servers_per_row))
 
 
-def _cell(part: Part, chip: int) -> tuple[int, int]:
+def _cell_of(domain_range: DomainRange, chip: int) -> tuple[int, int]:
     """Of a chip, within its domain."""
-    wide, high, across = _block(part)
-    (below, beside), (y, x) = (
-        divmod(at, many) for at, many in zip(divmod(chip, part.chips_per_server), (across, wide), strict=True)
+    width, height, servers_per_row = _server_grid(domain_range)
+    (server_row, server_column), (y, x) = (
+        divmod(number, divisor)
+        for number, divisor in zip(divmod(chip, domain_range.chips_per_server), (servers_per_row, width), strict=True)
     )
-    return beside * wide + x, below * high + y
+    return server_column * width + x, server_row * height + y
 
 
-def _by_domain(of: Overview, chips: NDArray[np.int64]) -> Iterator[tuple[Part, NDArray[np.int64]]]:
-    for part in of.parts:
-        for domain in chips[part.first_chip : part.first_chip + part.chips].reshape(part.domains, -1):
-            yield part, domain
+def _by_domain(overview: ClusterOverview, chips: NDArray[np.int64]) -> Iterator[tuple[DomainRange, NDArray[np.int64]]]:
+    for domain_range in overview.ranges:
+        for domain in chips[domain_range.first_chip : domain_range.first_chip + domain_range.chips].reshape(
+            domain_range.domains, -1
+        ):
+            yield domain_range, domain
 
 
-def _colours(of: Overview, colouring: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _chip_colors(overview: ClusterOverview, coloring: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """A palette, and the index of each chip's colour in it: what is not up has that of its state always."""
-    states = np.frombuffer(of.states, np.uint8).astype(np.int64)
-    known = tuple(_STATE[state] for state in STATES)
-    if colouring == "state":
-        return states, known
-    values, palette = _values(of, colouring)
-    return np.where(states == STATES.index("up"), len(known) + values, states), known + palette
+    states = np.frombuffer(overview.states, np.uint8).astype(np.int64)
+    state_palette = tuple(_STATE_COLORS[state] for state in STATES)
+    if coloring == "state":
+        return states, state_palette
+    values, palette = _color_values(overview, coloring)
+    return np.where(states == STATES.index("up"), len(state_palette) + values, states), state_palette + palette
 
 
-def _values(of: Overview, colouring: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    match colouring:
+def _color_values(overview: ClusterOverview, coloring: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    match coloring:
         case "pool":
-            most = np.concatenate([np.full(part.chips, part.chips_per_domain) for part in of.parts])
-            fifth = 5 * np.frombuffer(of.pools, np.uint8).astype(np.int64) // most
-            return np.minimum(4, fifth), _POOL
+            domain_sizes = np.concatenate(
+                [np.full(domain_range.chips, domain_range.chips_per_domain) for domain_range in overview.ranges]
+            )
+            fifths = 5 * np.frombuffer(overview.pool_sizes, np.uint8).astype(np.int64) // domain_sizes
+            return np.minimum(4, fifths), _POOL_COLORS
         case "rack":
-            per_rack = [part.chips_per_server * part.servers_per_rack for part in of.parts]
-            racks = [
-                part.first_rack + np.arange(part.chips) // chips for part, chips in zip(of.parts, per_rack, strict=True)
+            per_rack = [
+                domain_range.chips_per_server * domain_range.servers_per_rack for domain_range in overview.ranges
             ]
-            return np.concatenate(racks) % len(_PLACE), _PLACE
+            racks = [
+                domain_range.first_rack + np.arange(domain_range.chips) // chips
+                for domain_range, chips in zip(overview.ranges, per_rack, strict=True)
+            ]
+            return np.concatenate(racks) % len(_ALTERNATING_COLORS), _ALTERNATING_COLORS
         case _:
-            domains = [part.first_domain + np.arange(part.chips) // part.chips_per_domain for part in of.parts]
-            return np.concatenate(domains) % len(_PLACE), _PLACE
+            domains = [
+                domain_range.first_domain + np.arange(domain_range.chips) // domain_range.chips_per_domain
+                for domain_range in overview.ranges
+            ]
+            return np.concatenate(domains) % len(_ALTERNATING_COLORS), _ALTERNATING_COLORS

@@ -4,94 +4,106 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element
 
-from trninv.drawing.layout import Part, Place
+from trninv.drawing.layout import DrawnPart, NodeBox
 from trninv.drawing.svg import (
-    BAD,
-    BAD_SOFT,
-    IDLE,
+    CUT_SIDE_FILL,
+    DEGRADED,
+    DEGRADED_FILL,
+    DOWN,
+    DOWN_FILL,
+    HIGHLIGHT,
+    INACTIVE,
     INK,
-    MARK,
+    MAINTENANCE,
+    MAINTENANCE_FILL,
     PAPER,
-    REPAIR,
-    REPAIR_SOFT,
-    SIDE,
-    WORN,
-    WORN_SOFT,
-    Point,
+    Coordinates,
     Style,
-    add,
-    label,
-    number,
+    add_element,
+    draw_label,
+    format_number,
 )
 
 
-class _State(NamedTuple):
+class _StateStyle(NamedTuple):
     """Colours and glyph of what is not up."""
 
-    ink: str
-    soft: str
-    text: str
+    stroke: str
+    fill: str
+    text_color: str
     glyph: str
 
 
-STATES: Final = {
-    "down": _State(BAD, BAD_SOFT, "#b01325", "✕"),
-    "degraded": _State(WORN, WORN_SOFT, "#8a5600", "◐"),
-    "maintenance": _State(REPAIR, REPAIR_SOFT, REPAIR, "◆"),
+STATE_STYLES: Final = {
+    "down": _StateStyle(DOWN, DOWN_FILL, "#b01325", "✕"),
+    "degraded": _StateStyle(DEGRADED, DEGRADED_FILL, "#8a5600", "◐"),
+    "maintenance": _StateStyle(MAINTENANCE, MAINTENANCE_FILL, MAINTENANCE, "◆"),
 }
 
 
-class Stand(NamedTuple):
+class NodeStyle(NamedTuple):
     """How a chip or switch stands: its state, whether that is only supposed, and what marks it."""
 
     state: str
-    supposed: bool
-    marked: bool
-    end: bool
-    side: bool
+    is_assumed: bool
+    is_highlighted: bool
+    is_endpoint: bool
+    is_on_cut_side: bool
 
 
-def way(root: Element, points: Sequence[Point], title: str = "", /, **style: float | str) -> None:
+def draw_polyline(root: Element, points: Sequence[Coordinates], title: str = "", /, **style: float | str) -> None:
     """A line through points."""
-    drawn = " ".join(f"{number(x)},{number(y)}" for x, y in points)
-    add(root, "polyline", title, points=drawn, fill="none", stroke_linejoin="round", **style)
+    coordinates = " ".join(f"{format_number(x)},{format_number(y)}" for x, y in points)
+    add_element(root, "polyline", title, points=coordinates, fill="none", stroke_linejoin="round", **style)
 
 
-def sign(root: Element, at: Point, state: str, *, around: bool) -> None:
+def draw_state_symbol(root: Element, center: Coordinates, state: str, *, backed: bool) -> None:
     """The glyph of a state, on a disc of paper if something lies below it."""
-    x, y = at
-    ink = STATES[state].ink
-    if around:
-        add(root, "circle", cx=x, cy=y, r=6.5, fill=PAPER)
+    x, y = center
+    stroke = STATE_STYLES[state].stroke
+    if backed:
+        add_element(root, "circle", cx=x, cy=y, r=6.5, fill=PAPER)
     if state == "degraded":
-        add(root, "circle", cx=x, cy=y, r=4.4, fill="none", stroke=ink, stroke_width=1.6)
-        add(root, "path", d=f"M{number(x)},{number(y - 4.4)}a4.4,4.4 0 0 1 0,8.8z", fill=ink)
+        add_element(root, "circle", cx=x, cy=y, r=4.4, fill="none", stroke=stroke, stroke_width=1.6)
+        add_element(root, "path", d=f"M{format_number(x)},{format_number(y - 4.4)}a4.4,4.4 0 0 1 0,8.8z", fill=stroke)
     elif state == "maintenance":
-        add(root, "path", d=f"M{number(x)},{number(y - 4.8)}l4.8,4.8l-4.8,4.8l-4.8,-4.8z", fill=ink)
+        add_element(
+            root, "path", d=f"M{format_number(x)},{format_number(y - 4.8)}l4.8,4.8l-4.8,4.8l-4.8,-4.8z", fill=stroke
+        )
     else:
-        cross = f"M{number(x - 3.2)},{number(y - 3.2)}l6.4,6.4m0,-6.4l-6.4,6.4"
-        add(root, "path", d=cross, fill="none", stroke=ink, stroke_width=2.2, stroke_linecap="round")
+        cross = f"M{format_number(x - 3.2)},{format_number(y - 3.2)}l6.4,6.4m0,-6.4l-6.4,6.4"
+        add_element(root, "path", d=cross, fill="none", stroke=stroke, stroke_width=2.2, stroke_linecap="round")
 
 
-def node(root: Element, part: Part, place: Place, stand: Stand, font: float) -> None:
+def draw_node(root: Element, part: DrawnPart, box: NodeBox, node_style: NodeStyle, font: float) -> None:
     """A chip or switch with its label."""
-    (x, y), (width, height) = place.at, place.size
-    state = STATES.get(stand.state)
+    (x, y), (width, height) = box.center, box.size
+    state = STATE_STYLES.get(node_style.state)
     style: Style = {
-        "fill": MARK if stand.end else state.soft if state else SIDE if stand.side else PAPER,
-        "stroke": MARK if stand.marked or stand.end else state.ink if state else IDLE,
-        "stroke_width": 2.6 if stand.marked or stand.end else 1.6 if state else 1.2,
+        "fill": HIGHLIGHT
+        if node_style.is_endpoint
+        else state.fill
+        if state
+        else CUT_SIDE_FILL
+        if node_style.is_on_cut_side
+        else PAPER,
+        "stroke": HIGHLIGHT
+        if node_style.is_highlighted or node_style.is_endpoint
+        else state.stroke
+        if state
+        else INACTIVE,
+        "stroke_width": 2.6 if node_style.is_highlighted or node_style.is_endpoint else 1.6 if state else 1.2,
     }
-    if stand.supposed:
+    if node_style.is_assumed:
         style |= {"stroke_dasharray": "4 3"}
-    title = f"{part.address}, {stand.state}"
-    if place.round:
-        add(root, "circle", title, cx=x, cy=y, r=width / 2, **style)
+    title = f"{part.address}, {node_style.state}"
+    if box.is_circle:
+        add_element(root, "circle", title, cx=x, cy=y, r=width / 2, **style)
     else:
-        add(root, "rect", title, x=x - width / 2, y=y - height / 2, width=width, height=height, rx=4.0, **style)
-    colour = PAPER if stand.end else state.text if state else INK
-    turned: Style = {"transform": f"rotate(-90 {number(x)} {number(y)})"} if place.upright else {}
-    weight: Style = {"font_weight": "600"} if part.kind == "chip" or place.upright else {}
-    label(root, (x, y + 0.35 * font), place.text, font, colour, text_anchor="middle", **weight, **turned)
+        add_element(root, "rect", title, x=x - width / 2, y=y - height / 2, width=width, height=height, rx=4.0, **style)
+    text_color = PAPER if node_style.is_endpoint else state.text_color if state else INK
+    rotation: Style = {"transform": f"rotate(-90 {format_number(x)} {format_number(y)})"} if box.is_upright else {}
+    weight: Style = {"font_weight": "600"} if part.kind == "chip" or box.is_upright else {}
+    draw_label(root, (x, y + 0.35 * font), box.text, font, text_color, text_anchor="middle", **weight, **rotation)
     if state:
-        sign(root, place.sign, stand.state, around=place.round or part.kind == "switch")
+        draw_state_symbol(root, box.symbol_position, node_style.state, backed=box.is_circle or part.kind == "switch")

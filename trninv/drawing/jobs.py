@@ -5,49 +5,62 @@ from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from trninv.characters import plain
-from trninv.drawing.ink import way
-from trninv.drawing.layout import Layout, Part, Place
-from trninv.drawing.palette import colour, define, hatch, letters
-from trninv.drawing.svg import BAD, EDGE, INK, MARK, PAPER, QUIET, SUNKEN, Picture, Style, add, label, line
-from trninv.drawing.wiring import Diagram
-from trninv.inventory.address import resolve
-from trninv.jobs.holding import OURS, Job, listed
-from trninv.jobs.stock import every_row
-from trninv.jobs.tenants import tenants
-from trninv.routing.wiring import Reader
-from trninv.solvers.blocks import whole
-from trninv.topology.sketch import RADIUS, Point, Size
-from trninv.units import counted
+from trninv.characters import escape_controls
+from trninv.drawing.ink import draw_polyline
+from trninv.drawing.layout import DrawnPart, NodeBox, WiringLayout
+from trninv.drawing.palette import define_hatches, job_color, job_hatch, job_letters
+from trninv.drawing.svg import (
+    DOWN,
+    HIGHLIGHT,
+    INK,
+    MUTED,
+    PANEL_FILL,
+    PANEL_STROKE,
+    PAPER,
+    Style,
+    SvgDocument,
+    add_element,
+    draw_label,
+    draw_line,
+)
+from trninv.drawing.wiring import DomainDiagram
+from trninv.inventory.address import resolve_place
+from trninv.jobs.holding import OWN_SYSTEM, Job, jobs_by_key
+from trninv.jobs.stock import read_cluster_capacity
+from trninv.jobs.tenants import read_allocations
+from trninv.routing.wiring import SnapshotReader
+from trninv.solvers.blocks import unpack_masks
+from trninv.topology.sketch import RADIUS, Point2D, SymbolSize
+from trninv.units import pluralize
 
-_WIRE: Final = "#c9ced6"
-_MARGIN, _ROW, _NAME = 44.0, 30.0, 48
-_AROUND, _RIM = 5.0, 2.5
+_LINK_COLOR: Final = "#c9ced6"
+_MARGIN, _ROW_HEIGHT, _MAX_NAME_LENGTH = 44.0, 30.0, 48
+_OUTLINE_GAP, _OUTLINE_WIDTH = 5.0, 2.5
 """Between a chip and the outline of what is proposed, and how wide that is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class DrawnJob:
     """A job that holds chips of a domain: what they are, by address, and how many it has in all."""
 
     name: str
-    since: str
+    started_at: str
     chips: int
     work: frozenset[str]
     spare: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class JobOverlay:
     """Who holds the chips of a domain, the oldest job first, and which chips are free, down or in a closed server."""
 
-    jobs: Sequence[Holder]
+    jobs: Sequence[DrawnJob]
     free: Collection[str]
     down: Collection[str]
-    closed: Collection[str]
+    cordoned: Collection[str]
 
 
-def read(reader: Reader, diagram: Diagram) -> Held:
+def read_job_overlay(reader: SnapshotReader, diagram: DomainDiagram) -> JobOverlay:
     """The jobs of what a diagram shows, as they are or are supposed to be.
 
     Raises
@@ -56,31 +69,44 @@ def read(reader: Reader, diagram: Diagram) -> Held:
         The cluster has domains of several models.
 
     """
-    place = resolve(reader.connection, diagram.scope)
-    there = every_row(reader, diagram.scope)
-    (row,) = (at for at, inside in enumerate(whole(there.inside)) if inside)
-    one, each_has = there.rows([row], there.inside), there.model.per_server
-    shown = [(part.address, 1 << each_has * (part.server or 0) + part.ordinal) for part in _chips(diagram)]
+    place = resolve_place(reader.connection, diagram.scope)
+    capacity = read_cluster_capacity(reader, diagram.scope)
+    (row,) = (index for index, is_inside in enumerate(unpack_masks(capacity.in_scope)) if is_inside)
+    domain_capacity, chips_per_server = capacity.select([row], capacity.in_scope), capacity.model.chips_per_server
+    chip_bits = [
+        (part.address, 1 << chips_per_server * (part.server or 0) + part.ordinal) for part in _diagram_chips(diagram)
+    ]
 
-    def among(mask: int) -> frozenset[str]:
-        return frozenset(address for address, bit in shown if mask & bit)
+    def addresses_in_mask(mask: int) -> frozenset[str]:
+        return frozenset(address for address, bit in chip_bits if mask & bit)
 
     sets = [
-        (each.key, among(each.work.get(row, 0)), among(each.spare.get(row, 0)))
-        for each in tenants(reader, place.cluster_id, there.model)
+        (
+            allocation.key,
+            addresses_in_mask(allocation.work.get(row, 0)),
+            addresses_in_mask(allocation.spare.get(row, 0)),
+        )
+        for allocation in read_allocations(reader, place.cluster_id, capacity.model)
     ]
-    here = {key: (work, spare) for key, work, spare in sets if work or spare}
-    jobs = [Holder(_called(job), job.began, job.chips, *here[job.key]) for job in listed(reader.connection, list(here))]
-    (free,), (up,), (closed,) = whole(one.free), whole(one.up), whole(one.closed)
-    return Held(jobs, among(free), among(~up), among(closed))
+    chips_by_job = {key: (work, spare) for key, work, spare in sets if work or spare}
+    jobs = [
+        DrawnJob(_display_name(job), job.began, job.chips, *chips_by_job[job.key])
+        for job in jobs_by_key(reader.connection, list(chips_by_job))
+    ]
+    (free,), (up,), (cordoned,) = (
+        unpack_masks(domain_capacity.free),
+        unpack_masks(domain_capacity.up),
+        unpack_masks(domain_capacity.cordoned),
+    )
+    return JobOverlay(jobs, addresses_in_mask(free), addresses_in_mask(~up), addresses_in_mask(cordoned))
 
 
-def _called(job: Job) -> str:
+def _display_name(job: Job) -> str:
     """By its name, and by what its system calls it."""
-    return plain(job.name if job.system == OURS else f"{job.name} ({job.system}:{job.external_id})")
+    return escape_controls(job.name if job.system == OWN_SYSTEM else f"{job.name} ({job.system}:{job.external_id})")
 
 
-def picture(diagram: Diagram, held: Held, proposed: Sequence[str] = (), caption: str = "") -> str:
+def draw_jobs(diagram: DomainDiagram, overlay: JobOverlay, proposed: Sequence[str] = (), caption: str = "") -> str:
     """An SVG document.
 
     Parameters
@@ -91,138 +117,168 @@ def picture(diagram: Diagram, held: Held, proposed: Sequence[str] = (), caption:
         What is said of them.
 
     """
-    made, placed = Picture(diagram.scope, caption or _summary(diagram, held)), diagram.layout()
-    define(made.drawing)
-    for panel in placed.panels:
-        add(made.drawing, "rect", **panel._asdict(), rx=10.0, fill=SUNKEN, stroke=EDGE)
-    for wire in diagram.wires:
-        for stroke in placed.routes[wire.ends].strokes:
-            way(made.drawing, stroke, stroke=_WIRE, stroke_width=1.2)
-    inside = [part for part in _chips(diagram) if any(_lies(part.address, place) for place in proposed)]
-    _outline(made.drawing, diagram, placed, inside)
-    for part in diagram.parts:
-        if part.kind == "chip":
-            _chip(made.drawing, part, placed.flat[part.address], held)
+    document, layout = SvgDocument(diagram.scope, caption or _summarize(diagram, overlay)), diagram.layout()
+    define_hatches(document.drawing)
+    for panel in layout.panels:
+        add_element(document.drawing, "rect", **panel._asdict(), rx=10.0, fill=PANEL_FILL, stroke=PANEL_STROKE)
+    for link in diagram.links:
+        for stroke in layout.link_paths[link.endpoints].strokes:
+            draw_polyline(document.drawing, stroke, stroke=_LINK_COLOR, stroke_width=1.2)
+    proposed_chips = [
+        drawn for drawn in _diagram_chips(diagram) if any(_is_inside(drawn.address, place) for place in proposed)
+    ]
+    _draw_outline(document.drawing, diagram, layout, proposed_chips)
+    for drawn in diagram.parts:
+        if drawn.kind == "chip":
+            _draw_chip(document.drawing, drawn, layout.node_boxes[drawn.address], overlay)
         else:
-            title = f"{part.address}, {part.state}"
-            add(made.drawing, "rect", title, **_box(placed.flat[part.address]), rx=3.0, fill=PAPER, stroke=QUIET)
-    for each in placed.labels:
-        label(made.drawing, (each.x, each.y), each.text, placed.font, QUIET, text_anchor=each.anchor)
-    left, top, width, height = placed.box
-    below = _legend(made.drawing, held, (left + 26, top + height + _MARGIN), proposed=bool(inside))
-    return made.text(left, top, left + max(width, 560), below)
+            title = f"{drawn.address}, {drawn.state}"
+            add_element(
+                document.drawing,
+                "rect",
+                title,
+                **_box_attributes(layout.node_boxes[drawn.address]),
+                rx=3.0,
+                fill=PAPER,
+                stroke=MUTED,
+            )
+    for text_label in layout.labels:
+        draw_label(
+            document.drawing,
+            (text_label.x, text_label.y),
+            text_label.text,
+            layout.font_size,
+            MUTED,
+            text_anchor=text_label.anchor,
+        )
+    x, y, width, height = layout.bounds
+    bottom = _draw_legend(document.drawing, overlay, (x + 26, y + height + _MARGIN), has_proposal=bool(proposed_chips))
+    return document.render(x, y, x + max(width, 560), bottom)
 
 
-def _box(place: Place, more: float = 0.0) -> Style:
+def _box_attributes(box: NodeBox, margin: float = 0.0) -> Style:
     """Around a chip or switch, so much larger on each side."""
-    width, height = place.size.width + 2 * more, place.size.height + 2 * more
-    return {"x": place.at.x - width / 2, "y": place.at.y - height / 2, "width": width, "height": height}
+    width, height = box.size.width + 2 * margin, box.size.height + 2 * margin
+    return {"x": box.center.x - width / 2, "y": box.center.y - height / 2, "width": width, "height": height}
 
 
-def _shape(root: Element, place: Place, title: str = "", more: float = 0.0, /, **style: float | str) -> None:
+def _draw_shape(root: Element, box: NodeBox, title: str = "", margin: float = 0.0, /, **style: float | str) -> None:
     """A chip's circle or box."""
-    round_by = place.size.height / 2 + more if place.round else 3.0
-    add(root, "rect", title, **_box(place, more), rx=round_by, **style)
+    corner_radius = box.size.height / 2 + margin if box.is_circle else 3.0
+    add_element(root, "rect", title, **_box_attributes(box, margin), rx=corner_radius, **style)
 
 
-def _chips(diagram: Diagram) -> list[Part]:
+def _diagram_chips(diagram: DomainDiagram) -> list[DrawnPart]:
     return [part for part in diagram.parts if part.kind == "chip"]
 
 
-def _lies(address: str, place: str) -> bool:
+def _is_inside(address: str, place: str) -> bool:
     return address == place or address.startswith(f"{place}/")
 
 
-def _summary(diagram: Diagram, held: Held) -> str:
-    return f"{counted(len(held.jobs), 'job')}, {len(held.free)} of {counted(len(_chips(diagram)), 'chip')} free"
-
-
-def _outline(root: Element, diagram: Diagram, placed: Layout, inside: Sequence[Part]) -> None:
-    """Around chips that belong together: what is a little larger in the outline's colour, then less so in paper's."""
-    server = {part.address: part.server for part in inside}
-    joined = [
-        placed.routes[wire.ends].strokes
-        for wire in diagram.wires
-        if wire.ends not in placed.wrapping
-        and wire.a in server
-        and wire.b in server
-        and server[wire.a] == server[wire.b]
-    ]
-    for around, fill in ((_AROUND + _RIM, MARK), (_AROUND, PAPER)):
-        for strokes in joined:
-            for stroke in strokes:
-                way(root, stroke, stroke=fill, stroke_width=2 * (RADIUS + around), stroke_linecap="round")
-        for part in inside:
-            _shape(root, placed.flat[part.address], "", around, fill=fill)
-
-
-def _chip(root: Element, part: Part, at: Place, held: Held) -> None:
-    down, closed = part.address in held.down, part.address in held.closed
-    number, job = next(
-        ((number, job) for number, job in enumerate(held.jobs) if part.address in job.work | job.spare), (0, None)
+def _summarize(diagram: DomainDiagram, overlay: JobOverlay) -> str:
+    return (
+        f"{pluralize(len(overlay.jobs), 'job')}, {len(overlay.free)} of "
+        f"{pluralize(len(_diagram_chips(diagram)), 'chip')} free"
     )
-    says = ["free"] if part.address in held.free else []
+
+
+def _draw_outline(
+    root: Element, diagram: DomainDiagram, layout: WiringLayout, proposed_chips: Sequence[DrawnPart]
+) -> None:
+    """Around chips that belong together: what is a little larger in the outline's colour, then less so in paper's."""
+    server_of = {part.address: part.server for part in proposed_chips}
+    inner_links = [
+        layout.link_paths[link.endpoints].strokes
+        for link in diagram.links
+        if link.endpoints not in layout.wraparound_links
+        and link.a in server_of
+        and link.b in server_of
+        and server_of[link.a] == server_of[link.b]
+    ]
+    for margin, fill in ((_OUTLINE_GAP + _OUTLINE_WIDTH, HIGHLIGHT), (_OUTLINE_GAP, PAPER)):
+        for strokes in inner_links:
+            for stroke in strokes:
+                draw_polyline(root, stroke, stroke=fill, stroke_width=2 * (RADIUS + margin), stroke_linecap="round")
+        for part in proposed_chips:
+            _draw_shape(root, layout.node_boxes[part.address], "", margin, fill=fill)
+
+
+def _draw_chip(root: Element, part: DrawnPart, box: NodeBox, overlay: JobOverlay) -> None:
+    is_down, is_cordoned = part.address in overlay.down, part.address in overlay.cordoned
+    job_index, job = next(
+        ((job_index, job) for job_index, job in enumerate(overlay.jobs) if part.address in job.work | job.spare),
+        (0, None),
+    )
+    notes = ["free"] if part.address in overlay.free else []
     if job:
-        says += [f"job {job.name}" + (", to spare" if part.address in job.spare else "")]
-    says += ["takes no new jobs"] if closed else []
-    says += [part.state if part.state in ("down", "maintenance") else "down"] if down else []
-    title = f"{part.address}, {', '.join(says)}"
-    _disc(root, at, number if job else None, title, down=down, closed=closed)
-    name = letters(number) if job else str(part.ordinal)
-    halo: Style = {"paint_order": "stroke", "stroke": PAPER, "stroke_width": 3.0} if down else {}
-    ink = QUIET if not job else INK if down else PAPER
-    _says(root, at.at, name, ink, **halo)
+        notes += [f"job {job.name}" + (", to spare" if part.address in job.spare else "")]
+    notes += ["takes no new jobs"] if is_cordoned else []
+    notes += [part.state if part.state in ("down", "maintenance") else "down"] if is_down else []
+    title = f"{part.address}, {', '.join(notes)}"
+    _draw_chip_shape(root, box, job_index if job else None, title, is_down=is_down, is_cordoned=is_cordoned)
+    name = job_letters(job_index) if job else str(part.ordinal)
+    halo: Style = {"paint_order": "stroke", "stroke": PAPER, "stroke_width": 3.0} if is_down else {}
+    ink = MUTED if not job else INK if is_down else PAPER
+    _label_chip(root, box.center, name, ink, **halo)
 
 
-def _says(root: Element, at: Point, name: str, ink: str, **more: float | str) -> None:
-    label(root, (at[0], at[1] + 4), name, 11, ink, text_anchor="middle", font_weight="bold", **more)
+def _label_chip(root: Element, center: Point2D, name: str, color: str, **style: float | str) -> None:
+    draw_label(root, (center[0], center[1] + 4), name, 11, color, text_anchor="middle", font_weight="bold", **style)
 
 
-def _disc(root: Element, at: Place, job: int | None, title: str, *, down: bool, closed: bool) -> None:
+def _draw_chip_shape(
+    root: Element, box: NodeBox, job_index: int | None, title: str, *, is_down: bool, is_cordoned: bool
+) -> None:
     """A chip: filled if a job holds it and it works, dotted if its server is closed, crossed if it is down."""
-    edge: Style = {"stroke": INK if job is None else colour(job), "stroke_width": 1.2 if job is None else 3.0}
-    if closed:
-        edge |= {"stroke": INK, "stroke_width": 1.8, "stroke_dasharray": "0.1 3.4", "stroke_linecap": "round"}
-    filled = job is not None and not down
-    _shape(root, at, title, fill=colour(job) if job is not None and filled else PAPER, **edge)
-    if job is not None and filled and (over := hatch(job)):
-        _shape(root, at, title, fill=over)
-    if down:
-        (x, y), (width, height) = at.at, at.size
+    stroke: Style = {
+        "stroke": INK if job_index is None else job_color(job_index),
+        "stroke_width": 1.2 if job_index is None else 3.0,
+    }
+    if is_cordoned:
+        stroke |= {"stroke": INK, "stroke_width": 1.8, "stroke_dasharray": "0.1 3.4", "stroke_linecap": "round"}
+    is_filled = job_index is not None and not is_down
+    _draw_shape(root, box, title, fill=job_color(job_index) if job_index is not None and is_filled else PAPER, **stroke)
+    if job_index is not None and is_filled and (hatch_fill := job_hatch(job_index)):
+        _draw_shape(root, box, title, fill=hatch_fill)
+    if is_down:
+        (x, y), (width, height) = box.center, box.size
         for turn in (-1, 1):
             ends = ((x - 0.55 * width, y - turn * 0.55 * height), (x + 0.55 * width, y + turn * 0.55 * height))
-            line(root, *ends, title, stroke=BAD, stroke_width=2.2)
+            draw_line(root, *ends, title, stroke=DOWN, stroke_width=2.2)
 
 
-def _key(at: Point) -> Place:
+def _legend_sample(center: Point2D) -> NodeBox:
     """A chip of the legend."""
-    return Place(at, Size(2 * RADIUS, 2 * RADIUS), "", at)
+    return NodeBox(center, SymbolSize(2 * RADIUS, 2 * RADIUS), "", center)
 
 
-def _legend(root: Element, held: Held, at: tuple[float, float], *, proposed: bool) -> float:
+def _draw_legend(root: Element, overlay: JobOverlay, origin: tuple[float, float], *, has_proposal: bool) -> float:
     """A row for each job and each other look that chips have; how far down it goes."""
-    x, y = at[0], at[1] + RADIUS
-    for number, job in enumerate(held.jobs):
-        _disc(root, _key(Point(x, y)), number, "", down=False, closed=False)
-        _says(root, Point(x, y), letters(number), PAPER)
-        here = len(job.work | job.spare)
-        chips = counted(here, "chip") + (f" of its {job.chips:,}" if here < job.chips else "")
+    x, y = origin[0], origin[1] + RADIUS
+    for job_index, job in enumerate(overlay.jobs):
+        _draw_chip_shape(root, _legend_sample(Point2D(x, y)), job_index, "", is_down=False, is_cordoned=False)
+        _label_chip(root, Point2D(x, y), job_letters(job_index), PAPER)
+        allocated = len(job.work | job.spare)
+        chips = pluralize(allocated, "chip") + (f" of its {job.chips:,}" if allocated < job.chips else "")
         spare = f", {len(job.spare)} of them to spare" if job.spare else ""
-        name = job.name if len(job.name) <= _NAME else f"{job.name[: _NAME - 1]}…"
-        label(root, (x + 22, y + 4), f"{name}: {chips}{spare}, since {job.since[:16].replace('T', ' ')} UTC", 13)
-        y += _ROW
-    looks = (
-        ("free", False, False, bool(held.free)),
-        ("crossed: down or in maintenance", True, False, bool(held.down)),
-        ("dotted: its server takes no new jobs", False, True, bool(held.closed)),
+        name = job.name if len(job.name) <= _MAX_NAME_LENGTH else f"{job.name[: _MAX_NAME_LENGTH - 1]}…"
+        draw_label(
+            root, (x + 22, y + 4), f"{name}: {chips}{spare}, since {job.started_at[:16].replace('T', ' ')} UTC", 13
+        )
+        y += _ROW_HEIGHT
+    samples = (
+        ("free", False, False, bool(overlay.free)),
+        ("crossed: down or in maintenance", True, False, bool(overlay.down)),
+        ("dotted: its server takes no new jobs", False, True, bool(overlay.cordoned)),
     )
-    for says, down, closed, there in looks:
-        if there:
-            _disc(root, _key(Point(x, y)), None, "", down=down, closed=closed)
-            label(root, (x + 22, y + 4), says, 13)
-            y += _ROW
-    if proposed:
-        add(root, "circle", cx=x, cy=y, r=RADIUS - 2, fill=PAPER, stroke=MARK, stroke_width=_RIM)
-        label(root, (x + 22, y + 4), "outlined: where the next job goes", 13)
-        y += _ROW
+    for text, is_down, is_cordoned, is_present in samples:
+        if is_present:
+            _draw_chip_shape(root, _legend_sample(Point2D(x, y)), None, "", is_down=is_down, is_cordoned=is_cordoned)
+            draw_label(root, (x + 22, y + 4), text, 13)
+            y += _ROW_HEIGHT
+    if has_proposal:
+        add_element(root, "circle", cx=x, cy=y, r=RADIUS - 2, fill=PAPER, stroke=HIGHLIGHT, stroke_width=_OUTLINE_WIDTH)
+        draw_label(root, (x + 22, y + 4), "outlined: where the next job goes", 13)
+        y += _ROW_HEIGHT
     return y

@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from trninv.topology.blueprint import Node, Sides
-from trninv.topology.pattern import Solid
-from trninv.topology.register import pattern
-from trninv.topology.sketch import Box, Label, Point, Route, Size, Sketch
+from trninv.topology.blueprint import BlueprintNode, Sides
+from trninv.topology.pattern import Point3D
+from trninv.topology.register import get_pattern
+from trninv.topology.sketch import LinkPath, PlanarLayout, Point2D, Rectangle, SymbolSize, TextLabel
 from trninv.units import Bandwidth
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DrawnPart:
     """A chip or switch of a domain; server is None of a switch that is a rack's."""
 
     address: str
@@ -23,43 +23,43 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
+class DrawnWire:
     """A link of a domain; bandwidth when healthy, in bytes per second of one direction."""
 
     a: str
     b: str
-    nominal: int
+    nominal_bandwidth: int
     technology: str
     state: str = "up"
 
     @property
-    def ends(self) -> frozenset[str]:
+    def endpoints(self) -> frozenset[str]:
         """Addresses of both ends."""
         return frozenset((self.a, self.b))
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NodeBox:
     """Where a chip or switch is drawn: its middle, its size (a circle if both are equal), and the sign of its state."""
 
-    at: Point
-    size: Size
+    center: Point2D
+    size: SymbolSize
     text: str
-    sign: Point
+    symbol_position: Point2D
 
     @property
-    def upright(self) -> bool:
+    def is_upright(self) -> bool:
         """Whether its text runs from bottom to top."""
         return self.size.height > self.size.width
 
     @property
-    def round(self) -> bool:
+    def is_circle(self) -> bool:
         """Whether it is a circle."""
         return self.size.height == self.size.width
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class WiringLayout:
     """What a picture of a domain consists of, by address or by the ends of links.
 
     Attributes
@@ -75,18 +75,20 @@ class Layout:
 
     """
 
-    flat: Mapping[str, Place]
-    routes: Mapping[frozenset[str], Route]
-    panels: Sequence[Box]
-    labels: Sequence[Label]
-    font: float
-    thick: float
-    box: Box
-    solid: Mapping[str, Solid]
-    wrapping: frozenset[frozenset[str]]
+    node_boxes: Mapping[str, NodeBox]
+    link_paths: Mapping[frozenset[str], LinkPath]
+    panels: Sequence[Rectangle]
+    labels: Sequence[TextLabel]
+    font_size: float
+    stroke_width: float
+    bounds: Rectangle
+    space_positions: Mapping[str, Point3D]
+    wraparound_links: frozenset[frozenset[str]]
 
 
-def layout(wiring: str, sides: Sides, parts: Sequence[Part], wires: Sequence[Wire], *, narrow: bool = False) -> Layout:
+def compute_layout(
+    wiring: str, sides: Sides, parts: Sequence[DrawnPart], links: Sequence[DrawnWire], *, narrow: bool = False
+) -> WiringLayout:
     """Place the parts of a domain, or of a part of one, as the pattern of its wiring says.
 
     Raises
@@ -95,69 +97,80 @@ def layout(wiring: str, sides: Sides, parts: Sequence[Part], wires: Sequence[Wir
         No pattern is called so.
 
     """
-    of = pattern(wiring)
+    wiring_pattern = get_pattern(wiring)
     nodes = {
-        at: Node("chip" if part.kind == "chip" else "switch", part.server, part.rack, part.ordinal)
-        for at, part in enumerate(parts)
+        index: BlueprintNode("chip" if drawn.kind == "chip" else "switch", drawn.server, drawn.rack, drawn.ordinal)
+        for index, drawn in enumerate(parts)
     }
-    number = {part.address: at for at, part in enumerate(parts)}
-    ends = {wire.ends: (number[wire.a], number[wire.b]) for wire in wires}
-    sketch = of.sketched(nodes, sides, narrow=narrow)
-    flat = {part.address: _place(sketch, at, nodes[at], _joined(part, wires)) for at, part in enumerate(parts)}
-    routes = {each: sketch.route(a, b) for each, (a, b) in ends.items()}
-    solid = of.solid(nodes, sides) if of.solid else {}
-    return Layout(
-        flat,
-        routes,
-        sketch.panels,
-        sketch.labels,
-        sketch.font,
-        sketch.thick,
-        _box(flat.values(), routes.values(), sketch.panels),
-        {parts[at].address: point for at, point in solid.items()},
+    index_of = {drawn.address: index for index, drawn in enumerate(parts)}
+    node_pairs = {link.endpoints: (index_of[link.a], index_of[link.b]) for link in links}
+    planar_layout = wiring_pattern.planar_layout(nodes, sides, narrow=narrow)
+    node_boxes = {
+        drawn.address: _place_node(planar_layout, index, nodes[index], _describe_links(drawn, links))
+        for index, drawn in enumerate(parts)
+    }
+    link_paths = {endpoints: planar_layout.route(a, b) for endpoints, (a, b) in node_pairs.items()}
+    space_positions = wiring_pattern.space_positions(nodes, sides) if wiring_pattern.space_positions else {}
+    return WiringLayout(
+        node_boxes,
+        link_paths,
+        planar_layout.panels,
+        planar_layout.labels,
+        planar_layout.font_size,
+        planar_layout.stroke_width,
+        _bounding_box(node_boxes.values(), link_paths.values(), planar_layout.panels),
+        {parts[index].address: point for index, point in space_positions.items()},
         frozenset(
-            each
-            for each, (a, b) in ends.items()
-            if nodes[a].kind == nodes[b].kind == "chip" and of.wraps(nodes[a], nodes[b], sides)
+            endpoints
+            for endpoints, (a, b) in node_pairs.items()
+            if nodes[a].kind == nodes[b].kind == "chip" and wiring_pattern.wraps_around(nodes[a], nodes[b], sides)
         ),
     )
 
 
-_LONG = 240.0
+_MIN_LABELED_HEIGHT = 240.0
 """Height from which a bar has room for what its switch joins."""
 
 
-def _joined(part: Part, wires: Sequence[Wire]) -> str:
+def _describe_links(part: DrawnPart, links: Sequence[DrawnWire]) -> str:
     """How many links of which bandwidth a switch has."""
-    own = [wire for wire in wires if part.address in wire.ends] if part.kind == "switch" else []
-    return f" · {len(own)} × {Bandwidth(own[0].nominal)}" if own else ""
+    switch_links = [link for link in links if part.address in link.endpoints] if part.kind == "switch" else []
+    return f" · {len(switch_links)} × {Bandwidth(switch_links[0].nominal_bandwidth)}" if switch_links else ""
 
 
-def _place(sketch: Sketch, key: int, node: Node, joined: str) -> Place:
-    at, size, text = sketch.at[key], sketch.size(key, node), sketch.text(key, node)
-    bar = size.height > size.width
-    if bar:
-        sign = Point(at.x, at.y - size.height / 2 + 14)
+def _place_node(planar_layout: PlanarLayout, index: int, node: BlueprintNode, link_summary: str) -> NodeBox:
+    center, size, text = (
+        planar_layout.positions[index],
+        planar_layout.size(index, node),
+        planar_layout.text(index, node),
+    )
+    is_bar = size.height > size.width
+    if is_bar:
+        symbol_position = Point2D(center.x, center.y - size.height / 2 + 14)
     elif size.width == size.height:
-        sign = Point(at.x + 0.76 * size.width / 2, at.y - 0.76 * size.height / 2)
+        symbol_position = Point2D(center.x + 0.76 * size.width / 2, center.y - 0.76 * size.height / 2)
     elif node.kind == "chip":
-        sign = Point(at.x + size.width / 2 - 9, at.y)
+        symbol_position = Point2D(center.x + size.width / 2 - 9, center.y)
     else:
-        sign = Point(at.x + size.width / 2 - 1, at.y - size.height / 2 + 1)
-    return Place(at, size, text + (joined if bar and size.height > _LONG else ""), sign)
+        symbol_position = Point2D(center.x + size.width / 2 - 1, center.y - size.height / 2 + 1)
+    return NodeBox(
+        center, size, text + (link_summary if is_bar and size.height > _MIN_LABELED_HEIGHT else ""), symbol_position
+    )
 
 
 _MARGIN = 6.0
 
 
-def _box(places: Iterable[Place], routes: Iterable[Route], panels: Iterable[Box]) -> Box:
+def _bounding_box(
+    node_boxes: Iterable[NodeBox], link_paths: Iterable[LinkPath], panels: Iterable[Rectangle]
+) -> Rectangle:
     """That holds everything, with a margin."""
     corners = [
-        *((place.at.x + way * place.size.width / 2, place.at.y + way * place.size.height / 2)
-          for place in places for way in (-1, 1)),
-        *(point for route in routes for stroke in route.strokes for point in stroke),
-        *((box.x + part * box.width, box.y + part * box.height) for box in panels for part in (0, 1)),
+        *((box.center.x + side * box.size.width / 2, box.center.y + side * box.size.height / 2)
+          for box in node_boxes for side in (-1, 1)),
+        *(point for link_path in link_paths for stroke in link_path.strokes for point in stroke),
+        *((panel.x + side * panel.width, panel.y + side * panel.height) for panel in panels for side in (0, 1)),
     ]  # fmt: skip
-    left, right = min(x for x, _ in corners) - _MARGIN, max(x for x, _ in corners) + _MARGIN
-    top, bottom = min(y for _, y in corners) - _MARGIN, max(y for _, y in corners) + _MARGIN
-    return Box(left, top, right - left, bottom - top)
+    min_x, max_x = min(x for x, _ in corners) - _MARGIN, max(x for x, _ in corners) + _MARGIN
+    min_y, max_y = min(y for _, y in corners) - _MARGIN, max(y for _, y in corners) + _MARGIN
+    return Rectangle(min_x, min_y, max_x - min_x, max_y - min_y)

@@ -6,9 +6,9 @@ Every colour is as far from paper as from ink, so that white letters can be read
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from trninv.drawing.svg import INK, add
+from trninv.drawing.svg import INK, add_element
 
-COLOURS: Final = (
+JOB_COLORS: Final = (
     "#d02525",
     "#246acb",
     "#1a7b43",
@@ -23,33 +23,33 @@ COLOURS: Final = (
     "#6b6b6b",
 )
 """Of jobs, in the order in which they are given out."""
-HATCHES: Final = (45, 0, 90, 135)
+HATCH_ANGLES: Final = (45, 0, 90, 135)
 """Degrees by which the lines of a hatch are turned, in the order in which they are given out."""
-ROOM: Final = ("#8291a7", "#5d83b5", "#3f70b8", "#2a5cad", "#1d4a96", "#143a7c", "#0c2a60")
+CAPACITY_COLORS: Final = ("#8291a7", "#5d83b5", "#3f70b8", "#2a5cad", "#1d4a96", "#143a7c", "#0c2a60")
 """Of free blocks, the smallest first."""
 _ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def letters(at: int) -> str:
+def job_letters(index: int) -> str:
     """What stands for the job with a number: A to Z, then AA, AB and on."""
-    more, last = divmod(at, len(_ALPHABET))
-    return (letters(more - 1) if more else "") + _ALPHABET[last]
+    prefix_index, letter_index = divmod(index, len(_ALPHABET))
+    return (job_letters(prefix_index - 1) if prefix_index else "") + _ALPHABET[letter_index]
 
 
-def colour(at: int) -> str:
+def job_color(index: int) -> str:
     """The colour of the job with a number."""
-    return COLOURS[at % len(COLOURS)]
+    return JOB_COLORS[index % len(JOB_COLORS)]
 
 
-def hatch(at: int) -> str | None:
+def job_hatch(index: int) -> str | None:
     """What is drawn over the colour of the job with a number, as an SVG fill; `define` makes it one."""
-    turn = at // len(COLOURS) % (1 + len(HATCHES))
-    return f"url(#hatch{HATCHES[turn - 1]})" if turn else None
+    hatch_index = index // len(JOB_COLORS) % (1 + len(HATCH_ANGLES))
+    return f"url(#hatch{HATCH_ANGLES[hatch_index - 1]})" if hatch_index else None
 
 
-def define(root: Element) -> None:
+def define_hatches(root: Element) -> None:
     """Let a picture have hatches."""
-    for degrees in HATCHES:
-        made = add(root, "pattern", id=f"hatch{degrees}", width=6.0, height=6.0, patternUnits="userSpaceOnUse")
-        made.set("patternTransform", f"rotate({degrees})")
-        add(made, "rect", width=1.5, height=6.0, fill=INK)
+    for angle in HATCH_ANGLES:
+        hatch = add_element(root, "pattern", id=f"hatch{angle}", width=6.0, height=6.0, patternUnits="userSpaceOnUse")
+        hatch.set("patternTransform", f"rotate({angle})")
+        add_element(hatch, "rect", width=1.5, height=6.0, fill=INK)

@@ -5,65 +5,87 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, select
 
-from trninv.drawing.svg import BAD, INK, PAPER, QUIET, REPAIR, WORN, Picture, Style, add, label
+from trninv.drawing.svg import (
+    DEGRADED,
+    DOWN,
+    INK,
+    MAINTENANCE,
+    MUTED,
+    PAPER,
+    Style,
+    SvgDocument,
+    add_element,
+    draw_label,
+)
 from trninv.inventory.address import Place
-from trninv.inventory.schema import CARRYING, TABLES
-from trninv.units import counted
+from trninv.inventory.schema import CARRYING_STATES, TABLES
+from trninv.units import pluralize
 
-_T = TABLES
-_UNIT, _WIDTH, _LEFT, _TOP = 18.0, 460.0, 46.0, 12.0
-_FILL: Final = {"head": "#e9e3f7", "compute": "#dbe6fb", "server": "#f5f6f8"}
+_TABLES = TABLES
+_UNIT_HEIGHT, _RACK_WIDTH, _LEFT_MARGIN, _TOP_MARGIN = 18.0, 460.0, 46.0, 12.0
+_FILL_BY_KIND: Final = {"head": "#e9e3f7", "compute": "#dbe6fb", "server": "#f5f6f8"}
 
 
-def picture(connection: Connection, rack: Place) -> str:
+def draw_rack(connection: Connection, rack: Place) -> str:
     """An SVG document: servers from the bottom up. A server whose height no document gives is hatched and 1U high."""
-    units = connection.scalar(select(_T["rack"].c.rack_units).where(_T["rack"].c.id == rack.id)) or 0
-    slots = list(_slots(connection, rack))
-    used = sum(slot["units"] for slot in slots)
-    height = max(units, used)
-    servers = len({slot["server"] for slot in slots})
-    known = "heights not documented" if any(slot["assumed"] for slot in slots) else f"{used} of {units} rack units"
-    made = Picture(rack.address, f"{counted(servers, 'server')}, {known}")
-    root = made.drawing
-    hatch = add(root, "pattern", id="hatch", width=6.0, height=6.0, patternUnits="userSpaceOnUse")
+    units = connection.scalar(select(_TABLES["rack"].c.rack_units).where(_TABLES["rack"].c.id == rack.id)) or 0
+    trays = list(_read_trays(connection, rack))
+    used_units = sum(tray["units"] for tray in trays)
+    height = max(units, used_units)
+    servers = len({tray["server"] for tray in trays})
+    height_note = (
+        "heights not documented" if any(tray["assumed"] for tray in trays) else f"{used_units} of {units} rack units"
+    )
+    document = SvgDocument(rack.address, f"{pluralize(servers, 'server')}, {height_note}")
+    root = document.drawing
+    hatch = add_element(root, "pattern", id="hatch", width=6.0, height=6.0, patternUnits="userSpaceOnUse")
     hatch.set("patternTransform", "rotate(45)")
-    add(hatch, "rect", width=2.0, height=6.0, fill=QUIET, opacity="0.35")
+    add_element(hatch, "rect", width=2.0, height=6.0, fill=MUTED, opacity="0.35")
     frame: Style = {"fill": "none", "stroke": INK, "stroke_width": 1.5}
-    add(root, "rect", x=_LEFT, y=_TOP, width=_WIDTH, height=height * _UNIT, **frame)
+    add_element(root, "rect", x=_LEFT_MARGIN, y=_TOP_MARGIN, width=_RACK_WIDTH, height=height * _UNIT_HEIGHT, **frame)
     for unit in range(1, height + 1):
-        label(root, (_LEFT - 8, _TOP + (height - unit) * _UNIT + 13), str(unit), 10, QUIET, text_anchor="end")
-    for slot in slots:
-        _tray(made, slot, _TOP + (height - slot["from"] - slot["units"] + 1) * _UNIT)
-    if any(slot["assumed"] for slot in slots):
-        made.legend.append((QUIET, "hatched: no document gives the height, so it is drawn as 1U"))
-    return made.text(0, 0, _LEFT + _WIDTH + 20, 2 * _TOP + height * _UNIT)
+        draw_label(
+            root,
+            (_LEFT_MARGIN - 8, _TOP_MARGIN + (height - unit) * _UNIT_HEIGHT + 13),
+            str(unit),
+            10,
+            MUTED,
+            text_anchor="end",
+        )
+    for tray in trays:
+        _draw_tray(document, tray, _TOP_MARGIN + (height - tray["from"] - tray["units"] + 1) * _UNIT_HEIGHT)
+    if any(tray["assumed"] for tray in trays):
+        document.legend.append((MUTED, "hatched: no document gives the height, so it is drawn as 1U"))
+    return document.render(0, 0, _LEFT_MARGIN + _RACK_WIDTH + 20, 2 * _TOP_MARGIN + height * _UNIT_HEIGHT)
 
 
-def _tray(made: Picture, slot: dict[str, Any], top: float) -> None:
-    tall, kind = slot["units"] * _UNIT - 2, slot["kind"]
-    title = f"{slot['server']}, {kind}, " + ("height assumed" if slot["assumed"] else f"{slot['units']}U")
-    box: Style = {"x": _LEFT + 2, "y": top + 1, "width": _WIDTH - 4, "height": tall}
-    add(made.drawing, "rect", title, fill=_FILL[kind], stroke=QUIET, **box)
-    if slot["assumed"]:
-        add(made.drawing, "rect", fill="url(#hatch)", stroke=QUIET, **box)
-    name = slot["server"].rsplit("/", 1)[1] + ("" if kind == "server" else f" {kind} tray {slot['tray']}")
-    label(made.drawing, (_LEFT + 10, top + tall / 2 + 5), name)
-    for at, chip in enumerate(slot["chips"]):
-        style: Style = {"fill": PAPER, "stroke": QUIET}
+def _draw_tray(document: SvgDocument, tray: dict[str, Any], top: float) -> None:
+    height, kind = tray["units"] * _UNIT_HEIGHT - 2, tray["kind"]
+    title = f"{tray['server']}, {kind}, " + ("height assumed" if tray["assumed"] else f"{tray['units']}U")
+    box: Style = {"x": _LEFT_MARGIN + 2, "y": top + 1, "width": _RACK_WIDTH - 4, "height": height}
+    add_element(document.drawing, "rect", title, fill=_FILL_BY_KIND[kind], stroke=MUTED, **box)
+    if tray["assumed"]:
+        add_element(document.drawing, "rect", fill="url(#hatch)", stroke=MUTED, **box)
+    name = tray["server"].rsplit("/", 1)[1] + ("" if kind == "server" else f" {kind} tray {tray['tray']}")
+    draw_label(document.drawing, (_LEFT_MARGIN + 10, top + height / 2 + 5), name)
+    for index, chip in enumerate(tray["chips"]):
+        style: Style = {"fill": PAPER, "stroke": MUTED}
         if chip.state == "degraded":
-            style = {"fill": PAPER, "stroke": WORN, "stroke_width": 2.0}
-        elif chip.state not in CARRYING:
-            off = REPAIR if chip.state == "maintenance" else BAD
-            style = {"fill": PAPER, "stroke": off, "stroke_dasharray": "3 2"}
-        x = _LEFT + 150 + at * 19
-        title = f"{slot['server']}/c{chip.ordinal}, {chip.state}"
-        add(made.drawing, "rect", title, x=x, y=top + tall / 2 - 6, width=16.0, height=14.0, rx=2.0, **style)
-        label(made.drawing, (x + 8, top + tall / 2 + 5), str(chip.ordinal), 9, text_anchor="middle")
+            style = {"fill": PAPER, "stroke": DEGRADED, "stroke_width": 2.0}
+        elif chip.state not in CARRYING_STATES:
+            color = MAINTENANCE if chip.state == "maintenance" else DOWN
+            style = {"fill": PAPER, "stroke": color, "stroke_dasharray": "3 2"}
+        x = _LEFT_MARGIN + 150 + index * 19
+        title = f"{tray['server']}/c{chip.ordinal}, {chip.state}"
+        add_element(
+            document.drawing, "rect", title, x=x, y=top + height / 2 - 6, width=16.0, height=14.0, rx=2.0, **style
+        )
+        draw_label(document.drawing, (x + 8, top + height / 2 + 5), str(chip.ordinal), 9, text_anchor="middle")
 
 
-def _slots(connection: Connection, rack: Place) -> Iterator[dict[str, Any]]:
+def _read_trays(connection: Connection, rack: Place) -> Iterator[dict[str, Any]]:
     """Trays from the bottom up, or the whole server if no document says how it is split."""
-    server, domain, tray, chip, node = (_T[name] for name in ("server", "domain", "tray", "chip", "node"))
+    server, domain, tray, chip, node = (_TABLES[name] for name in ("server", "domain", "tray", "chip", "node"))
     cluster = rack.address.split("/")[0]
     servers = connection.execute(
         select(server.c.id, server.c.ordinal, domain.c.ordinal.label("domain"))
@@ -79,18 +101,22 @@ def _slots(connection: Connection, rack: Place) -> Iterator[dict[str, Any]]:
         .where(chip.c.server_id.in_(ids))
         .order_by(chip.c.id)
     ).all()
-    lowest = 1
-    for of in servers:
-        own: list[Row[Any] | None] = [each for each in trays if each.server_id == of.id]
-        for each in own or [None]:
-            units = each.rack_units if each else None
+    lowest_unit = 1
+    for server_row in servers:
+        server_trays: list[Row[Any] | None] = [tray_row for tray_row in trays if tray_row.server_id == server_row.id]
+        for tray_row in server_trays or [None]:
+            units = tray_row.rack_units if tray_row else None
             yield {
-                "server": f"{cluster}/d{of.domain}/s{of.ordinal}",
-                "tray": each.ordinal if each else None,
-                "kind": each.kind if each else "server",
-                "from": lowest,
+                "server": f"{cluster}/d{server_row.domain}/s{server_row.ordinal}",
+                "tray": tray_row.ordinal if tray_row else None,
+                "kind": tray_row.kind if tray_row else "server",
+                "from": lowest_unit,
                 "units": units or 1,
                 "assumed": not units,
-                "chips": [c for c in chips if c.server_id == of.id and (each is None or c.tray_id == each.id)],
+                "chips": [
+                    chip_row
+                    for chip_row in chips
+                    if chip_row.server_id == server_row.id and (tray_row is None or chip_row.tray_id == tray_row.id)
+                ],
             }
-            lowest += units or 1
+            lowest_unit += units or 1

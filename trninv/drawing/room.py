@@ -5,19 +5,19 @@ from itertools import pairwise
 from math import ceil, sqrt
 from typing import Final
 
-from trninv.drawing.palette import ROOM
-from trninv.drawing.svg import QUIET, Picture, Style, add, label
-from trninv.jobs.model import legal_of
-from trninv.jobs.room import largest
-from trninv.jobs.stock import stock
-from trninv.routing.wiring import Reader
-from trninv.units import counted
+from trninv.drawing.palette import CAPACITY_COLORS
+from trninv.drawing.svg import MUTED, Style, SvgDocument, add_element, draw_label
+from trninv.jobs.model import read_legal_sets
+from trninv.jobs.room import largest_blocks
+from trninv.jobs.stock import read_capacity
+from trninv.routing.wiring import SnapshotReader
+from trninv.units import pluralize
 
-_CELL, _LEAST, _ASPECT, _ROW = 12.0, 3.0, 1.6, 20.0
-_FULL: Final = "#eef0f4"
+_CELL_SIZE, _MIN_SIDE, _ASPECT_RATIO, _ROW_HEIGHT = 12.0, 3.0, 1.6, 20.0
+_FULL_COLOR: Final = "#eef0f4"
 
 
-def read(reader: Reader, cluster: str) -> tuple[Sequence[int], Sequence[int]]:
+def read_free_blocks(reader: SnapshotReader, cluster: str) -> tuple[Sequence[int], Sequence[int]]:
     """Chips of the largest free block of each domain, and the sizes of sets that schedulers grant.
 
     Raises
@@ -26,49 +26,53 @@ def read(reader: Reader, cluster: str) -> tuple[Sequence[int], Sequence[int]]:
         The cluster has domains of several models.
 
     """
-    there = stock(reader, cluster)
-    legal = legal_of(reader.connection, there.model)
-    return [each.chips for each in largest(there, legal)], legal.sizes
+    capacity = read_capacity(reader, cluster)
+    legal_sets = read_legal_sets(reader.connection, capacity.model)
+    return [block.chips for block in largest_blocks(capacity, legal_sets)], legal_sets.sizes
 
 
-def picture(cluster: str, blocks: Sequence[int], sizes: Sequence[int]) -> str:
+def draw_capacity(cluster: str, blocks: Sequence[int], sizes: Sequence[int]) -> str:
     """An SVG document: blocks are in the order of the domains, and shown by the largest size that goes into them."""
-    columns = ceil(sqrt(len(blocks) * _ASPECT))
+    columns = ceil(sqrt(len(blocks) * _ASPECT_RATIO))
     rows = ceil(len(blocks) / columns)
-    made = Picture(cluster, "domains in their order, by their largest free block")
+    document = SvgDocument(cluster, "domains in their order, by their largest free block")
     paths: dict[int, list[str]] = {}
-    for at, chips in enumerate(blocks):
-        of = sum(size <= chips for size in sizes)
-        side = _side(of, len(sizes))
-        x, y = (_CELL * part + (_CELL - side) / 2 for part in (at % columns, at // columns))
-        paths.setdefault(of, []).append(f"M{x:g} {y:g}h{side:g}v{side:g}h-{side:g}z")
-    ends = [(0, sizes[0]), *pairwise(sizes), (sizes[-1], None)]
-    bottom, width = _CELL * rows + 8, max(_CELL * columns, 420.0)
-    for of in sorted(paths, reverse=True):
-        says = f"{_words(*ends[of])}: {counted(len(paths[of]), 'domain')}"
-        look: Style = {"fill": _fill(of, len(sizes)), "stroke": QUIET, "stroke_width": 0.4}
-        add(made.drawing, "path", says, d="".join(paths[of]), **look)
-        side = _side(of, len(sizes))
-        edge = (_CELL - side) / 2
-        box: Style = {"x": edge, "y": bottom + edge, "width": side, "height": side}
-        add(made.drawing, "rect", **box, **look)
-        label(made.drawing, (_CELL + 10, bottom + 10), says, 13)
-        bottom += _ROW
-    return made.text(-16, -10, width + 16, bottom)
+    for index, chips in enumerate(blocks):
+        size_count = sum(size <= chips for size in sizes)
+        side = _square_side(size_count, len(sizes))
+        x, y = (_CELL_SIZE * coordinate + (_CELL_SIZE - side) / 2 for coordinate in (index % columns, index // columns))
+        paths.setdefault(size_count, []).append(f"M{x:g} {y:g}h{side:g}v{side:g}h-{side:g}z")
+    bounds = [(0, sizes[0]), *pairwise(sizes), (sizes[-1], None)]
+    bottom, width = _CELL_SIZE * rows + 8, max(_CELL_SIZE * columns, 420.0)
+    for size_count in sorted(paths, reverse=True):
+        text = f"{_legend_text(*bounds[size_count])}: {pluralize(len(paths[size_count]), 'domain')}"
+        style: Style = {"fill": _fill_color(size_count, len(sizes)), "stroke": MUTED, "stroke_width": 0.4}
+        add_element(document.drawing, "path", text, d="".join(paths[size_count]), **style)
+        side = _square_side(size_count, len(sizes))
+        inset = (_CELL_SIZE - side) / 2
+        box: Style = {"x": inset, "y": bottom + inset, "width": side, "height": side}
+        add_element(document.drawing, "rect", **box, **style)
+        draw_label(document.drawing, (_CELL_SIZE + 10, bottom + 10), text, 13)
+        bottom += _ROW_HEIGHT
+    return document.render(-16, -10, width + 16, bottom)
 
 
-def _side(of: int, sizes: int) -> float:
-    return _LEAST + (_CELL - 1 - _LEAST) * of / sizes
+def _square_side(size_count: int, sizes: int) -> float:
+    return _MIN_SIDE + (_CELL_SIZE - 1 - _MIN_SIDE) * size_count / sizes
 
 
-def _fill(of: int, sizes: int) -> str:
+def _fill_color(size_count: int, sizes: int) -> str:
     """By how many of the sizes go into a block."""
-    return ROOM[(of - 1) * (len(ROOM) - 1) // max(sizes - 1, 1)] if of else _FULL
+    return (
+        CAPACITY_COLORS[(size_count - 1) * (len(CAPACITY_COLORS) - 1) // max(sizes - 1, 1)]
+        if size_count
+        else _FULL_COLOR
+    )
 
 
-def _words(least: int, more: int | None) -> str:
-    if more is None:
-        return f"{counted(least, 'chip')} or more"
-    if not least and more == 1:
+def _legend_text(min_chips: int, next_size: int | None) -> str:
+    if next_size is None:
+        return f"{pluralize(min_chips, 'chip')} or more"
+    if not min_chips and next_size == 1:
         return "no chip"
-    return counted(least, "chip") if more == least + 1 else f"{least} to {more - 1} chips"
+    return pluralize(min_chips, "chip") if next_size == min_chips + 1 else f"{min_chips} to {next_size - 1} chips"

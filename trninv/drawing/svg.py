@@ -4,52 +4,54 @@ import re
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-Point = tuple[float, float]
+Coordinates = tuple[float, float]
 
-PAPER, SUNKEN, EDGE, IDLE = "#ffffff", "#eef0f4", "#e1e5eb", "#868f9e"
-INK, QUIET = "#12161c", "#626b7a"
-MARK, CUT, SIDE = "#c2125c", "#9a6a00", "#fbf0d6"
+PAPER, PANEL_FILL, PANEL_STROKE, INACTIVE = "#ffffff", "#eef0f4", "#e1e5eb", "#868f9e"
+INK, MUTED = "#12161c", "#626b7a"
+HIGHLIGHT, CUT_COLOR, CUT_SIDE_FILL = "#c2125c", "#9a6a00", "#fbf0d6"
 """Colours of a path, of what is cut, and of one of its sides."""
-WORN, BAD, REPAIR = "#f0a202", "#c2182b", "#5a3da8"
-WORN_SOFT, BAD_SOFT, REPAIR_SOFT = "#fdf3dc", "#fdeaec", "#efebfa"
+DEGRADED, DOWN, MAINTENANCE = "#f0a202", "#c2182b", "#5a3da8"
+DEGRADED_FILL, DOWN_FILL, MAINTENANCE_FILL = "#fdf3dc", "#fdeaec", "#efebfa"
 """Colours of what is degraded, down, and in maintenance: of its edge, and of what it fills."""
-LINKS: Final = ("#6f92d8", "#176a5c", "#a98556")
+LINK_COLORS: Final = ("#6f92d8", "#176a5c", "#a98556")
 """Colours of links, widest first."""
 
-_TITLE, _LINE = 34.0, 20.0
+_TITLE_HEIGHT, _LINE_HEIGHT = 34.0, 20.0
 _NOT_IN_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 Style = dict[str, float | str]
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """A number with one decimal, without a negative zero or trailing zeros."""
     return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")
 
 
-def add(parent: Element, tag: str, title: str = "", /, **attributes: float | str) -> Element:
+def add_element(parent: Element, tag: str, title: str = "", /, **attributes: float | str) -> Element:
     """Add a child element, with a title that browsers show as a tooltip."""
-    named = {name.replace("_", "-"): value for name, value in attributes.items()}
-    shown = {name: value if isinstance(value, str) else number(value) for name, value in named.items()}
-    made = SubElement(parent, tag, shown)
+    hyphenated = {name.replace("_", "-"): value for name, value in attributes.items()}
+    formatted = {name: value if isinstance(value, str) else format_number(value) for name, value in hyphenated.items()}
+    element = SubElement(parent, tag, formatted)
     if title:
-        SubElement(made, "title").text = title
-    return made
+        SubElement(element, "title").text = title
+    return element
 
 
-def line(parent: Element, a: Point, b: Point, title: str = "", /, **style: float | str) -> None:
+def draw_line(parent: Element, start: Coordinates, end: Coordinates, title: str = "", /, **style: float | str) -> None:
     """A line below an element."""
-    add(parent, "line", title, x1=a[0], y1=a[1], x2=b[0], y2=b[1], **style)
+    add_element(parent, "line", title, x1=start[0], y1=start[1], x2=end[0], y2=end[1], **style)
 
 
-def label(parent: Element, at: Point, text: str, size: float = 12, fill: str = INK, /, **style: float | str) -> None:
+def draw_label(
+    parent: Element, baseline: Coordinates, text: str, size: float = 12, fill: str = INK, /, **style: float | str
+) -> None:
     """Text below an element, in points."""
     font: Style = {"font_family": "sans-serif", "font_size": size, "fill": fill}
-    add(parent, "text", x=at[0], y=at[1], **font, **style).text = text
+    add_element(parent, "text", x=baseline[0], y=baseline[1], **font, **style).text = text
 
 
-class Picture:
+class SvgDocument:
     """An SVG document: a drawing in its own coordinates, a title and a caption above, a legend below."""
 
     def __init__(self, title: str, caption: str = "") -> None:
@@ -57,21 +59,34 @@ class Picture:
         self.legend: list[tuple[str, str]] = []
         self.drawing = Element("g")
 
-    def text(self, left: float, top: float, right: float, bottom: float) -> str:
+    def render(self, min_x: float, min_y: float, max_x: float, max_y: float) -> str:
         """The document; the box is that of the drawing."""
-        above = _TITLE + (_LINE if self.caption else 0)
-        below = _LINE * len(self.legend) + 10
-        width = max(right - left, 420.0)
+        header_height = _TITLE_HEIGHT + (_LINE_HEIGHT if self.caption else 0)
+        legend_height = _LINE_HEIGHT * len(self.legend) + 10
+        width = max(max_x - min_x, 420.0)
         root = Element("svg", xmlns="http://www.w3.org/2000/svg")
-        root.set("viewBox", " ".join(map(number, (left, top - above, width, bottom - top + above + below))))
+        root.set(
+            "viewBox",
+            " ".join(
+                map(format_number, (min_x, min_y - header_height, width, max_y - min_y + header_height + legend_height))
+            ),
+        )
         SubElement(root, "title").text = self.title
-        add(root, "rect", x=left, y=top - above, width=width, height=bottom - top + above + below, fill=PAPER)
-        label(root, (left + 16, top - above + 24), self.title, 16, font_weight="bold")
+        add_element(
+            root,
+            "rect",
+            x=min_x,
+            y=min_y - header_height,
+            width=width,
+            height=max_y - min_y + header_height + legend_height,
+            fill=PAPER,
+        )
+        draw_label(root, (min_x + 16, min_y - header_height + 24), self.title, 16, font_weight="bold")
         if self.caption:
-            label(root, (left + 16, top - above + 44), self.caption, 13)
+            draw_label(root, (min_x + 16, min_y - header_height + 44), self.caption, 13)
         root.append(self.drawing)
-        for at, (colour, says) in enumerate(self.legend):
-            y = bottom + _LINE * at + 4
-            add(root, "rect", x=left + 16, y=y, width=22.0, height=6.0, fill=colour)
-            label(root, (left + 46, y + 8), says, 13)
+        for index, (color, text) in enumerate(self.legend):
+            y = max_y + _LINE_HEIGHT * index + 4
+            add_element(root, "rect", x=min_x + 16, y=y, width=22.0, height=6.0, fill=color)
+            draw_label(root, (min_x + 46, y + 8), text, 13)
         return _NOT_IN_XML.sub("\ufffd", tostring(root, encoding="unicode")) + "\n"

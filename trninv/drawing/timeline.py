@@ -2,40 +2,69 @@
 
 from typing import Final
 
-from trninv.drawing.svg import BAD, MARK, QUIET, REPAIR, WORN, Picture, add, label, line
+from trninv.drawing.svg import (
+    DEGRADED,
+    DOWN,
+    HIGHLIGHT,
+    MAINTENANCE,
+    MUTED,
+    SvgDocument,
+    add_element,
+    draw_label,
+    draw_line,
+)
 from trninv.routing.questions.timeline import TimelineAnswer, TimelineBucket
-from trninv.units import counted
+from trninv.units import pluralize
 
-_WIDTH, _HEIGHT, _EDGE, _FOOT = 900.0, 200.0, 16.0, 44.0
-_PALE: Final = "#d9dde3"
-_STATES: Final = {"down": BAD, "maintenance": REPAIR, "degraded": WORN}
+_TIMELINE_WIDTH, _TIMELINE_HEIGHT, _MARGIN, _FOOTER_HEIGHT = 900.0, 200.0, 16.0, 44.0
+_WORST_COLOR: Final = "#d9dde3"
+_STATE_COLORS: Final = {"down": DOWN, "maintenance": MAINTENANCE, "degraded": DEGRADED}
 
 
-def picture(of: TimelineAnswer) -> str:
+def draw_timeline(answer: TimelineAnswer) -> str:
     """A picture as SVG."""
-    made = Picture(f"{of.of}: parts that are not up", f"{of.since} to {of.until}")
-    step, most = (_WIDTH - 2 * _EDGE) / len(of.buckets), max(of.worst, 1)
-    for number, bucket in enumerate(of.buckets):
-        _bar(made, bucket, _EDGE + number * step, step, _HEIGHT / most)
-    line(made.drawing, (_EDGE, _HEIGHT), (_WIDTH - _EDGE, _HEIGHT), stroke=QUIET)
-    label(made.drawing, (_EDGE, _HEIGHT + 28), f"at most {counted(of.worst, 'part')} at once")
-    made.legend = [(colour, f"{state} at the end") for state, colour in _STATES.items()]
-    made.legend += [(_PALE, "not up at worst"), (MARK, "something changed")]
-    return made.text(0, 0, _WIDTH, _HEIGHT + _FOOT)
+    document = SvgDocument(f"{answer.of}: parts that are not up", f"{answer.since} to {answer.until}")
+    step, max_count = (_TIMELINE_WIDTH - 2 * _MARGIN) / len(answer.buckets), max(answer.worst, 1)
+    for index, bucket in enumerate(answer.buckets):
+        _draw_bucket(document, bucket, _MARGIN + index * step, step, _TIMELINE_HEIGHT / max_count)
+    draw_line(
+        document.drawing, (_MARGIN, _TIMELINE_HEIGHT), (_TIMELINE_WIDTH - _MARGIN, _TIMELINE_HEIGHT), stroke=MUTED
+    )
+    draw_label(document.drawing, (_MARGIN, _TIMELINE_HEIGHT + 28), f"at most {pluralize(answer.worst, 'part')} at once")
+    document.legend = [(color, f"{state} at the end") for state, color in _STATE_COLORS.items()]
+    document.legend += [(_WORST_COLOR, "not up at worst"), (HIGHLIGHT, "something changed")]
+    return document.render(0, 0, _TIMELINE_WIDTH, _TIMELINE_HEIGHT + _FOOTER_HEIGHT)
 
 
-def _bar(made: Picture, of: TimelineBucket, x: float, width: float, unit: float) -> None:
-    says = f"{of.begin} to {of.end}: at worst {of.worst.total:,} not up, at its end {of.at_end.total:,}"
-    high = of.worst.total * unit
-    if high:
-        add(made.drawing, "rect", says, x=x, y=_HEIGHT - high, width=width, height=high, fill=_PALE)
-    y = _HEIGHT
-    for state, colour in _STATES.items():
-        high = getattr(of.at_end, state) * unit
-        y -= high
-        if high:
-            title = f"{says}; {getattr(of.at_end, state):,} {state}"
-            add(made.drawing, "rect", title, x=x, y=y, width=width, height=high, fill=colour)
-    if of.events:
-        middle = x + width / 2
-        line(made.drawing, (middle, _HEIGHT + 2), (middle, _HEIGHT + 10), counted(of.events, "event"), stroke=MARK)
+def _draw_bucket(document: SvgDocument, bucket: TimelineBucket, x: float, width: float, unit: float) -> None:
+    title = (
+        f"{bucket.begin} to {bucket.end}: at worst {bucket.worst.total:,} not up, at its end {bucket.at_end.total:,}"
+    )
+    height = bucket.worst.total * unit
+    if height:
+        add_element(
+            document.drawing,
+            "rect",
+            title,
+            x=x,
+            y=_TIMELINE_HEIGHT - height,
+            width=width,
+            height=height,
+            fill=_WORST_COLOR,
+        )
+    y = _TIMELINE_HEIGHT
+    for state, color in _STATE_COLORS.items():
+        height = getattr(bucket.at_end, state) * unit
+        y -= height
+        if height:
+            state_title = f"{title}; {getattr(bucket.at_end, state):,} {state}"
+            add_element(document.drawing, "rect", state_title, x=x, y=y, width=width, height=height, fill=color)
+    if bucket.events:
+        center_x = x + width / 2
+        draw_line(
+            document.drawing,
+            (center_x, _TIMELINE_HEIGHT + 2),
+            (center_x, _TIMELINE_HEIGHT + 10),
+            pluralize(bucket.events, "event"),
+            stroke=HIGHLIGHT,
+        )

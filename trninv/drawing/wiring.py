@@ -7,66 +7,66 @@ from xml.etree.ElementTree import Element
 
 from sqlalchemy import Connection, Select, func, select
 
-from trninv.drawing.ink import STATES, Stand, node, sign, way
-from trninv.drawing.layout import Layout, Part, Wire, layout
+from trninv.drawing.ink import STATE_STYLES, NodeStyle, draw_node, draw_polyline, draw_state_symbol
+from trninv.drawing.layout import DrawnPart, DrawnWire, WiringLayout, compute_layout
 from trninv.drawing.svg import (
-    CUT,
-    EDGE,
-    IDLE,
+    CUT_COLOR,
+    CUT_SIDE_FILL,
+    DEGRADED,
+    HIGHLIGHT,
+    INACTIVE,
     INK,
-    LINKS,
-    MARK,
+    LINK_COLORS,
+    MUTED,
+    PANEL_FILL,
+    PANEL_STROKE,
     PAPER,
-    QUIET,
-    SIDE,
-    SUNKEN,
-    WORN,
-    Picture,
     Style,
-    add,
-    label,
+    SvgDocument,
+    add_element,
+    draw_label,
 )
 from trninv.errors import WrongLevelError
-from trninv.inventory.address import node_addresses, nodes_of, resolve
+from trninv.inventory.address import node_addresses, node_condition, resolve_place
 from trninv.inventory.schema import TABLES
 from trninv.topology.blueprint import Sides
-from trninv.topology.register import sides
+from trninv.topology.register import parse_sides
 from trninv.units import Bandwidth
 
 if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
 
-_T = TABLES
+_TABLES = TABLES
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class Highlight:
     """The links and nodes of a path, or the links of a cut and the chips on one side of it; what it is between."""
 
     links: Collection[frozenset[str]] = ()
     nodes: Collection[str] = ()
-    ends: Collection[str] = ()
-    side: Collection[str] = ()
-    cut: bool = False
+    endpoints: Collection[str] = ()
+    cut_side: Collection[str] = ()
+    is_cut: bool = False
     caption: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Diagram:
+class DomainDiagram:
     """What there is of a domain in a scope, up or not, in the order of ids; ``wiring`` names its pattern."""
 
     scope: str
-    wiring: str
+    pattern: str
     sides: Sides
-    parts: Sequence[Part]
-    wires: Sequence[Wire]
+    parts: Sequence[DrawnPart]
+    links: Sequence[DrawnWire]
 
-    def layout(self, *, narrow: bool = False) -> Layout:
+    def layout(self, *, narrow: bool = False) -> WiringLayout:
         """Where its parts are drawn."""
-        return layout(self.wiring, self.sides, self.parts, self.wires, narrow=narrow)
+        return compute_layout(self.pattern, self.sides, self.parts, self.links, narrow=narrow)
 
 
-def read(connection: Connection, scope: str) -> Diagram:
+def read_diagram(connection: Connection, scope: str) -> DomainDiagram:
     """The chips of a scope, the switches they are attached to, and the links among them.
 
     Raises
@@ -76,45 +76,47 @@ def read(connection: Connection, scope: str) -> Diagram:
         It lies in more than one domain, or has no chips.
 
     """
-    place = resolve(connection, scope)
-    node = _T["node"]
-    whole = _parts()
-    inside = connection.execute(whole.where(nodes_of(place), node.c.kind == "chip").limit(_MOST + 1)).all()
-    domains = {row.domain_id for row in inside}
-    if not inside:
+    place = resolve_place(connection, scope)
+    node = _TABLES["node"]
+    parts_query = _parts_query()
+    chips = connection.execute(
+        parts_query.where(node_condition(place), node.c.kind == "chip").limit(_MAX_CHIPS + 1)
+    ).all()
+    domains = {row.domain_id for row in chips}
+    if not chips:
         raise WrongLevelError(f"{place.address} has no chips: draw a domain, such as {place.address.split('/')[0]}/d0")
-    if len(domains) > 1 or len(inside) > _MOST:
+    if len(domains) > 1 or len(chips) > _MAX_CHIPS:
         raise WrongLevelError(f"{place.address} is more than one domain: draw one, such as {place.address}/d0")
-    ids = {row.id for row in inside}
-    link = _T["link"]
+    ids = {row.id for row in chips}
+    link = _TABLES["link"]
     links = connection.execute(
         select(link.c.a_id, link.c.b_id, link.c.bandwidth_bytes_per_s, link.c.technology, link.c.state)
         .where(link.c.domain_id.in_(domains), link.c.scope.not_in(("host", "fabric")))
         .order_by(link.c.id)
     ).all()
-    beside = {end for link in links if {link.a_id, link.b_id} & ids for end in (link.a_id, link.b_id)} - ids
-    switches = connection.execute(whole.where(node.c.id.in_(beside), node.c.kind == "switch")).all()
-    rows = sorted([*inside, *switches], key=lambda row: int(row.id))
-    name = {row.id: row.address for row in rows}
-    model, domain = _T["domain_model"], _T["domain"]
-    wired = select(model.c.wiring, model.c.sides).join(domain).where(domain.c.id.in_(domains))
-    wiring = connection.execute(wired).one()
-    return Diagram(
+    neighbor_ids = {end for link in links if {link.a_id, link.b_id} & ids for end in (link.a_id, link.b_id)} - ids
+    switches = connection.execute(parts_query.where(node.c.id.in_(neighbor_ids), node.c.kind == "switch")).all()
+    rows = sorted([*chips, *switches], key=lambda row: int(row.id))
+    address_of = {row.id: row.address for row in rows}
+    model, domain = _TABLES["domain_model"], _TABLES["domain"]
+    pattern_query = select(model.c.wiring, model.c.sides).join(domain).where(domain.c.id.in_(domains))
+    pattern = connection.execute(pattern_query).one()
+    return DomainDiagram(
         place.address,
-        wiring.wiring,
-        sides(wiring.sides),
-        tuple(Part(row.address, row.kind, row.ordinal, row.server, row.rack, row.state) for row in rows),
+        pattern.wiring,
+        parse_sides(pattern.sides),
+        tuple(DrawnPart(row.address, row.kind, row.ordinal, row.server, row.rack, row.state) for row in rows),
         tuple(
-            Wire(name[row.a_id], name[row.b_id], row.bandwidth_bytes_per_s, row.technology, row.state)
+            DrawnWire(address_of[row.a_id], address_of[row.b_id], row.bandwidth_bytes_per_s, row.technology, row.state)
             for row in links
-            if row.a_id in name and row.b_id in name
+            if row.a_id in address_of and row.b_id in address_of
         ),
     )
 
 
-def _parts() -> Select[Any]:
+def _parts_query() -> Select[Any]:
     """Every chip and switch with where it stands."""
-    node, chip, switch, server, rack = (_T[name] for name in ("node", "chip", "switch", "server", "rack"))
+    node, chip, switch, server, rack = (_TABLES[name] for name in ("node", "chip", "switch", "server", "rack"))
     of_switch = server.alias("of_switch")
     return (
         node_addresses()
@@ -133,87 +135,133 @@ def _parts() -> Select[Any]:
     )
 
 
-_MOST = 1_000
+_MAX_CHIPS = 1_000
 """Chips at most in one picture; more than any domain has."""
 
 
-def picture(diagram: Diagram, live: "Graph", marks: Marks | None = None) -> str:
+def draw_wiring(diagram: DomainDiagram, live: "Graph", highlight: Highlight | None = None) -> str:
     """An SVG document; ``live`` holds what is up, as `Fleet.graph` gives it."""
-    marks = marks or Marks()
-    made = Picture(diagram.scope, marks.caption)
-    placed = diagram.layout()
-    for panel in placed.panels:
-        add(made.drawing, "rect", **panel._asdict(), rx=10.0, fill=SUNKEN, stroke=EDGE)
-    bandwidths = sorted({wire.nominal for wire in diagram.wires}, reverse=True)
-    quiet = add(made.drawing, "g", **({"opacity": "0.55"} if marks.links else {}))
-    for wire in sorted(diagram.wires, key=lambda wire: _rank(wire, marks, live)):
-        _wire(made.drawing if wire.ends in marks.links else quiet, wire, placed, bandwidths, marks, live)
-    for wire in diagram.wires:
-        if wire.state == "degraded" and live.has_edge(wire.a, wire.b):
-            sign(made.drawing, placed.routes[wire.ends].sign, "degraded", around=True)
-    for part in diagram.parts:
-        node(made.drawing, part, placed.flat[part.address], _stand(part, marks, live), placed.font)
-    for each in placed.labels:
-        weight: Style = {"font_weight": "600"} if each.strong else {}
-        colour = INK if each.strong else QUIET
-        label(made.drawing, (each.x, each.y), each.text, placed.font, colour, text_anchor=each.anchor, **weight)
-    made.legend = _legend(diagram, bandwidths, marks, live)
-    left, top, width, height = placed.box
-    return made.text(left, top, left + width, top + height)
+    highlight = highlight or Highlight()
+    document = SvgDocument(diagram.scope, highlight.caption)
+    layout = diagram.layout()
+    for panel in layout.panels:
+        add_element(document.drawing, "rect", **panel._asdict(), rx=10.0, fill=PANEL_FILL, stroke=PANEL_STROKE)
+    bandwidths = sorted({link.nominal_bandwidth for link in diagram.links}, reverse=True)
+    background = add_element(document.drawing, "g", **({"opacity": "0.55"} if highlight.links else {}))
+    for link in sorted(diagram.links, key=lambda link: _draw_order(link, highlight, live)):
+        _draw_link(
+            document.drawing if link.endpoints in highlight.links else background,
+            link,
+            layout,
+            bandwidths,
+            highlight,
+            live,
+        )
+    for link in diagram.links:
+        if link.state == "degraded" and live.has_edge(link.a, link.b):
+            draw_state_symbol(
+                document.drawing, layout.link_paths[link.endpoints].symbol_position, "degraded", backed=True
+            )
+    for drawn in diagram.parts:
+        draw_node(
+            document.drawing,
+            drawn,
+            layout.node_boxes[drawn.address],
+            _node_style(drawn, highlight, live),
+            layout.font_size,
+        )
+    for text_label in layout.labels:
+        weight: Style = {"font_weight": "600"} if text_label.strong else {}
+        color = INK if text_label.strong else MUTED
+        draw_label(
+            document.drawing,
+            (text_label.x, text_label.y),
+            text_label.text,
+            layout.font_size,
+            color,
+            text_anchor=text_label.anchor,
+            **weight,
+        )
+    document.legend = _build_legend(diagram, bandwidths, highlight, live)
+    x, y, width, height = layout.bounds
+    return document.render(x, y, x + width, y + height)
 
 
-def _rank(wire: Wire, marks: Marks, live: "Graph") -> int:
+def _draw_order(link: DrawnWire, highlight: Highlight, live: "Graph") -> int:
     """What carries nothing below, then what carries, what is worn, and what is marked."""
-    if wire.ends in marks.links:
+    if link.endpoints in highlight.links:
         return 3
-    return 1 + (wire.state == "degraded") if live.has_edge(wire.a, wire.b) else 0
+    return 1 + (link.state == "degraded") if live.has_edge(link.a, link.b) else 0
 
 
-def _stand(part: Part, marks: Marks, live: "Graph") -> Stand:
-    supposed = part.address not in live and part.state in ("up", "degraded")
-    return Stand(
-        "down" if supposed else part.state,
-        supposed=supposed,
-        marked=part.address in marks.nodes,
-        end=part.address in marks.ends,
-        side=part.address in marks.side,
+def _node_style(drawn: DrawnPart, highlight: Highlight, live: "Graph") -> NodeStyle:
+    is_assumed = drawn.address not in live and drawn.state in ("up", "degraded")
+    return NodeStyle(
+        "down" if is_assumed else drawn.state,
+        is_assumed=is_assumed,
+        is_highlighted=drawn.address in highlight.nodes,
+        is_endpoint=drawn.address in highlight.endpoints,
+        is_on_cut_side=drawn.address in highlight.cut_side,
     )
 
 
-def _wire(root: Element, wire: Wire, placed: Layout, bandwidths: Sequence[int], marks: Marks, live: "Graph") -> None:
-    up, marked = live.has_edge(wire.a, wire.b), wire.ends in marks.links
-    carries = Bandwidth(live.edges[wire.a, wire.b]["bandwidth"]) if up else "nothing"
-    title = f"{wire.a}--{wire.b}: {carries}, one direction, {wire.technology}"
-    thick = placed.thick * (wire.nominal / bandwidths[0]) ** 0.5
-    for stroke in placed.routes[wire.ends].strokes:
-        if marked:
-            if not marks.cut:
-                way(root, stroke, stroke=PAPER, stroke_width=8.5)
-            dashed: Style = {"stroke_dasharray": "7 4"} if marks.cut else {}
-            way(root, stroke, title, stroke=CUT if marks.cut else MARK, stroke_width=4.5, **dashed)
-        elif not up:
-            way(root, stroke, title, stroke=IDLE, stroke_width=1.4, stroke_dasharray="1 4", stroke_linecap="round")
-        elif wire.state == "degraded":
-            way(root, stroke, title, stroke=WORN, stroke_width=thick, stroke_dasharray="6 4")
+def _draw_link(
+    root: Element, link: DrawnWire, layout: WiringLayout, bandwidths: Sequence[int], highlight: Highlight, live: "Graph"
+) -> None:
+    is_up, is_highlighted = live.has_edge(link.a, link.b), link.endpoints in highlight.links
+    bandwidth = Bandwidth(live.edges[link.a, link.b]["bandwidth"]) if is_up else "nothing"
+    title = f"{link.a}--{link.b}: {bandwidth}, one direction, {link.technology}"
+    width = layout.stroke_width * (link.nominal_bandwidth / bandwidths[0]) ** 0.5
+    for stroke in layout.link_paths[link.endpoints].strokes:
+        if is_highlighted:
+            if not highlight.is_cut:
+                draw_polyline(root, stroke, stroke=PAPER, stroke_width=8.5)
+            dashed: Style = {"stroke_dasharray": "7 4"} if highlight.is_cut else {}
+            draw_polyline(
+                root, stroke, title, stroke=CUT_COLOR if highlight.is_cut else HIGHLIGHT, stroke_width=4.5, **dashed
+            )
+        elif not is_up:
+            draw_polyline(
+                root, stroke, title, stroke=INACTIVE, stroke_width=1.4, stroke_dasharray="1 4", stroke_linecap="round"
+            )
+        elif link.state == "degraded":
+            draw_polyline(root, stroke, title, stroke=DEGRADED, stroke_width=width, stroke_dasharray="6 4")
         else:
-            way(root, stroke, title, stroke=LINKS[bandwidths.index(wire.nominal) % len(LINKS)], stroke_width=thick)
+            draw_polyline(
+                root,
+                stroke,
+                title,
+                stroke=LINK_COLORS[bandwidths.index(link.nominal_bandwidth) % len(LINK_COLORS)],
+                stroke_width=width,
+            )
 
 
-def _legend(diagram: Diagram, bandwidths: Sequence[int], marks: Marks, live: "Graph") -> list[tuple[str, str]]:
+def _build_legend(
+    diagram: DomainDiagram, bandwidths: Sequence[int], highlight: Highlight, live: "Graph"
+) -> list[tuple[str, str]]:
     """What is in the picture."""
-    found = []
-    for at, nominal in enumerate(bandwidths):
-        technology = ", ".join(dict.fromkeys(wire.technology for wire in diagram.wires if wire.nominal == nominal))
-        found.append((LINKS[at % len(LINKS)], f"{technology} {Bandwidth(nominal)} one direction"))
-    if marks.links:
-        found.append((CUT, "the links cut") if marks.cut else (MARK, "the path"))
-    if marks.side:
-        found.append((SIDE, "one half"))
-    states = {*(_stand(part, marks, live).state for part in diagram.parts), *(wire.state for wire in diagram.wires)}
-    found += [(STATES[state].ink, f"{STATES[state].glyph} {says}") for state, says in _SAID.items() if state in states]
-    if any(not live.has_edge(wire.a, wire.b) for wire in diagram.wires):
-        found.append((IDLE, "dotted: carries nothing"))
-    return found
+    entries = []
+    for index, nominal in enumerate(bandwidths):
+        technology = ", ".join(
+            dict.fromkeys(link.technology for link in diagram.links if link.nominal_bandwidth == nominal)
+        )
+        entries.append((LINK_COLORS[index % len(LINK_COLORS)], f"{technology} {Bandwidth(nominal)} one direction"))
+    if highlight.links:
+        entries.append((CUT_COLOR, "the links cut") if highlight.is_cut else (HIGHLIGHT, "the path"))
+    if highlight.cut_side:
+        entries.append((CUT_SIDE_FILL, "one half"))
+    states = {
+        *(_node_style(drawn, highlight, live).state for drawn in diagram.parts),
+        *(link.state for link in diagram.links),
+    }
+    entries += [
+        (STATE_STYLES[state].stroke, f"{STATE_STYLES[state].glyph} {text}")
+        for state, text in _STATE_LABELS.items()
+        if state in states
+    ]
+    if any(not live.has_edge(link.a, link.b) for link in diagram.links):
+        entries.append((INACTIVE, "dotted: carries nothing"))
+    return entries
 
 
-_SAID = {"down": "down", "degraded": "degraded", "maintenance": "in maintenance"}
+_STATE_LABELS = {"down": "down", "degraded": "degraded", "maintenance": "in maintenance"}

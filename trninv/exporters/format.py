@@ -6,12 +6,12 @@ from itertools import zip_longest
 from typing import Final
 
 from trninv.errors import InternalError
-from trninv.exporters.source import Source
+from trninv.exporters.source import ExportSource
 
 Record = tuple[object, ...]
 """One thing that a file says, such as a server's name and the switches above it."""
 
-HASH: Final = "# {}"
+HASH_COMMENT: Final = "# {}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,28 +41,28 @@ class Format:
 
     name: str
     suffix: str
-    says: str
-    write: Callable[[Source], Iterator[str]]
+    description: str
+    write: Callable[[ExportSource], Iterator[str]]
     read: Callable[[Iterable[str]], Iterable[Record]]
-    records: Callable[[Source], Iterable[Record]]
-    comment: str = HASH
-    first: str = ""
+    expected_records: Callable[[ExportSource], Iterable[Record]]
+    comment_template: str = HASH_COMMENT
+    header_line: str = ""
 
-    def lines(self, source: Source) -> Iterator[str]:
+    def lines(self, source: ExportSource) -> Iterator[str]:
         """The whole file: where the format has comments, they say what it is made from and what is left out.
 
         Nothing is yielded before `write` has begun, so that what is refused leaves nothing behind.
         """
-        written = self.write(source)
-        begin = next(written)
-        if self.first:
-            yield self.first
-        if self.comment:
-            yield from map(self.comment.format, self._header(source))
-        yield begin
-        yield from written
+        body = self.write(source)
+        first_line = next(body)
+        if self.header_line:
+            yield self.header_line
+        if self.comment_template:
+            yield from map(self.comment_template.format, self._header_comments(source))
+        yield first_line
+        yield from body
 
-    def check(self, source: Source, lines: Iterable[str]) -> None:
+    def verify(self, source: ExportSource, lines: Iterable[str]) -> None:
         """Read lines back.
 
         Raises
@@ -71,11 +71,11 @@ class Format:
             They don't say what the inventory does.
 
         """
-        for found, wanted in zip_longest(self.read(lines), self.records(source)):
-            if found != wanted:
-                raise InternalError(f"{self.name} reads back as {found}, not as {wanted}: please report this")
+        for actual, expected in zip_longest(self.read(lines), self.expected_records(source)):
+            if actual != expected:
+                raise InternalError(f"{self.name} reads back as {actual}, not as {expected}: please report this")
 
-    def _header(self, source: Source) -> Iterator[str]:
+    def _header_comments(self, source: ExportSource) -> Iterator[str]:
         yield f"{source.place.address} as {self.name}, written by trninv as of event {source.event}"
-        for server in source.left_out:
+        for server in source.omitted_servers:
             yield f"left out: {server.name} ({server.address}), {server.state}"

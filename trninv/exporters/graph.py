@@ -7,18 +7,18 @@ from sqlalchemy import ColumnElement, FromClause, Select, func, select
 
 from trninv.errors import NotExpressibleError
 from trninv.exporters.format import Record
-from trninv.exporters.source import Source
-from trninv.inventory.address import address_of_node, node_addresses, nodes_of
-from trninv.inventory.schema import CARRYING, TABLES
-from trninv.inventory.state import carried_in_sql
+from trninv.exporters.source import ExportSource
+from trninv.inventory.address import node_address_expression, node_addresses, node_condition
+from trninv.inventory.schema import CARRYING_STATES, TABLES
+from trninv.inventory.state import carried_bandwidth_expression
 
 _T = TABLES
 _NODE, _LINK = _T["node"], _T["link"]
-_AT_ONCE: Final = 10_000
+_ROWS_AT_ONCE: Final = 10_000
 """Rows that are in memory at a time."""
 
 
-class Node(NamedTuple):
+class GraphNode(NamedTuple):
     """A vertex; its address is its name."""
 
     address: str
@@ -26,7 +26,7 @@ class Node(NamedTuple):
     state: str
 
 
-class Edge(NamedTuple):
+class GraphEdge(NamedTuple):
     """A link; what it carries now, in one direction."""
 
     a: str
@@ -42,52 +42,52 @@ class Edge(NamedTuple):
         return f"{self.a}--{self.b}"
 
 
-def nodes(source: Source) -> Iterator[Node]:
+def read_nodes(source: ExportSource) -> Iterator[GraphNode]:
     """Those in the scope that carry, or all of them with --include-down, in the order of ids."""
-    addressed = node_addresses().add_columns(_NODE.c.kind, _NODE.c.state).where(nodes_of(source.place))
+    query = node_addresses().add_columns(_NODE.c.kind, _NODE.c.state).where(node_condition(source.place))
     if not source.include_down:
-        addressed = addressed.where(_NODE.c.state.in_(CARRYING))
-    for _, address, kind, state in _rows(source, addressed.order_by(_NODE.c.id)):
-        yield Node(address, kind, state)
+        query = query.where(_NODE.c.state.in_(CARRYING_STATES))
+    for _, address, kind, state in _stream_rows(source, query.order_by(_NODE.c.id)):
+        yield GraphNode(address, kind, state)
 
 
-def edges(source: Source) -> Iterator[Edge]:
+def read_edges(source: ExportSource) -> Iterator[GraphEdge]:
     """Those between nodes that are yielded, in the order of ids."""
-    ends = end_a, end_b = _NODE.alias("end_a"), _NODE.alias("end_b")
+    endpoints = end_a, end_b = _NODE.alias("end_a"), _NODE.alias("end_b")
     query = (
         select(
-            address_of_node(_LINK.c.a_id),
-            address_of_node(_LINK.c.b_id),
-            carried_in_sql(_LINK, *ends),
+            node_address_expression(_LINK.c.a_id),
+            node_address_expression(_LINK.c.b_id),
+            carried_bandwidth_expression(_LINK, *endpoints),
             _LINK.c.scope,
             _LINK.c.technology,
             _LINK.c.state,
         )
         .join(end_a, end_a.c.id == _LINK.c.a_id)
         .join(end_b, end_b.c.id == _LINK.c.b_id)
-        .where(*_within(source, *ends))
+        .where(*_scope_conditions(source, *endpoints))
         .order_by(_LINK.c.id)
     )
     if not source.include_down:
-        query = query.where(*(each.c.state.in_(CARRYING) for each in (_LINK, *ends)))
-    for row in _rows(source, query):
-        yield Edge(*row)
+        query = query.where(*(part.c.state.in_(CARRYING_STATES) for part in (_LINK, *endpoints)))
+    for row in _stream_rows(source, query):
+        yield GraphEdge(*row)
 
 
-def counted_links(source: Source) -> dict[tuple[str, str], int]:
+def count_links(source: ExportSource) -> dict[tuple[str, str], int]:
     """How many links there are within the scope, by scope and state."""
-    ends = end_a, end_b = _NODE.alias("end_a"), _NODE.alias("end_b")
+    endpoints = end_a, end_b = _NODE.alias("end_a"), _NODE.alias("end_b")
     query = (
         select(_LINK.c.scope, _LINK.c.state, func.count())
         .join(end_a, end_a.c.id == _LINK.c.a_id)
         .join(end_b, end_b.c.id == _LINK.c.b_id)
-        .where(*_within(source, *ends))
+        .where(*_scope_conditions(source, *endpoints))
         .group_by(_LINK.c.scope, _LINK.c.state)
     )
-    return {(scope, state): number for scope, state, number in source.connection.execute(query)}
+    return {(scope, state): count for scope, state, count in source.connection.execute(query)}
 
 
-def one_domain(source: Source) -> None:
+def require_one_domain(source: ExportSource) -> None:
     """Hold a scope to what a simulator of one scale-up network takes.
 
     Raises
@@ -104,20 +104,20 @@ def one_domain(source: Source) -> None:
         )
 
 
-def records(source: Source) -> Iterator[Record]:
+def graph_records(source: ExportSource) -> Iterator[Record]:
     """What every graph format says, in the order of ids."""
-    yield from nodes(source)
-    yield from edges(source)
+    yield from read_nodes(source)
+    yield from read_edges(source)
 
 
-def _within(source: Source, *ends: FromClause) -> list[ColumnElement[bool]]:
+def _scope_conditions(source: ExportSource, *endpoints: FromClause) -> list[ColumnElement[bool]]:
     level = source.place.level
     if level in ("cluster", "domain"):
-        return [each.c[f"{level}_id"] == source.place.id for each in ends]
-    inside = select(_NODE.c.id).where(nodes_of(source.place))
-    return [each.c.id.in_(inside) for each in ends]
+        return [endpoint.c[f"{level}_id"] == source.place.id for endpoint in endpoints]
+    node_ids = select(_NODE.c.id).where(node_condition(source.place))
+    return [endpoint.c.id.in_(node_ids) for endpoint in endpoints]
 
 
-def _rows(source: Source, query: Select[Any]) -> Iterator[Any]:
-    with source.connection.execute(query, execution_options={"yield_per": _AT_ONCE}) as found:
-        yield from found
+def _stream_rows(source: ExportSource, query: Select[Any]) -> Iterator[Any]:
+    with source.connection.execute(query, execution_options={"yield_per": _ROWS_AT_ONCE}) as rows:
+        yield from rows

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 
 from trninv.exporters import xml_text
 from trninv.exporters.format import Record
-from trninv.exporters.graph import Edge, Node
+from trninv.exporters.graph import GraphEdge, GraphNode
 
 ATTRIBUTES: Final = {
     "node": {"kind": "string", "state": "string"},
@@ -15,17 +15,17 @@ ATTRIBUTES: Final = {
 """Names and types of what nodes and edges say."""
 
 
-def read(lines: Iterable[str], leaf: str, pair: Callable[[Element], tuple[str, str]]) -> Iterator[Record]:
+def read_graph_xml(lines: Iterable[str], leaf: str, pair: Callable[[Element], tuple[str, str]]) -> Iterator[Record]:
     """Nodes and edges; each leaf element before the end of one is an attribute of it, which ``pair`` takes apart."""
     values: dict[str, str] = {}
-    for element in xml_text.elements(lines):
+    for element in xml_text.read_elements(lines):
         match element.tag:
             case "node":
-                yield Node(element.attrib["id"], **values)
+                yield GraphNode(element.attrib["id"], **values)
                 values = {}
             case "edge":
                 bandwidth = int(values.pop("bandwidth_bytes_per_s"))
-                yield Edge(element.attrib["source"], element.attrib["target"], bandwidth, **values)
+                yield GraphEdge(element.attrib["source"], element.attrib["target"], bandwidth, **values)
                 values = {}
             case tag if tag == leaf:
                 values |= [pair(element)]

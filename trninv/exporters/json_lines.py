@@ -5,23 +5,23 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 
-def text(value: object) -> str:
+def json_text(value: object) -> str:
     """As JSON, in a line."""
     return json.dumps(value, ensure_ascii=False)
 
 
-def listed(members: Iterable[str]) -> Iterator[str]:
+def json_list(members: Iterable[str]) -> Iterator[str]:
     """Members, each but the last with a comma behind it."""
-    before = None
+    previous = None
     for member in members:
-        if before is not None:
-            yield f"{before},"
-        before = member
-    if before is not None:
-        yield before
+        if previous is not None:
+            yield f"{previous},"
+        previous = member
+    if previous is not None:
+        yield previous
 
 
-def members(lines: Iterable[str]) -> Iterator[Any]:
+def read_json_members(lines: Iterable[str]) -> Iterator[Any]:
     """What stands on a line of its own: objects of a list, and members of a map, each as a map of one."""
     for line in lines:
         bare = line.strip().removesuffix(",")

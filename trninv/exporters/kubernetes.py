@@ -4,16 +4,16 @@ import re
 from typing import Final
 
 from trninv.errors import NotExpressibleError
-from trninv.exporters.source import Server
+from trninv.exporters.source import ExportedServer
 
-PREFIX: Final = "trninv.dev"
-HOSTNAME: Final = "kubernetes.io/hostname"
-_VALUE: Final = re.compile(r"[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?", re.ASCII)
-_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?", re.ASCII)
-_LONGEST_NAME: Final = 253
+LABEL_PREFIX: Final = "trninv.dev"
+HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
+_LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?", re.ASCII)
+_OBJECT_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?", re.ASCII)
+_MAX_OBJECT_NAME_LENGTH: Final = 253
 
 
-def label(value: str) -> str:
+def check_label(value: str) -> str:
     """A value of a label.
 
     Raises
@@ -21,14 +21,14 @@ def label(value: str) -> str:
     NotExpressibleError
 
     """
-    if not _VALUE.fullmatch(value):
+    if not _LABEL_VALUE.fullmatch(value):
         raise NotExpressibleError(
             f"{value} can't be a label in Kubernetes, which has 63 characters at most, the first and last no sign"
         )
     return value
 
 
-def object_name(name: str) -> str:
+def check_object_name(name: str) -> str:
     """The name of an object.
 
     Raises
@@ -36,12 +36,12 @@ def object_name(name: str) -> str:
     NotExpressibleError
 
     """
-    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+    if not _OBJECT_NAME.fullmatch(name) or len(name) > _MAX_OBJECT_NAME_LENGTH:
         raise NotExpressibleError(f"{name} can't name an object of Kubernetes, which has letters, digits, '-' and '.'")
     return name
 
 
-def levels(server: Server) -> dict[str, str]:
+def topology_labels(server: ExportedServer) -> dict[str, str]:
     """Label and value of each level of what a server lies in, the widest first."""
-    tiers = {f"{PREFIX}/network-node-layer-{tier}": name for tier, name in enumerate(server.network, start=1)}
-    return {key: label(value) for key, value in (tiers | {f"{PREFIX}/domain": server.domain}).items()}
+    tiers = {f"{LABEL_PREFIX}/network-node-layer-{tier}": name for tier, name in enumerate(server.network, start=1)}
+    return {key: check_label(value) for key, value in (tiers | {f"{LABEL_PREFIX}/domain": server.domain}).items()}

@@ -9,13 +9,13 @@ from trninv.exporters import formats as package
 from trninv.exporters.format import Format
 
 
-def names() -> tuple[str, ...]:
+def format_names() -> tuple[str, ...]:
     """What the formats are called, in the order of names."""
     return tuple(sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(package.__path__)))
 
 
 @cache
-def format_of(name: str) -> Format:
+def find_format(name: str) -> Format:
     """The format of one of the names.
 
     Raises
@@ -24,7 +24,7 @@ def format_of(name: str) -> Format:
         Its file holds no Format of that name.
 
     """
-    found = getattr(import_module(f"{package.__name__}.{name.replace('-', '_')}"), "FORMAT", None)
-    if isinstance(found, Format) and found.name == name:
-        return found
+    declared = getattr(import_module(f"{package.__name__}.{name.replace('-', '_')}"), "FORMAT", None)
+    if isinstance(declared, Format) and declared.name == name:
+        return declared
     raise InternalError(f"exporters/formats: FORMAT is not a Format called {name!r}")

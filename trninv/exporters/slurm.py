@@ -5,18 +5,18 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from trninv.errors import NotExpressibleError
-from trninv.exporters.source import Server, Source
+from trninv.exporters.source import ExportedServer, ExportSource
 
-MOST_NODES: Final = 65_536
+MAX_SLURM_NODES: Final = 65_536
 """MAX_SLURM_NODES of slurm.h."""
-MOST_LEAVES: Final = 2_048
+MAX_SLURM_LEAVES: Final = 2_048
 """Leaf switches that slurmctld still reads in seconds: the time grows with their square, and 6,250 take minutes."""
-LONGEST_NAME: Final = 64
-LONGEST_REASON: Final = 200
-_PAIR: Final = re.compile(r'(\w+)=(?:"([^"]*)"|(\S+))')
+MAX_SLURM_NAME_LENGTH: Final = 64
+MAX_SLURM_REASON_LENGTH: Final = 200
+_SETTING: Final = re.compile(r'(\w+)=(?:"([^"]*)"|(\S+))')
 
 
-def servers(source: Source) -> list[Server]:
+def slurm_servers(source: ExportSource) -> list[ExportedServer]:
     """The source's servers.
 
     Raises
@@ -25,15 +25,16 @@ def servers(source: Source) -> list[Server]:
         They are more than one Slurm cluster may have.
 
     """
-    if len(source.servers) > MOST_NODES:
+    if len(source.servers) > MAX_SLURM_NODES:
         raise NotExpressibleError(
-            f"{source.place.address} has {len(source.servers):,} servers, and a Slurm cluster {MOST_NODES:,} nodes at "
+            f"{source.place.address} has {len(source.servers):,} servers, and a Slurm cluster "
+            f"{MAX_SLURM_NODES:,} nodes at "
             "most (MAX_SLURM_NODES): export parts of it"
         )
     return source.servers
 
 
-def named(names: Iterable[str]) -> None:
+def check_names(names: Iterable[str]) -> None:
     """Hold names of switches and blocks to their length.
 
     Raises
@@ -41,11 +42,11 @@ def named(names: Iterable[str]) -> None:
     NotExpressibleError
 
     """
-    if long := next((name for name in names if len(name) > LONGEST_NAME), None):
-        raise NotExpressibleError(f"{long}: Slurm's names have {LONGEST_NAME} characters at most")
+    if too_long := next((name for name in names if len(name) > MAX_SLURM_NAME_LENGTH), None):
+        raise NotExpressibleError(f"{too_long}: Slurm's names have {MAX_SLURM_NAME_LENGTH} characters at most")
 
 
-def blocks(source: Source) -> dict[str, list[Server]]:
+def server_blocks(source: ExportSource) -> dict[str, list[ExportedServer]]:
     """The servers by domain, each whole.
 
     Raises
@@ -54,46 +55,47 @@ def blocks(source: Source) -> dict[str, list[Server]]:
         Domains are of several sizes, or a server of one is left out.
 
     """
-    servers(source)
-    found = source.domains()
-    sizes = {each.model.domain_servers for of in found.values() for each in of}
+    slurm_servers(source)
+    blocks_by_name = source.servers_by_domain()
+    sizes = {server.model.domain_servers for members in blocks_by_name.values() for server in members}
     if len(sizes) > 1:
         raise NotExpressibleError(
             f"{source.place.address} has domains of {' and '.join(map(str, sorted(sizes)))} servers, and Slurm's "
             "blocks are of one size: export each cluster of its own, or slurm-tree"
         )
     (size,) = sizes
-    if part := next((name for name, of in found.items() if len(of) < size), None):
+    if partial := next((name for name, members in blocks_by_name.items() if len(members) < size), None):
         raise NotExpressibleError(
-            f"{part} would be a block of {len(found[part])} servers, and Slurm refuses blocks below its base size "
+            f"{partial} would be a block of {len(blocks_by_name[partial])} servers, and Slurm refuses blocks "
+            "below its base size "
             f"{size}: --include-down keeps it whole, here and in slurm-nodes, which drains what is not up"
         )
-    named(found)
-    return found
+    check_names(blocks_by_name)
+    return blocks_by_name
 
 
-def sizes(found: dict[str, list[Server]]) -> list[int]:
+def block_sizes(blocks: dict[str, list[ExportedServer]]) -> list[int]:
     """Sizes of blocks: a domain's, and its doubles as far as there are domains; Slurm takes powers of two only."""
-    base = len(next(iter(found.values())))
-    return [base << k for k in range(min(len(found).bit_length(), 16))]
+    base = len(next(iter(blocks.values())))
+    return [base << k for k in range(min(len(blocks).bit_length(), 16))]
 
 
-def one_line(text: str) -> str:
+def to_one_line(text: str) -> str:
     """A text as far as Slurm can hold it: printable, and without double quotes, for which nothing stands in a value."""
-    printable = "".join(sign if sign.isprintable() else " " for sign in text)
+    printable = "".join(character if character.isprintable() else " " for character in text)
     words = " ".join(printable.replace('"', "'").split())
-    return words if len(words) <= LONGEST_REASON else f"{words[:LONGEST_REASON]}…"
+    return words if len(words) <= MAX_SLURM_REASON_LENGTH else f"{words[:MAX_SLURM_REASON_LENGTH]}…"
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Such a text as a value; Slurm cuts comments and drops backslashes before it looks for quotes."""
     escaped = re.sub(r"([\\#])", r"\\\1", text)
     return f'"{escaped}"'
 
 
-def settings(lines: Iterable[str]) -> Iterator[dict[str, str]]:
+def parse_settings(lines: Iterable[str]) -> Iterator[dict[str, str]]:
     """KEY=VALUE of each line that has any, as Slurm's parse_config.c reads them."""
     for line in lines:
         bare = re.sub(r"\\(.)|#.*", lambda found: found[1] or "", line)
-        if pairs := _PAIR.findall(bare):
+        if pairs := _SETTING.findall(bare):
             yield {key: quoted or plain for key, quoted, plain in pairs}

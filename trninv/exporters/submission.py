@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from trninv.hostlist import folded
-from trninv.inventory.hostnames import TEMPLATE, ServerAddress, hostnames
+from trninv.hostlist import fold
+from trninv.inventory.hostnames import DEFAULT_TEMPLATE, ServerAddress, hostnames
 
 _SERVER = re.compile(r"(.+)/d(\d+)/s(\d+)")
 
 
-def slurm(servers: Sequence[str], template: str = TEMPLATE) -> str:
+def sbatch_arguments(servers: Sequence[str], template: str = DEFAULT_TEMPLATE) -> str:
     """Arguments of sbatch for all of some servers.
 
     Raises
@@ -23,10 +23,12 @@ def slurm(servers: Sequence[str], template: str = TEMPLATE) -> str:
         The template gives no names.
 
     """
-    return f"sbatch --nodes={len(servers)} --nodelist={folded(hostnames(_addresses(servers), template))} --exclusive"
+    return (
+        f"sbatch --nodes={len(servers)} --nodelist={fold(hostnames(_parse_addresses(servers), template))} --exclusive"
+    )
 
 
-def kubernetes(servers: Sequence[str], chips: Sequence[str], template: str = TEMPLATE) -> Iterator[str]:
+def pod_selectors(servers: Sequence[str], chips: Sequence[str], template: str = DEFAULT_TEMPLATE) -> Iterator[str]:
     """A node selector for each server and, of chips that are not all of it, the CEL expression of their claim.
 
     Raises
@@ -35,8 +37,8 @@ def kubernetes(servers: Sequence[str], chips: Sequence[str], template: str = TEM
         The template gives no names.
 
     """
-    by_server = {server: list(of) for server, of in groupby(chips, lambda chip: chip.rpartition("/")[0])}
-    for server, name in zip(servers, hostnames(_addresses(servers), template), strict=True):
+    by_server = {server: list(group) for server, group in groupby(chips, lambda chip: chip.rpartition("/")[0])}
+    for server, name in zip(servers, hostnames(_parse_addresses(servers), template), strict=True):
         line = f"nodeSelector: {{kubernetes.io/hostname: {name}}}"
         if server in by_server:
             devices = ", ".join(chip.rpartition("/c")[2] for chip in by_server[server])
@@ -44,6 +46,6 @@ def kubernetes(servers: Sequence[str], chips: Sequence[str], template: str = TEM
         yield line
 
 
-def _addresses(servers: Sequence[str]) -> list[ServerAddress]:
-    read = (_SERVER.fullmatch(server) for server in servers)
-    return [ServerAddress(at[1], int(at[2]), int(at[3])) for at in read if at]
+def _parse_addresses(servers: Sequence[str]) -> list[ServerAddress]:
+    matches = (_SERVER.fullmatch(server) for server in servers)
+    return [ServerAddress(match[1], int(match[2]), int(match[3])) for match in matches if match]

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from trninv.errors import NotExpressibleError
-from trninv.exporters.source import Server, Source
+from trninv.exporters.source import ExportedServer, ExportSource
 
-Path = tuple[str, ...]
+SwitchPath = tuple[str, ...]
 """Names of what a server lies in, the top first."""
 
 
-class Switch(NamedTuple):
+class TreeSwitch(NamedTuple):
     """An inner node of the tree, with either switches or servers below it."""
 
     name: str
@@ -19,19 +19,19 @@ class Switch(NamedTuple):
     servers: tuple[str, ...]
 
 
-def paths(source: Source) -> list[tuple[Server, Path]]:
+def switch_paths(source: ExportSource) -> list[tuple[ExportedServer, SwitchPath]]:
     """What each server lies in; a tier in which everything has one thing below it says nothing and is left out.
 
     If nothing holds them all, the cluster does: a scheduler takes what has no common switch to be out of reach.
     """
-    ways = [_way(server, coarse=source.coarse) for server in source.servers]
-    said = _told(ways, [server.name for server in source.servers])
-    if len({way[0] for way in said}) > 1:
-        said = [(source.cluster, *way) for way in said]
-    return list(zip(source.servers, said, strict=True))
+    full_paths = [_server_path(server, coarse=source.coarse) for server in source.servers]
+    trimmed = _drop_trivial_tiers(full_paths, [server.name for server in source.servers])
+    if len({path[0] for path in trimmed}) > 1:
+        trimmed = [(source.cluster, *path) for path in trimmed]
+    return list(zip(source.servers, trimmed, strict=True))
 
 
-def switches(source: Source) -> list[Switch]:
+def build_switches(source: ExportSource) -> list[TreeSwitch]:
     """The tree's inner nodes, each after those below it.
 
     Raises
@@ -40,52 +40,56 @@ def switches(source: Source) -> list[Switch]:
         One has both servers and switches below it.
 
     """
-    below: dict[str, dict[str, None]] = defaultdict(dict)
+    children: dict[str, dict[str, None]] = defaultdict(dict)
     servers: dict[str, list[str]] = defaultdict(list)
     depth: dict[str, int] = {}
-    for server, path in paths(source):
+    for server, path in switch_paths(source):
         servers[path[-1]].append(server.name)
-        for at, name in enumerate(path):
-            depth[name] = max(depth.get(name, 0), at)
-            if at:
-                below[path[at - 1]][name] = None
-    if mixed := next((name for name in servers if name in below), None):
+        for depth_index, name in enumerate(path):
+            depth[name] = max(depth.get(name, 0), depth_index)
+            if depth_index:
+                children[path[depth_index - 1]][name] = None
+    if mixed := next((name for name in servers if name in children), None):
         raise NotExpressibleError(f"{mixed} has servers and switches below it, and a switch has one or the other")
     order = sorted(depth, key=lambda name: -depth[name])
-    return [Switch(name, tuple(below.get(name, ())), tuple(servers.get(name, ()))) for name in order]
+    return [TreeSwitch(name, tuple(children.get(name, ())), tuple(servers.get(name, ()))) for name in order]
 
 
-def read(found: Iterable[Switch]) -> Iterator[tuple[str, Path]]:
+def read_tree(switches: Iterable[TreeSwitch]) -> Iterator[tuple[str, SwitchPath]]:
     """Server and path of each leaf of a tree, by the servers' names."""
-    above: dict[str, str] = {}
-    at: dict[str, str] = {}
-    for switch in found:
-        above |= dict.fromkeys(switch.switches, switch.name)
-        at |= dict.fromkeys(switch.servers, switch.name)
-    for server in sorted(at):
-        yield server, tuple(reversed(list(_up(at[server], above))))
+    parents: dict[str, str] = {}
+    switch_by_server: dict[str, str] = {}
+    for switch in switches:
+        parents |= dict.fromkeys(switch.switches, switch.name)
+        switch_by_server |= dict.fromkeys(switch.servers, switch.name)
+    for server in sorted(switch_by_server):
+        yield server, tuple(reversed(list(_path_upwards(switch_by_server[server], parents))))
 
 
-def records(source: Source) -> Iterator[tuple[str, Path]]:
+def tree_records(source: ExportSource) -> Iterator[tuple[str, SwitchPath]]:
     """What `read` must find."""
-    yield from sorted((server.name, path) for server, path in paths(source))
+    yield from sorted((server.name, path) for server, path in switch_paths(source))
 
 
-def _up(name: str | None, above: dict[str, str]) -> Iterator[str]:
+def _path_upwards(name: str | None, parents: dict[str, str]) -> Iterator[str]:
     while name is not None:
         yield name
-        name = above.get(name)
+        name = parents.get(name)
 
 
-def _way(server: Server, *, coarse: bool) -> Path:
+def _server_path(server: ExportedServer, *, coarse: bool) -> SwitchPath:
     return server.network if coarse and server.network else (*server.network, server.domain)
 
 
-def _told(ways: Sequence[Path], servers: Sequence[str]) -> list[Path]:
+def _drop_trivial_tiers(server_paths: Sequence[SwitchPath], servers: Sequence[str]) -> list[SwitchPath]:
     """The ways without tiers that say nothing, counted from below; the lowest stays if all say nothing."""
     tiers: dict[int, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for way, server in zip(ways, servers, strict=True):
-        for height, (name, child) in enumerate(zip(reversed(way), reversed((*way[1:], server)), strict=True)):
+    for path, server in zip(server_paths, servers, strict=True):
+        for height, (name, child) in enumerate(zip(reversed(path), reversed((*path[1:], server)), strict=True)):
             tiers[height][name].add(child)
-    says = {height for height, tier in tiers.items() if any(len(children) > 1 for children in tier.values())} or {0}
-    return [tuple(name for at, name in enumerate(way) if len(way) - 1 - at in says) for way in ways]
+    kept_heights = {
+        height for height, tier in tiers.items() if any(len(children) > 1 for children in tier.values())
+    } or {0}
+    return [
+        tuple(name for index, name in enumerate(path) if len(path) - 1 - index in kept_heights) for path in server_paths
+    ]

@@ -11,49 +11,49 @@ from typing import Any, Final
 
 from trninv.errors import UsageError
 
-_BARE: Final = re.compile(r"[A-Za-z_/][-\w./]*(?:\[[-\d,]+\][-\w.]*)*", re.ASCII)
-_WORDS: Final = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])
+_BARE_TEXT: Final = re.compile(r"[A-Za-z_/][-\w./]*(?:\[[-\d,]+\][-\w.]*)*", re.ASCII)
+_RESERVED_WORDS: Final = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])
 _KEY: Final = re.compile(r'("(?:[^"\\]|\\.)*"|[^\s"][^:\s]*):(?: (.*))?')
-_STEP: Final = 2
+_INDENT: Final = 2
 
 
-def document(value: Mapping[str, Any] | Sequence[Any]) -> Iterator[str]:
+def yaml_document(value: Mapping[str, Any] | Sequence[Any]) -> Iterator[str]:
     """Lines of a map or list."""
-    return _map(value, "") if isinstance(value, Mapping) else _list(value, "")
+    return _map_lines(value, "") if isinstance(value, Mapping) else _list_lines(value, "")
 
 
-def _map(value: Mapping[str, Any], pad: str) -> Iterator[str]:
-    for key, of in value.items():
-        if isinstance(of, Mapping | list | tuple) and of:
-            yield f"{pad}{_key(key)}:"
-            inner = pad + " " * _STEP
-            yield from _map(of, inner) if isinstance(of, Mapping) else _list(of, inner)
+def _map_lines(value: Mapping[str, Any], pad: str) -> Iterator[str]:
+    for key, item in value.items():
+        if isinstance(item, Mapping | list | tuple) and item:
+            yield f"{pad}{_format_key(key)}:"
+            inner = pad + " " * _INDENT
+            yield from _map_lines(item, inner) if isinstance(item, Mapping) else _list_lines(item, inner)
         else:
-            yield f"{pad}{_key(key)}: {_scalar(of)}"
+            yield f"{pad}{_format_key(key)}: {_format_scalar(item)}"
 
 
-def _list(value: Sequence[Any], pad: str) -> Iterator[str]:
-    for of in value:
-        if isinstance(of, Mapping):
-            first, *rest = _map(of, pad + " " * _STEP)
+def _list_lines(value: Sequence[Any], pad: str) -> Iterator[str]:
+    for item in value:
+        if isinstance(item, Mapping):
+            first, *rest = _map_lines(item, pad + " " * _INDENT)
             yield f"{pad}- {first.lstrip()}"
             yield from rest
         else:
-            yield f"{pad}- {_scalar(of)}"
+            yield f"{pad}- {_format_scalar(item)}"
 
 
-def _key(key: str) -> str:
+def _format_key(key: str) -> str:
     """A key; Slurm looks for y as it stands."""
-    return key if key == "y" else _scalar(key)
+    return key if key == "y" else _format_scalar(key)
 
 
-def _scalar(value: object) -> str:
-    if isinstance(value, str) and _BARE.fullmatch(value) and value.lower() not in _WORDS:
+def _format_scalar(value: object) -> str:
+    if isinstance(value, str) and _BARE_TEXT.fullmatch(value) and value.lower() not in _RESERVED_WORDS:
         return value
     return json.dumps(value)
 
 
-def documents(lines: Iterable[str]) -> Iterator[Any]:
+def read_yaml_documents(lines: Iterable[str]) -> Iterator[Any]:
     """What documents say that are written so; --- stands between them.
 
     Raises
@@ -63,40 +63,44 @@ def documents(lines: Iterable[str]) -> Iterator[Any]:
 
     """
     rows = (line for line in lines if line.strip() and not line.lstrip().startswith("#"))
-    for between, group in groupby(rows, lambda line: line == "---"):
-        if not between:
-            left = [(len(line) - len(line.lstrip()), line.strip()) for line in reversed(list(group))]
-            yield _block(left, left[-1][0])
-            if left:
-                raise UsageError(f"not YAML of ours: {left[-1][1][:80]!r}")
+    for is_separator, group in groupby(rows, lambda line: line == "---"):
+        if not is_separator:
+            remaining = [(len(line) - len(line.lstrip()), line.strip()) for line in reversed(list(group))]
+            yield _parse_block(remaining, remaining[-1][0])
+            if remaining:
+                raise UsageError(f"not YAML of ours: {remaining[-1][1][:80]!r}")
 
 
-def _block(left: list[tuple[int, str]], indent: int) -> Any:
+def _parse_block(remaining: list[tuple[int, str]], indent: int) -> Any:
     """The map or list that begins on the last of the lines that are left, which are taken away."""
-    if left[-1][1].startswith("- "):
+    if remaining[-1][1].startswith("- "):
         items = []
-        while left and left[-1][0] == indent and left[-1][1].startswith("- "):
-            text = left.pop()[1][_STEP:]
+        while remaining and remaining[-1][0] == indent and remaining[-1][1].startswith("- "):
+            text = remaining.pop()[1][_INDENT:]
             if _KEY.fullmatch(text):
-                left.append((indent + _STEP, text))
-                items.append(_block(left, indent + _STEP))
+                remaining.append((indent + _INDENT, text))
+                items.append(_parse_block(remaining, indent + _INDENT))
             else:
-                items.append(_value(text))
+                items.append(_parse_scalar(text))
         return items
-    found = {}
-    while left and left[-1][0] == indent and (pair := _KEY.fullmatch(left[-1][1])):
-        left.pop()
+    mapping = {}
+    while remaining and remaining[-1][0] == indent and (pair := _KEY.fullmatch(remaining[-1][1])):
+        remaining.pop()
         key, text = json.loads(pair[1]) if pair[1][0] == '"' else pair[1], pair[2]
-        if key in found:
+        if key in mapping:
             raise UsageError(f"{key} is there twice")
-        found[key] = _block(left, left[-1][0]) if text is None and left and left[-1][0] > indent else _value(text or "")
-    return found
+        mapping[key] = (
+            _parse_block(remaining, remaining[-1][0])
+            if text is None and remaining and remaining[-1][0] > indent
+            else _parse_scalar(text or "")
+        )
+    return mapping
 
 
-def _value(text: str) -> Any:
+def _parse_scalar(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        if _BARE.fullmatch(text) and text.lower() not in _WORDS:
+        if _BARE_TEXT.fullmatch(text) and text.lower() not in _RESERVED_WORDS:
             return text
         raise UsageError(f"not YAML of ours: {text[:80]!r}") from None

@@ -9,17 +9,17 @@ import strawberry
 from sqlalchemy import Connection
 
 from trninv import units
-from trninv.choice import Choice
-from trninv.graphql.context import AppInfo, Below
-from trninv.graphql.lazy import lazy, list_of
-from trninv.graphql.pages import paged
+from trninv.choice import DescribedEnum
+from trninv.graphql.context import AppInfo, ChildList
+from trninv.graphql.lazy import lazy_type, list_type
+from trninv.graphql.pages import paged_field
 from trninv.graphql.scalars import Address, Bandwidth, BigInt, Capacity, Duration
-from trninv.graphql.things import listed, made
-from trninv.inventory.binding import standing_at
-from trninv.inventory.kinds import KINDS
+from trninv.graphql.things import connection_field, to_object
+from trninv.inventory.binding import bound_machines
+from trninv.inventory.kinds import THINGS
 from trninv.routing import servers
-from trninv.routing.answer import Answer, CitedFact, Form, LinkRef, size_of
-from trninv.routing.shown import Shown, shown, unannotated
+from trninv.routing.answer import Answer, CitedFact, LinkRef, SchemaScalar, total_count
+from trninv.routing.shown import AnswerField, answer_fields, strip_annotations
 
 _SCALARS: Final[dict[type, Any]] = {
     str: str,
@@ -30,106 +30,114 @@ _SCALARS: Final[dict[type, Any]] = {
     units.Capacity: Capacity,
     units.Duration: Duration,
 }
-_FORMS: Final = {Form.ADDRESS: Address, Form.EXACT: BigInt}
-_ROWS: Final = {LinkRef: "link", CitedFact: "fact"}
+_SCALAR_BY_FORM: Final = {SchemaScalar.ADDRESS: Address, SchemaScalar.EXACT: BigInt}
+_ROW_KINDS: Final = {LinkRef: "link", CitedFact: "fact"}
 """What stands for a row of the inventory, and the row's kind."""
 
 
 @cache
-def object_type(of: type) -> Any:
+def answer_type(answer_class: type) -> Any:
     """The type of a class of frozen values."""
     namespace: dict[str, Any] = {"__module__": __name__, "__annotations__": {}}
-    for each in shown(of):
-        namespace[each.name] = _field(of, each)
-    if issubclass(of, Answer):
+    for field in answer_fields(answer_class):
+        namespace[field.name] = _build_field(answer_class, field)
+    if issubclass(answer_class, Answer):
         namespace["standing"] = strawberry.field(
-            resolver=_standing,
-            description=f"Instances and hosts in the servers that are named, the first {servers.MOST_STANDING}.",
-            graphql_type=list_of(object_type(servers.StandingThere)),
+            resolver=_resolve_instances,
+            description=f"Instances and hosts in the servers that are named, the first {servers.MAX_INSTANCES}.",
+            graphql_type=list_type(answer_type(servers.StandingThere)),
             metadata={"held": "standing", "stands": True},
         )
-    made_type = strawberry.type(description=_first(of.__doc__))(type(of.__name__, (), namespace))
-    globals()[of.__name__] = made_type  # a type that leads to itself is looked up here
-    return made_type
+    generated = strawberry.type(description=_first_paragraph(answer_class.__doc__))(
+        type(answer_class.__name__, (), namespace)
+    )
+    globals()[answer_class.__name__] = generated  # a type that leads to itself is looked up here
+    return generated
 
 
-async def _standing(parent: strawberry.Parent[Any], info: AppInfo) -> Any:
+async def _resolve_instances(parent: strawberry.Parent[Any], info: AppInfo) -> Any:
     """Only where it is asked for: an answer itself is remembered, and does not change with what stands there."""
 
     def read(connection: Connection) -> list[servers.StandingThere]:
-        return [servers.StandingThere(*row) for row in standing_at(connection, servers.servers_of(parent))]
+        return [servers.StandingThere(*row) for row in bound_machines(connection, servers.servers_in_answer(parent))]
 
     return await info.context.read(read)
 
 
 @cache
-def word_type(of: type[Choice]) -> Any:
+def enum_type(choice_class: type[DescribedEnum]) -> Any:
     """The enumeration of some words."""
-    found: Any = strawberry.enum(of, description=_first(of.__doc__))
-    for value in found.__strawberry_definition__.values:
-        value.description = of[value.name].says
-    return found
+    generated: Any = strawberry.enum(choice_class, description=_first_paragraph(choice_class.__doc__))
+    for value in generated.__strawberry_definition__.values:
+        value.description = choice_class[value.name].description
+    return generated
 
 
-def _first(doc: str | None) -> str:
+def _first_paragraph(doc: str | None) -> str:
     """The first paragraph of a docstring."""
     return " ".join((doc or "").partition("\n\n")[0].split())
 
 
-def _field(owner: type, of: Shown) -> Any:
-    item = _item(of.hint)
-    if item in _ROWS:
-        return _rows(of, _ROWS[item])
-    if Form.PAGED in of.forms:
-        return paged(Address, of.says, lambda parent, *_: getattr(parent, of.name), cursor=str)
+def _build_field(owner: type, field: AnswerField) -> Any:
+    item = _item_type(field.type_hint)
+    if item in _ROW_KINDS:
+        return _build_row_field(field, _ROW_KINDS[item])
+    if SchemaScalar.PAGED in field.scalars:
+        return paged_field(Address, field.description, lambda parent, *_: getattr(parent, field.name), cursor=str)
 
     def resolve(parent: strawberry.Parent[Any]) -> Any:
-        return getattr(parent, of.name)
+        return getattr(parent, field.name)
 
-    kind, held = _type(owner, of.hint, of.forms), {"held": of.name}
-    return strawberry.field(resolver=resolve, description=of.says, graphql_type=kind, metadata=held)
+    graphql_type, metadata = _graphql_type(owner, field.type_hint, field.scalars), {"held": field.name}
+    return strawberry.field(
+        resolver=resolve, description=field.description, graphql_type=graphql_type, metadata=metadata
+    )
 
 
-def _rows(of: Shown, kind: str) -> Any:
+def _build_row_field(field: AnswerField, kind: str) -> Any:
     """A field of what is a row of the inventory, or of several."""
-    if Form.PAGED in of.forms:
-        return listed(KINDS[kind], lambda info, parent: _below(info, kind, parent, of.name), of.says)
+    if SchemaScalar.PAGED in field.scalars:
+        return connection_field(
+            THINGS[kind], lambda info, parent: _list_of_rows(info, kind, parent, field.name), field.description
+        )
 
-    async def every(parent: strawberry.Parent[Any], info: AppInfo) -> Any:
-        value = getattr(parent, of.name)
-        found = [made(kind, await info.context.row(kind, each.id)) for each in _listed(value)]
-        return found if isinstance(value, tuple) else found[0]
+    async def resolve(parent: strawberry.Parent[Any], info: AppInfo) -> Any:
+        value = getattr(parent, field.name)
+        objects = [to_object(kind, await info.context.row(kind, item.id)) for item in _as_tuple(value)]
+        return objects if isinstance(value, tuple) else objects[0]
 
-    single = lazy(KINDS[kind].type)
-    several = get_origin(of.hint) is tuple
-    return strawberry.field(resolver=every, description=of.says, graphql_type=list_of(single) if several else single)
-
-
-def _below(info: AppInfo, kind: str, parent: Any, name: str) -> Below:
-    ids = sorted(each.id for each in getattr(parent, name))
-    return Below(info.context, KINDS[kind], tuple(ids), size=size_of(parent, name))
+    row_type = lazy_type(THINGS[kind].type)
+    is_list = get_origin(field.type_hint) is tuple
+    return strawberry.field(
+        resolver=resolve, description=field.description, graphql_type=list_type(row_type) if is_list else row_type
+    )
 
 
-def _listed(value: Any) -> Sequence[Any]:
+def _list_of_rows(info: AppInfo, kind: str, parent: Any, name: str) -> ChildList:
+    ids = sorted(item.id for item in getattr(parent, name))
+    return ChildList(info.context, THINGS[kind], tuple(ids), size=total_count(parent, name))
+
+
+def _as_tuple(value: Any) -> Sequence[Any]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def _item(hint: Any) -> Any:
+def _item_type(hint: Any) -> Any:
     """What a tuple is of, or the type itself."""
-    return unannotated(get_args(hint)[0])[0] if get_origin(hint) is tuple else hint
+    return strip_annotations(get_args(hint)[0])[0] if get_origin(hint) is tuple else hint
 
 
-def _type(owner: type, hint: Any, forms: frozenset[Any] = frozenset()) -> Any:
+def _graphql_type(owner: type, hint: Any, forms: frozenset[Any] = frozenset()) -> Any:
     """The type of the schema for the type of a frozen value's field."""
-    bare, notes = unannotated(hint)
-    if form := next((_FORMS[each] for each in {*forms, *notes} if each in _FORMS), None):
-        return form
+    bare, notes = strip_annotations(hint)
+    if scalar := next((_SCALAR_BY_FORM[member] for member in {*forms, *notes} if member in _SCALAR_BY_FORM), None):
+        return scalar
     if get_origin(bare) in (Union, UnionType):
-        return next(_type(owner, each) for each in get_args(bare) if each is not NoneType) | None
+        return next(_graphql_type(owner, member) for member in get_args(bare) if member is not NoneType) | None
     if get_origin(bare) is tuple:
-        return list_of(_type(owner, get_args(bare)[0]))
+        return list_type(_graphql_type(owner, get_args(bare)[0]))
     if bare is Self:
         return Annotated[owner.__name__, strawberry.lazy(__name__)]
-    if issubclass(bare, Choice):
-        return word_type(bare)
-    return _SCALARS.get(bare) or object_type(bare)
+    if issubclass(bare, DescribedEnum):
+        return enum_type(bare)
+    return _SCALARS.get(bare) or answer_type(bare)

@@ -28,8 +28,8 @@ from trninv.errors import (
     BusyError,
     DatabaseError,
     ForbiddenError,
+    InvalidTimeError,
     MethodError,
-    MomentError,
     RequestError,
     TimeLimitError,
     TrninvError,
@@ -38,30 +38,37 @@ from trninv.errors import (
 )
 from trninv.graphql import lifetime
 from trninv.graphql import schema as schemas
-from trninv.graphql.arguments import At
-from trninv.graphql.compile import Asked, Outline, Plan
-from trninv.graphql.context import Context, Threads
-from trninv.graphql.documents import Documents, Faults, Operation
-from trninv.graphql.jobs import Jobs
+from trninv.graphql.arguments import AddressTest
+from trninv.graphql.compile import CompiledQuestion, CompiledStatement, OperationPlan
+from trninv.graphql.context import RequestContext, ThreadPools
+from trninv.graphql.documents import DocumentCache, DocumentErrors, Operation
+from trninv.graphql.jobs import SweepStore
 from trninv.graphql.limits import Cost
-from trninv.graphql.response import Response, cause, failed, faulty, refused, told
-from trninv.graphql.rows import values_of
-from trninv.graphql.statements import Statements
-from trninv.graphql.subscriptions import Told
+from trninv.graphql.response import (
+    Response,
+    failed_response,
+    format_error,
+    internal_cause,
+    invalid_response,
+    refused_response,
+)
+from trninv.graphql.rows import resolve_values
+from trninv.graphql.statements import StatementRunner
+from trninv.graphql.subscriptions import EventSerializer
 from trninv.inventory.pinned import AsOf
 from trninv.inventory.schema import TOKEN_SCOPES_ALLOWED
 from trninv.routing.fleet import Fleet
-from trninv.routing.readers import Readers
-from trninv.routing.servers import StandingThere, servers_of
+from trninv.routing.readers import ReadReplicas
+from trninv.routing.servers import StandingThere, servers_in_answer
 from trninv.settings import Settings
 
-_LARGE = 250
+MAX_INLINE_OBJECTS = 250
 """Objects or values of variables, of which more are not put together on the loop that serves."""
-_SHOWN = 4_000
+MAX_CACHED_INLINE_OBJECTS = 4_000
 """Objects, each list as long as it may be, of an answer that is remembered and is written on that loop."""
-_FEW = 16
+MAX_INLINE_VARIABLES = 16
 """Variables that are checked on that loop, where the document is known."""
-_GRACE = 0.2
+TIMEOUT_GRACE = 0.2
 """Seconds in which what is late may say so itself."""
 
 
@@ -73,10 +80,10 @@ class Request:
     variables: dict[str, Any] = field(default_factory=dict)
     operation: str | None = None
     document: str | None = None
-    at: str | None = None
+    as_of: str | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> "Request":
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> "Request":
         """From the parameters of a request.
 
         Raises
@@ -94,71 +101,74 @@ class Request:
             "at": str,
         }
         for name, kind in kinds.items():
-            if given.get(name) is not None and not isinstance(given[name], kind):
+            if parameters.get(name) is not None and not isinstance(parameters[name], kind):
                 raise RequestError(f"{name} is not {'a string' if kind is str else 'a map'}")
-        if given.get("query") is None and given.get("documentId") is None:
+        if parameters.get("query") is None and parameters.get("documentId") is None:
             raise RequestError(
                 'the request has no query: send {"query": "{ clusters { nodes { slug } } }"} or a documentId'
             )
         return cls(
-            given.get("query"),
-            given.get("variables") or {},
-            given.get("operationName"),
-            given.get("documentId"),
-            given.get("at"),
+            parameters.get("query"),
+            parameters.get("variables") or {},
+            parameters.get("operationName"),
+            parameters.get("documentId"),
+            parameters.get("at"),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class PreparedOperation:
     """A request that may be answered."""
 
     operation: Operation
     variables: VariableValues
     cost: Cost
-    outline: Outline
+    plan: OperationPlan
     is_large: bool
 
 
-class _Refused(Exception):  # noqa: N818 # carries the answer
+class RequestRefused(Exception):  # noqa: N818 # carries the answer
     def __init__(self, response: Response) -> None:
         super().__init__(response)
         self.response = response
 
 
 @contextmanager
-def _refusing() -> Iterator[None]:
+def refuse_errors() -> Iterator[None]:
     """Refuse a request for what is wrong with it."""
     try:
         yield
-    except Faults as faults:
-        raise _Refused(faulty(faults.errors, faults.kind.code)) from None
+    except DocumentErrors as document_errors:
+        raise RequestRefused(invalid_response(document_errors.errors, document_errors.kind.code)) from None
     except GraphQLError as error:  # of a variable that is null where an argument must not be
-        raise _Refused(faulty([error], VariablesError.code)) from None
+        raise RequestRefused(invalid_response([error], VariablesError.code)) from None
     except TrninvError as error:
-        raise _Refused(refused(error)) from None
+        raise RequestRefused(refused_response(error)) from None
     except RecursionError:
-        raise _Refused(refused(UsageError("the request is nested too deeply"))) from None
+        raise RequestRefused(refused_response(UsageError("the request is nested too deeply"))) from None
 
 
 class Api:
     """A fleet's GraphQL API; lives as long as its process."""
 
     def __init__(
-        self, fleet: Fleet, settings: Settings, readers: Readers | None = None, jobs: Jobs | None = None
+        self, fleet: Fleet, settings: Settings, readers: ReadReplicas | None = None, sweeps: SweepStore | None = None
     ) -> None:
-        self.fleet, self.settings, self.threads, self._jobs = fleet, settings, Threads(), jobs
+        self.fleet, self.settings, self.threads, self._sweeps = fleet, settings, ThreadPools(), sweeps
         self._schema = schemas.schema()._schema  # noqa: SLF001 # graphql-core's, which strawberry made
-        self.documents = Documents(
+        self.documents = DocumentCache(
             self._schema,
             settings.documents,
-            only=settings.persisted_only,
+            persisted_only=settings.persisted_only,
             introspection=settings.introspection,
         )
-        self._dialect = _named_parameters(fleet)
-        self._readers = readers or Readers(fleet)
-        self._told = WeakValueDictionary[Hashable, Told]()
-        self._of = {each: Statements(each.engine, each.watched) for each in {fleet, *self._readers.fleets}}
+        self._dialect = _keyword_dialect(fleet)
+        self._readers = readers or ReadReplicas(fleet)
+        self._serializers = WeakValueDictionary[Hashable, EventSerializer]()
+        self._statement_runners = {
+            readable_fleet: StatementRunner(readable_fleet.engine, readable_fleet.watched)
+            for readable_fleet in {fleet, *self._readers.fleets}
+        }
 
     async def run(
         self, request: Request, *, reads_only: bool = False, who: str = "", scope: str = "admin", reference: str = ""
@@ -171,250 +181,286 @@ class Api:
             The request's id, told instead of what must not be.
 
         """
-        asked: _Asked | None = None
-        with deadline.limit(self.settings.request_seconds) as clock:
+        prepared: PreparedOperation | None = None
+        with deadline.time_limit(self.settings.request_seconds) as clock:
             try:
-                asked = self._at_hand(request, scope, reads_only)
-                response = self._known(asked, request, reference) if asked else None
-                if asked is None or response is None:
-                    with fail_after(deadline.remaining(inf) + _GRACE):
-                        asked = asked or await self._prepared(request, scope, reads_only)
-                        response = await self._answer(asked, request, (who, scope), reference)
-            except _Refused as refusal:
+                prepared = self._prepare_inline(request, scope, reads_only)
+                response = self._cached_answer(prepared, request, reference) if prepared else None
+                if prepared is None or response is None:
+                    with fail_after(deadline.cap_timeout(inf) + TIMEOUT_GRACE):
+                        prepared = prepared or await self._prepare_in_thread(request, scope, reads_only)
+                        response = await self._respond(prepared, request, (who, scope), reference)
+            except RequestRefused as refusal:
                 return refusal.response
             except BusyError as error:
-                return refused(error)
+                return refused_response(error)
             except (TrninvError, TimeoutError) as error:
-                response = failed(error if isinstance(error, TrninvError) else clock.late(), reference)
+                response = failed_response(
+                    error if isinstance(error, TrninvError) else clock.timeout_error(), reference
+                )
             finally:
                 clock.cancel()  # what still runs in a thread, of a field that failed or a client that left, stops
-        return self._completed(response, asked.cost.value) if asked else response
+        return self._add_extensions(response, prepared.cost.value) if prepared else response
 
-    async def subscribed(self, request: Request) -> tuple[Told, str | None] | Response:
+    async def subscribe(self, request: Request) -> tuple[EventSerializer, str | None] | Response:
         """What a subscription tells, and of which scope; a refusal where it is none, or is wrong."""
-        with deadline.limit(self.settings.request_seconds):
+        with deadline.time_limit(self.settings.request_seconds):
             try:
-                return await self.threads.preparing.run(self._subscribed, request)
-            except _Refused as refusal:
+                return await self.threads.preparing.run(self._prepare_subscription, request)
+            except RequestRefused as refusal:
                 return refusal.response
             except BusyError as error:
-                return refused(error)
+                return refused_response(error)
 
-    def _subscribed(self, request: Request) -> tuple[Told, str | None]:
-        with _refusing():
-            text = self.documents.named(request.document) if request.document is not None else request.query or ""
+    def _prepare_subscription(self, request: Request) -> tuple[EventSerializer, str | None]:
+        with refuse_errors():
+            text = (
+                self.documents.persisted_text(request.document) if request.document is not None else request.query or ""
+            )
             operation = self.documents.operation(text, request.operation)
-            if not operation.listens:
+            if not operation.is_subscription:
                 raise RequestError("text/event-stream is for subscriptions: take application/json")
-            if request.at is not None:
+            if request.as_of is not None:
                 raise RequestError("what is to come is of no other time: send a subscription without at")
-            if characters.refused(request.variables):
-                raise VariablesError(f"a variable {characters.SAYS}")
+            if characters.has_forbidden_characters(request.variables):
+                raise VariablesError(f"a variable {characters.FORBIDDEN_MESSAGE}")
             variables = operation.variables(request.variables)
             operation.cost(variables).check(self.settings.max_cost)
             (field,) = operation.fields(variables)  # as validation saw to
             scope = operation.argument(field, "scope", variables)
             key = text, operation.node.name and operation.node.name.value, orjson.dumps(request.variables)
-            told = self._told.get(key) or self._told.setdefault(key, Told(self._schema, operation, request.variables))
-            return told, None if scope is None else str(scope)
+            serializer = self._serializers.get(key) or self._serializers.setdefault(
+                key, EventSerializer(self._schema, operation, request.variables)
+            )
+            return serializer, None if scope is None else str(scope)
 
-    async def _prepared(self, request: Request, scope: str, reads_only: bool) -> "_Asked":
-        return await self.threads.preparing.run(self._asked, request, scope, reads_only)
+    async def _prepare_in_thread(self, request: Request, scope: str, reads_only: bool) -> "PreparedOperation":
+        return await self.threads.preparing.run(self._prepare, request, scope, reads_only)
 
-    def _at_hand(self, request: Request, scope: str, reads_only: bool) -> "_Asked | None":
+    def _prepare_inline(self, request: Request, scope: str, reads_only: bool) -> "PreparedOperation | None":
         """As `_asked`, of what needs no thread: a document that is remembered with the looks of its few variables."""
         values = request.variables.values()
-        if request.query is None or len(values) > _FEW or any(isinstance(value, dict | list) for value in values):
+        if (
+            request.query is None
+            or len(values) > MAX_INLINE_VARIABLES
+            or any(isinstance(value, dict | list) for value in values)
+        ):
             return None
-        if not self.documents.knows(request.query):
+        if not self.documents.is_cached(request.query):
             return None
-        with _refusing():
-            operation, variables = self._operation(request, scope, reads_only)
-            return self._priced(request, operation, variables) if operation.is_known_with(variables) else None
+        with refuse_errors():
+            operation, variables = self._parse_operation(request, scope, reads_only)
+            return self._price(request, operation, variables) if operation.is_cached_for(variables) else None
 
-    def _asked(self, request: Request, scope: str, reads_only: bool) -> "_Asked":
+    def _prepare(self, request: Request, scope: str, reads_only: bool) -> "PreparedOperation":
         """What a request asks, if it may; in a thread."""
-        with _refusing():
-            return self._priced(request, *self._operation(request, scope, reads_only))
+        with refuse_errors():
+            return self._price(request, *self._parse_operation(request, scope, reads_only))
 
-    def _operation(self, request: Request, scope: str, reads_only: bool) -> tuple[Operation, VariableValues]:
-        text = self.documents.named(request.document) if request.document is not None else request.query or ""
+    def _parse_operation(self, request: Request, scope: str, reads_only: bool) -> tuple[Operation, VariableValues]:
+        text = self.documents.persisted_text(request.document) if request.document is not None else request.query or ""
         operation = self.documents.operation(text, request.operation)
-        if operation.listens:
+        if operation.is_subscription:
             raise RequestError("a subscription is a stream: POST it with Accept: text/event-stream")
-        if not operation.reads and request.at is not None:
+        if not operation.is_query and request.as_of is not None:
             raise RequestError("what was can't be changed: send a mutation without at")
-        if not operation.reads and reads_only:
+        if not operation.is_query and reads_only:
             raise MethodError("GET only reads: send a mutation by POST")
-        if not operation.reads and "operate" not in TOKEN_SCOPES_ALLOWED[scope]:
+        if not operation.is_query and "operate" not in TOKEN_SCOPES_ALLOWED[scope]:
             raise ForbiddenError("a mutation wants a token of scope operate")
-        if characters.refused(request.variables):
-            raise VariablesError(f"a variable {characters.SAYS}")
+        if characters.has_forbidden_characters(request.variables):
+            raise VariablesError(f"a variable {characters.FORBIDDEN_MESSAGE}")
         return operation, operation.variables(request.variables)
 
-    def _priced(self, request: Request, operation: Operation, variables: VariableValues) -> "_Asked":
+    def _price(self, request: Request, operation: Operation, variables: VariableValues) -> "PreparedOperation":
         cost = operation.cost(variables)
         cost.check(self.settings.max_cost)
-        outline = operation.outline(variables)
-        is_large = cost.objects > _LARGE or characters.parts(request.variables) > _LARGE or outline.introspects
-        return _Asked(operation, variables, cost, outline, is_large)
+        plan = operation.plan_for(variables)
+        is_large = (
+            cost.objects > MAX_INLINE_OBJECTS
+            or characters.count_values(request.variables) > MAX_INLINE_OBJECTS
+            or plan.introspects
+        )
+        return PreparedOperation(operation, variables, cost, plan, is_large)
 
-    def _completed(self, response: Response, cost: int) -> Response:
+    def _add_extensions(self, response: Response, cost: int) -> Response:
         """With what it cost, and of which state it is."""
         response.cost = cost
-        spent = {"cost": {"spent": cost, "limit": self.settings.max_cost}}
-        read = {"asOf": response.as_of.fields()} if response.as_of else {}
-        unknown = {"leftOut": left_out} if (left_out := response.left_out()) else {}
-        response.body = response.body[:-1] + b',"extensions":' + orjson.dumps(spent | read | unknown) + b"}"
+        cost_json = {"cost": {"spent": cost, "limit": self.settings.max_cost}}
+        as_of_json = {"asOf": response.as_of.fields()} if response.as_of else {}
+        omitted_json = {"leftOut": omitted} if (omitted := response.omitted_clusters()) else {}
+        response.body = (
+            response.body[:-1] + b',"extensions":' + orjson.dumps(cost_json | as_of_json | omitted_json) + b"}"
+        )
         return response
 
-    async def _answer(self, asked: "_Asked", request: Request, who: tuple[str, str], reference: str) -> Response:
-        outline, given = asked.outline, request.at
-        compiles = self.settings.compiled and bool(outline.plain)
-        if compiles and given is None and len(outline.plain) == len(outline.roots):
-            compiled = await self._compiled(asked, None)
+    async def _respond(
+        self, prepared: "PreparedOperation", request: Request, who: tuple[str, str], reference: str
+    ) -> Response:
+        plan, as_of = prepared.plan, request.as_of
+        is_compiled = self.settings.compiled and bool(plan.compiled_keys)
+        if is_compiled and as_of is None and len(plan.compiled_keys) == len(plan.roots):
+            compiled = await self._run_compiled_in_thread(prepared, None)
             if compiled:
-                return Response(_merged(outline, compiled[0], {}), as_of=compiled[1])
-            compiles = False
-        if asks := self._asks(asked, request):
-            return await self._answered(asks, asked, reference)
-        plain: dict[str, str] = {}
-        present = self.fleet if given is None else await self.threads.reading.run(self.fleet.at, given)
-        fleet = present.in_one_state()
-        async with self._one_state(fleet):
-            if compiles:
-                plain, _ = await self._compiled(asked, fleet) or ({}, None)
-            left = [node for key, nodes in outline.now.items() if key not in plain for node in nodes]
-            rest = await self._executed(asked, left, request, self._context(fleet, who))
-        found, raised, then = rest.data, list(rest.errors or ()), dict[str, AsOf | None]()
-        if found is not None:
-            for key, nodes in outline.then.items():
-                found[key], faults, then[key] = await self._then(asked, nodes, request, who)
-                raised += [_below(key, fault) for fault in faults]
-        errors = [self._masked(error, reference) for error in raised]
-        failures = tuple(filter(None, map(cause, raised)))
+                return Response(_merge_data(plan, compiled[0], {}), as_of=compiled[1])
+            is_compiled = False
+        if question := self._compiled_question(prepared, request):
+            return await self._answer_question(question, prepared, reference)
+        compiled_json: dict[str, str] = {}
+        fleet_now = self.fleet if as_of is None else await self.threads.reading.run(self.fleet.at, as_of)
+        fleet = fleet_now.in_one_state()
+        async with self._closing_snapshot(fleet):
+            if is_compiled:
+                compiled_json, _ = await self._run_compiled_in_thread(prepared, fleet) or ({}, None)
+            nodes_left = [
+                node for key, nodes in plan.current_roots.items() if key not in compiled_json for node in nodes
+            ]
+            execution = await self._execute_selections(prepared, nodes_left, request, self._create_context(fleet, who))
+        resolved, errors_raised, as_of_by_key = execution.data, list(execution.errors or ()), dict[str, AsOf | None]()
+        if resolved is not None:
+            for key, nodes in plan.as_of_roots.items():
+                resolved[key], errors_below, as_of_by_key[key] = await self._run_as_of(prepared, nodes, request, who)
+                errors_raised += [_nest_error(key, error_below) for error_below in errors_below]
+        errors = [self._mask_error(error, reference) for error in errors_raised]
+        failures = tuple(filter(None, map(internal_cause, errors_raised)))
         tail = b',"errors":' + orjson.dumps(errors) if errors else b""
-        data = b'{"data":null' if found is None else _merged(outline, plain, found)[:-1]
+        data = b'{"data":null' if resolved is None else _merge_data(plan, compiled_json, resolved)[:-1]
         code = errors[0]["extensions"]["code"] if errors else None
-        return Response(data + tail + b"}", code=code, as_of=fleet.as_of(), then=then, failures=failures)
+        return Response(
+            data + tail + b"}", code=code, as_of=fleet.as_of(), as_of_by_key=as_of_by_key, failures=failures
+        )
 
-    def _asks(self, asked: "_Asked", request: Request) -> Asked | None:
-        return asked.outline.asked if self.settings.compiled and request.at is None else None
+    def _compiled_question(self, prepared: "PreparedOperation", request: Request) -> CompiledQuestion | None:
+        return prepared.plan.question if self.settings.compiled and request.as_of is None else None
 
-    def _known(self, asked: "_Asked", request: Request, reference: str) -> Response | None:
+    def _cached_answer(self, prepared: "PreparedOperation", request: Request, reference: str) -> Response | None:
         """The answer to a question of which all that it takes is remembered; nothing is waited for."""
-        asks = self._asks(asked, request)
-        if asks is None or asks.stands or asked.cost.objects > _SHOWN:
+        question = self._compiled_question(prepared, request)
+        if question is None or question.has_instances or prepared.cost.objects > MAX_CACHED_INLINE_OBJECTS:
             return None
         try:
-            known = self.fleet.known(asks.question, at_hand=True, **asks.values(asked.variables))
-            return known and _shown(asks, *known)
+            cached = self.fleet.known(question.question, at_hand=True, **question.values(prepared.variables))
+            return cached and _answer_response(question, *cached)
         except Exception as error:  # noqa: BLE001 # whatever it is, it is this field's
-            return self._unanswered(asks, error, None, reference)
+            return self._failed_answer(question, error, None, reference)
 
-    async def _answered(self, asks: Asked, asked: "_Asked", reference: str) -> Response:
+    async def _answer_question(
+        self, question: CompiledQuestion, prepared: "PreparedOperation", reference: str
+    ) -> Response:
         """The answer to a question."""
         as_of: AsOf | None = None
 
-        def tell() -> Response:
+        def compute() -> Response:
             nonlocal as_of
-            values = asks.values(asked.variables)
-            if not asks.stands and (known := self.fleet.known(asks.question, **values)):
-                return _shown(asks, *known)
-            with self.fleet.in_one_state() as one:
+            values = question.values(prepared.variables)
+            if not question.has_instances and (cached := self.fleet.known(question.question, **values)):
+                return _answer_response(question, *cached)
+            with self.fleet.in_one_state() as snapshot:
                 try:
-                    answer = one.ask(asks.question, **values)
-                    standing = one.standing(servers_of(answer)) if asks.stands else ()
-                    return _shown(asks, answer, one.as_of(), standing)
+                    answer = snapshot.ask(question.question, **values)
+                    instances = snapshot.standing(servers_in_answer(answer)) if question.has_instances else ()
+                    return _answer_response(question, answer, snapshot.as_of(), instances)
                 finally:
-                    as_of = one.as_of()
+                    as_of = snapshot.as_of()
 
         try:
-            return await self.threads.routing.run(tell)
+            return await self.threads.routing.run(compute)
         except Exception as error:  # noqa: BLE001 # as above
-            return self._unanswered(asks, error, as_of, reference)
+            return self._failed_answer(question, error, as_of, reference)
 
-    def _unanswered(self, asks: Asked, error: Exception, as_of: AsOf | None, reference: str) -> Response:
+    def _failed_answer(
+        self, question: CompiledQuestion, error: Exception, as_of: AsOf | None, reference: str
+    ) -> Response:
         """What went wrong with a question, as the executor says it."""
-        fault = located_error(error, asks.nodes, [asks.key])
-        said, failure = self._masked(fault, reference), cause(fault)
-        body = orjson.dumps({"data": None, "errors": [said]})
-        return Response(body, code=said["extensions"]["code"], as_of=as_of, failures=(failure,) if failure else ())
+        graphql_error = located_error(error, question.nodes, [question.key])
+        message, failure = self._mask_error(graphql_error, reference), internal_cause(graphql_error)
+        body = orjson.dumps({"data": None, "errors": [message]})
+        return Response(body, code=message["extensions"]["code"], as_of=as_of, failures=(failure,) if failure else ())
 
-    def _context(self, fleet: Fleet, who: tuple[str, str]) -> Context:
-        context = Context(fleet, self.settings, self.threads, *who)
-        context.jobs = self._jobs
+    def _create_context(self, fleet: Fleet, who: tuple[str, str]) -> RequestContext:
+        context = RequestContext(fleet, self.settings, self.threads, *who)
+        context.sweeps = self._sweeps
         context.login = self._readers.logins.get(self.fleet.engine)
         return context
 
-    async def _then(
-        self, asked: "_Asked", nodes: Sequence[FieldNode], request: Request, who: tuple[str, str]
+    async def _run_as_of(
+        self, prepared: "PreparedOperation", nodes: Sequence[FieldNode], request: Request, who: tuple[str, str]
     ) -> tuple[Any, list[GraphQLError], AsOf | None]:
         """What a field asOf finds of its moment, what went wrong there, and which state that is."""
-        time = asked.operation.argument(nodes[0], "time", asked.variables)
+        time = prepared.operation.argument(nodes[0], "time", prepared.variables)
         try:
             past = await self.threads.reading.run(self.fleet.at, str(time))
-        except MomentError as error:
+        except InvalidTimeError as error:
             return None, [GraphQLError(str(error), nodes, original_error=error)], None
         fleet = past.in_one_state()
-        left = [node for each in nodes if each.selection_set for node in each.selection_set.selections]
-        async with self._one_state(fleet):
-            found = await self._executed(asked, left, request, self._context(fleet, who))
-        return found.data, list(found.errors or ()), fleet.as_of()
+        selections = [
+            node for field_node in nodes if field_node.selection_set for node in field_node.selection_set.selections
+        ]
+        async with self._closing_snapshot(fleet):
+            execution = await self._execute_selections(prepared, selections, request, self._create_context(fleet, who))
+        return execution.data, list(execution.errors or ()), fleet.as_of()
 
     @asynccontextmanager
-    async def _one_state(self, fleet: Fleet) -> AsyncIterator[None]:
+    async def _closing_snapshot(self, fleet: Fleet) -> AsyncIterator[None]:
         """Let a fleet of one state go at the end."""
-        async with self.threads.states.one():
+        async with self.threads.states.slot():
             try:
                 yield
             finally:
                 with CancelScope(shield=True):
                     await to_thread.run_sync(fleet.close)
 
-    async def _compiled(self, asked: "_Asked", fleet: Fleet | None) -> tuple[dict[str, str], AsOf | None] | None:
+    async def _run_compiled_in_thread(
+        self, prepared: "PreparedOperation", fleet: Fleet | None
+    ) -> tuple[dict[str, str], AsOf | None] | None:
         """The JSON of the compiled fields by response key, and of which state it is, that of a fleet or the newest.
 
         None where the executor says what is wrong as the schema does, with its place.
         """
         try:
-            return await self.threads.reading.run(self._run_compiled, asked, fleet)
+            return await self.threads.reading.run(self._run_compiled, prepared, fleet)
         except (BusyError, DatabaseError, TimeLimitError):
             raise
         except TrninvError:
             return None
 
-    def _run_compiled(self, asked: "_Asked", fleet: Fleet | None) -> tuple[dict[str, str], AsOf | None]:
-        plan, parameters = asked.outline.plan(self._dialect, asked.variables)
+    def _run_compiled(self, prepared: "PreparedOperation", fleet: Fleet | None) -> tuple[dict[str, str], AsOf | None]:
+        statement, parameters = prepared.plan.statement_for(self._dialect, prepared.variables)
         if fleet is None:
-            return self._readers.read(partial(self._alone, plan, parameters))
-        return _in_one_state(plan, parameters, fleet)
+            return self._readers.read(partial(self._run_single_statement, statement, parameters))
+        return _run_on_snapshot(statement, parameters, fleet)
 
-    def _alone(self, plan: Plan, parameters: Mapping[str, Any], fleet: Fleet) -> tuple[dict[str, str], AsOf | None]:
-        if any(isinstance(value, At) for value in parameters.values()):
-            with fleet.in_one_state() as one:
-                return _in_one_state(plan, parameters, one)
-        row, revision = self._of[fleet].one(plan.sql, parameters)
-        return dict(zip(plan.keys, row, strict=True)), AsOf.now(revision)
+    def _run_single_statement(
+        self, statement: CompiledStatement, parameters: Mapping[str, Any], fleet: Fleet
+    ) -> tuple[dict[str, str], AsOf | None]:
+        if any(isinstance(value, AddressTest) for value in parameters.values()):
+            with fleet.in_one_state() as snapshot:
+                return _run_on_snapshot(statement, parameters, snapshot)
+        row, revision = self._statement_runners[fleet].fetch_row(statement.sql, parameters)
+        return dict(zip(statement.keys, row, strict=True)), AsOf.latest(revision)
 
-    async def _executed(
-        self, asked: "_Asked", left: Sequence[SelectionNode], request: Request, context: Context
+    async def _execute_selections(
+        self,
+        prepared: "PreparedOperation",
+        selections: Sequence[SelectionNode],
+        request: Request,
+        context: RequestContext,
     ) -> ExecutionResult:
         """What the executor makes of some selections of the operation's type."""
-        operation = asked.operation
+        operation = prepared.operation
         node = operation.node
-        rest = OperationDefinitionNode(
+        operation_node = OperationDefinitionNode(
             operation=node.operation,
             name=node.name,
             variable_definitions=node.variable_definitions,
             directives=node.directives,
-            selection_set=SelectionSetNode(selections=tuple(left)),
+            selection_set=SelectionSetNode(selections=tuple(selections)),
             loc=node.loc,
         )
-        document = DocumentNode(definitions=(rest, *operation.fragments.values()))
+        document = DocumentNode(definitions=(operation_node, *operation.fragments.values()))
 
-        async def put_together() -> ExecutionResult:
-            async with lifetime.document():
+        async def execute_document() -> ExecutionResult:
+            async with lifetime.document_tasks():
                 result = execute(
                     self._schema,
                     document,
@@ -424,40 +470,46 @@ class Api:
                 )
                 return result if isinstance(result, ExecutionResult) else await result
 
-        return await (self.threads.loops.run(put_together) if asked.is_large else put_together())
+        return await (self.threads.loops.run(execute_document) if prepared.is_large else execute_document())
 
-    def _masked(self, error: GraphQLError, reference: str) -> dict[str, Any]:
-        return {**error.formatted, **told(error.original_error or error, reference)}
+    def _mask_error(self, error: GraphQLError, reference: str) -> dict[str, Any]:
+        return {**error.formatted, **format_error(error.original_error or error, reference)}
 
 
-def _in_one_state(plan: Plan, parameters: Mapping[str, Any], fleet: Fleet) -> tuple[dict[str, str], AsOf | None]:
+def _run_on_snapshot(
+    statement: CompiledStatement, parameters: Mapping[str, Any], fleet: Fleet
+) -> tuple[dict[str, str], AsOf | None]:
     with fleet.reading() as connection:
-        bound = dict(zip(parameters, values_of(connection, parameters.values()), strict=True))
-        found = connection.exec_driver_sql(plan.sql, bound).one()
-        return dict(zip(plan.keys, found, strict=True)), fleet.as_of()
+        values = dict(zip(parameters, resolve_values(connection, parameters.values()), strict=True))
+        row = connection.exec_driver_sql(statement.sql, values).one()
+        return dict(zip(statement.keys, row, strict=True)), fleet.as_of()
 
 
-def _shown(asks: Asked, answer: Any, as_of: AsOf | None, standing: tuple[StandingThere, ...] = ()) -> Response:
+def _answer_response(
+    question: CompiledQuestion, answer: Any, as_of: AsOf | None, instances: tuple[StandingThere, ...] = ()
+) -> Response:
     """What a document shows of the answer to its only field."""
-    return Response(b'{"data":{' + orjson.dumps(asks.key) + b":" + asks.json(answer, standing) + b"}}", as_of=as_of)
+    return Response(
+        b'{"data":{' + orjson.dumps(question.key) + b":" + question.json(answer, instances) + b"}}", as_of=as_of
+    )
 
 
-def _below(key: str, error: GraphQLError) -> GraphQLError:
+def _nest_error(key: str, error: GraphQLError) -> GraphQLError:
     """An error of a field within another."""
     path = [key, *(error.path or ())]
     return GraphQLError(error.message, error.nodes, path=path, original_error=error.original_error)
 
 
-def _merged(outline: Outline, plain: Mapping[str, str], rest: Mapping[str, Any]) -> bytes:
+def _merge_data(plan: OperationPlan, compiled_json: Mapping[str, str], resolved: Mapping[str, Any]) -> bytes:
     """Data of both ways, in the order of the document."""
     members = (
-        f'"{key}":'.encode() + (plain[key].encode() if key in plain else orjson.dumps(rest[key]))
-        for key in outline.roots
+        f'"{key}":'.encode() + (compiled_json[key].encode() if key in compiled_json else orjson.dumps(resolved[key]))
+        for key in plan.roots
     )
     return b'{"data":{' + b",".join(members) + b"}}"
 
 
-def _named_parameters(fleet: Fleet) -> Any:
+def _keyword_dialect(fleet: Fleet) -> Any:
     """The dialect of the fleet's database, with parameters by name."""
     if fleet.engine.dialect.name == "sqlite":
         from sqlalchemy.dialects import sqlite  # noqa: PLC0415 # the other may be all that is used

@@ -8,19 +8,19 @@ from sqlalchemy import Connection, Engine
 
 from trninv.graphql.context import AppInfo
 from trninv.graphql.enums import BindingEnding, BindingHow, Confidence
-from trninv.graphql.pages import Offered
+from trninv.graphql.pages import OptionalArgument
 from trninv.graphql.scalars import Address
 from trninv.inventory import binding
-from trninv.inventory.address import resolve
-from trninv.inventory.database import writing
-from trninv.live.pins import pin
+from trninv.inventory.address import resolve_place
+from trninv.inventory.database import write_transaction
+from trninv.live.pins import pinned_binding
 
-WHO = (
+WHO_ARGUMENT = (
     "Who says so, where the service asks for no token. With a token it is the token's name: leave this out, for any "
     "other name is refused."
 )
-MUTATION_ID = "Any text; the payload gives it back unchanged."
-SAME_ID = "The text of the input, unchanged."
+MUTATION_ID_ARGUMENT = "Any text; the payload gives it back unchanged."
+MUTATION_ID_RESULT = "The text of the input, unchanged."
 
 
 @strawberry.type(description="That an instance stands in a slot, which is a server of the design.")
@@ -38,30 +38,30 @@ class Binding:
     ended_by: str | None = strawberry.field(description="Who ended it.")
 
     @classmethod
-    def of(cls, found: binding.Binding) -> "Binding":
+    def from_row(cls, row: binding.Binding) -> "Binding":
         """A row."""
-        alike = ("instance", "host", "since", "until", "evidence", "who", "ended_by")
+        same_fields = ("instance", "host", "since", "until", "evidence", "who", "ended_by")
         return cls(
-            slot=Address(found.address),
-            how=BindingHow(found.how),
-            confidence=Confidence(found.confidence),
-            ending=None if found.ending is None else BindingEnding(found.ending),
-            **{name: getattr(found, name) for name in alike},
+            slot=Address(row.address),
+            how=BindingHow(row.how),
+            confidence=Confidence(row.confidence),
+            ending=None if row.ending is None else BindingEnding(row.ending),
+            **{name: getattr(row, name) for name in same_fields},
         )
 
 
-OFFERED: tuple[Offered, ...] = (
+BINDING_ARGUMENTS: tuple[OptionalArgument, ...] = (
     ("scope", Address, "Only those of this server, rack, domain or cluster."),
     ("ended", bool, "Whether to list those that are over too."),
 )
 
 
-def cursor(of: Binding) -> str:
+def binding_cursor(row: Binding) -> str:
     """What tells a binding from all others."""
-    return " ".join(filter(None, (of.slot, of.since, of.instance, of.host, of.how.value, of.until)))
+    return " ".join(filter(None, (row.slot, row.since, row.instance, row.host, row.how.value, row.until)))
 
 
-async def found(_: object, info: AppInfo, given: Mapping[str, Any]) -> list[Binding]:
+async def resolve_bindings(_: object, info: AppInfo, arguments: Mapping[str, Any]) -> list[Binding]:
     """The bindings that arguments ask for, in the order of their slots.
 
     Raises
@@ -69,20 +69,20 @@ async def found(_: object, info: AppInfo, given: Mapping[str, Any]) -> list[Bind
     AddressError, UnknownAddressError, WrongLevelError
 
     """
-    return await info.context.read(_found, given.get("scope"), bool(given.get("ended")))
+    return await info.context.read(_read_bindings, arguments.get("scope"), bool(arguments.get("ended")))
 
 
-def _found(connection: Connection, scope: str | None, ended: bool) -> list[Binding]:
-    place = None if scope is None else resolve(connection, scope)
-    return [Binding.of(each) for each in binding.bindings(connection, place, ended=ended)]
+def _read_bindings(connection: Connection, scope: str | None, ended: bool) -> list[Binding]:
+    place = None if scope is None else resolve_place(connection, scope)
+    return [Binding.from_row(row) for row in binding.list_bindings(connection, place, ended=ended)]
 
 
 @strawberry.input(description="An instance for a slot.")
 class BindInput:
     slot: Address = strawberry.field(description="The server of the design.")
     instance: str = strawberry.field(description="The instance's id, or the name of its host.")
-    who: str | None = strawberry.field(default=None, description=WHO)
-    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
+    who: str | None = strawberry.field(default=None, description=WHO_ARGUMENT)
+    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID_ARGUMENT)
 
 
 @strawberry.type(description="What bind did.")
@@ -91,32 +91,32 @@ class BindPayload:
     ended: list[Binding] = strawberry.field(
         description="What that ended: what stood in the slot, and where the instance stood."
     )
-    client_mutation_id: str | None = strawberry.field(description=SAME_ID)
+    client_mutation_id: str | None = strawberry.field(description=MUTATION_ID_RESULT)
 
 
 @strawberry.input(description="A slot that is to be empty.")
 class UnbindInput:
     slot: Address = strawberry.field(description="The server of the design.")
-    who: str | None = strawberry.field(default=None, description=WHO)
-    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
+    who: str | None = strawberry.field(default=None, description=WHO_ARGUMENT)
+    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID_ARGUMENT)
 
 
 @strawberry.type(description="What unbind did.")
 class UnbindPayload:
     ended: Binding = strawberry.field(description="What stood there.")
-    client_mutation_id: str | None = strawberry.field(description=SAME_ID)
+    client_mutation_id: str | None = strawberry.field(description=MUTATION_ID_RESULT)
 
 
-def bind(engine: Engine, given: BindInput, who: str) -> BindPayload:
+def bind_instance(engine: Engine, bind_input: BindInput, who: str) -> BindPayload:
     """Put an instance into a slot."""
-    with writing(engine) as connection:
-        bound = binding.put(connection, [pin(connection, given.slot, given.instance)], who=who)
-    made, ended = (list(map(Binding.of, each)) for each in (bound.made, bound.ended))
-    return BindPayload(made=made, ended=ended, client_mutation_id=given.client_mutation_id)
+    with write_transaction(engine) as connection:
+        result = binding.bind(connection, [pinned_binding(connection, bind_input.slot, bind_input.instance)], who=who)
+    created, ended = (list(map(Binding.from_row, group)) for group in (result.created, result.ended))
+    return BindPayload(made=created, ended=ended, client_mutation_id=bind_input.client_mutation_id)
 
 
-def unbind(engine: Engine, given: UnbindInput, who: str) -> UnbindPayload:
+def unbind_slot(engine: Engine, unbind_input: UnbindInput, who: str) -> UnbindPayload:
     """Take what stands in a slot out of it."""
-    with writing(engine) as connection:
-        ended = binding.take_out(connection, given.slot, who=who)
-    return UnbindPayload(ended=Binding.of(ended), client_mutation_id=given.client_mutation_id)
+    with write_transaction(engine) as connection:
+        ended = binding.unbind(connection, unbind_input.slot, who=who)
+    return UnbindPayload(ended=Binding.from_row(ended), client_mutation_id=unbind_input.client_mutation_id)

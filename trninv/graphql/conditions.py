@@ -7,20 +7,20 @@ from typing import Any, Final
 
 from sqlalchemy import BindParameter, and_, bindparam, false, func, not_, or_, select, true, union_all
 
-from trninv.graphql.arguments import ALL, TEXTS, Page, Shape, field_of, signature
-from trninv.graphql.text import Writer
-from trninv.history.events import HOLDING, of_place
-from trninv.inventory.address import nodes_at
-from trninv.inventory.fields import Field, Form, Kind, Sql, in_cluster
+from trninv.graphql.arguments import NO_TESTS, TEXT_FORMS, ArgumentShape, FilterShape, find_field, order_signature
+from trninv.graphql.text import JsonWriter
+from trninv.history.events import ALLOCATION_LEVELS, in_place
+from trninv.inventory.address import node_condition_at
+from trninv.inventory.fields import Field, Sql, Thing, ValueFormat, is_in_cluster
 from trninv.inventory.happened import EVENT
 from trninv.inventory.schema import TABLES
-from trninv.inventory.template import Template
+from trninv.inventory.template import Concat
 
 Adapt = Callable[[Sql], Sql]
 
-_COLLATED = (*TEXTS, Form.ENUM)
+_COLLATED_FORMS = (*TEXT_FORMS, ValueFormat.ENUM)
 
-_COMPARE: Final[Mapping[str, Callable[[Sql, Sql], Sql]]] = {
+_COMPARISONS: Final[Mapping[str, Callable[[Sql, Sql], Sql]]] = {
     "eq": lambda one, other: one == other,
     "ne": lambda one, other: one != other,
     "lt": lambda one, other: one < other,
@@ -32,116 +32,129 @@ _COMPARE: Final[Mapping[str, Callable[[Sql, Sql], Sql]]] = {
 }
 
 
-class Binder:
+class ParameterBinder:
     """Hands out the parameters of a list: its name and 0, 1, …"""
 
     def __init__(self, name: str = "p") -> None:
         self._name, self._next = name, count()
 
-    def take(self, like: Sql) -> BindParameter[Any]:
+    def take(self, typed_like: Sql) -> BindParameter[Any]:
         """The next parameter, of the type of an expression."""
-        return bindparam(f"{self._name}{next(self._next)}", type_=like.type)
+        return bindparam(f"{self._name}{next(self._next)}", type_=typed_like.type)
 
 
-def conditions(kind: Kind, looks: Page, adapt: Adapt, writer: Writer, binder: Binder) -> list[Sql]:
+def compile_conditions(
+    kind: Thing, shape: ArgumentShape, adapt: Adapt, writer: JsonWriter, binder: ParameterBinder
+) -> list[Sql]:
     """What must hold of a list's rows, by parameters in the order of the values."""
-    build = _Conditions(kind, adapt, writer, binder)
-    made = [build.of(looks.filter)] if looks.filter != ALL else []
-    for given, after in ((looks.after, True), (looks.before, False)):
-        if given:
-            made.append(build.beyond(looks, after=after))
-    return made
+    compiler = _ConditionCompiler(kind, adapt, writer, binder)
+    compiled = [compiler.compile_filter(shape.filter)] if shape.filter != NO_TESTS else []
+    for is_given, after in ((shape.after, True), (shape.before, False)):
+        if is_given:
+            compiled.append(compiler.cursor_condition(shape, after=after))
+    return compiled
 
 
 @dataclass(frozen=True, slots=True)
-class _Conditions:
-    kind: Kind
+class _ConditionCompiler:
+    kind: Thing
     adapt: Adapt
-    writer: Writer
-    binder: Binder
+    writer: JsonWriter
+    binder: ParameterBinder
 
-    def of(self, shape: Shape) -> Sql:
+    def compile_filter(self, shape: FilterShape) -> Sql:
         match shape:
             case ("and", *parts):
-                return and_(true(), *map(self.of, parts))
+                return and_(true(), *map(self.compile_filter, parts))
             case ("or", *parts):
-                return or_(false(), *map(self.of, parts))
+                return or_(false(), *map(self.compile_filter, parts))
             case ("not", part):
-                return not_(func.coalesce(self.of(part), false()))
+                return not_(func.coalesce(self.compile_filter(part), false()))
             case ("within", level, number):
-                return self._within(level, number)
+                return self._place_condition(level, number)
             case ("between" | "of" as test, *levels):
-                return self._between(*levels) if test == "between" else self._of(*levels)
-        return self._test(*shape)
+                return self._between_condition(*levels) if test == "between" else self._event_condition(*levels)
+        return self._compile_test(*shape)
 
-    def _test(self, test: str, name: str, number: int = 1) -> Sql:
-        field = field_of(self.kind, name)
-        column = self.adapt(field.searched)
+    def _compile_test(self, test: str, name: str, number: int = 1) -> Sql:
+        field = find_field(self.kind, name)
+        column = self.adapt(field.filter_expression)
         match test:
             case "null":
                 return column.is_(None)
             case "not null":
                 return column.is_not(None)
             case "in":
-                return self._in(column, number)
-        return _COMPARE[test](_comparable(field, self.adapt, self.writer), self.binder.take(column))
+                return self._membership(column, number)
+        return _COMPARISONS[test](_comparable_sql(field, self.adapt, self.writer), self.binder.take(column))
 
-    def _within(self, level: str, number: int) -> Sql:
+    def _place_condition(self, level: str, number: int) -> Sql:
         key = self.adapt(self.kind.key)
         if level == "cluster":
-            return or_(false(), *(in_cluster(self.kind, key, self.binder.take(key)) for _ in range(number)))
-        return self._in(self.adapt(self.kind.within[level]), number)
+            return or_(false(), *(is_in_cluster(self.kind, key, self.binder.take(key)) for _ in range(number)))
+        return self._membership(self.adapt(self.kind.containers[level]), number)
 
-    def _in(self, column: Sql, number: int) -> Sql:
+    def _membership(self, column: Sql, number: int) -> Sql:
         return column.in_([self.binder.take(column) for _ in range(number)]) if number else false()
 
-    def _between(self, *levels: str) -> Sql:
+    def _between_condition(self, *levels: str) -> Sql:
         """Links with one end at the one place and the other end at the other, in either direction."""
         node, link = TABLES["node"], TABLES["link"].alias("joining")
-        at = [select(node.c.id).where(nodes_at(level, self.binder.take(self.kind.key))) for level in levels]
-        ways = (select(link.c.id).where(link.c.a_id.in_(a), link.c.b_id.in_(b)) for a, b in (at, reversed(at)))
-        return self.adapt(self.kind.key).in_(union_all(*ways))
+        endpoint_ids = [
+            select(node.c.id).where(node_condition_at(level, self.binder.take(self.kind.key))) for level in levels
+        ]
+        directions = (
+            select(link.c.id).where(link.c.a_id.in_(a), link.c.b_id.in_(b))
+            for a, b in (endpoint_ids, reversed(endpoint_ids))
+        )
+        return self.adapt(self.kind.key).in_(union_all(*directions))
 
-    def _of(self, level: str) -> Sql:
+    def _event_condition(self, level: str) -> Sql:
         first = EVENT.c.id if level == "rack" else EVENT.c.address
-        like = iter([first, EVENT.c.id if level in HOLDING else EVENT.c.address])
-        return self.adapt(of_place(level, lambda: self.binder.take(next(like))))
+        typed_columns = iter([first, EVENT.c.id if level in ALLOCATION_LEVELS else EVENT.c.address])
+        return self.adapt(in_place(level, lambda: self.binder.take(next(typed_columns))))
 
-    def beyond(self, looks: Page, *, after: bool) -> Sql:
+    def cursor_condition(self, shape: ArgumentShape, *, after: bool) -> Sql:
         """That a row comes after, or before, the one of a cursor."""
-        keys = sort_keys(self.kind, looks, self.adapt, self.writer)
-        bound = [self.binder.take(column) for column, _ in keys]
-        ways = []
-        for at, (column, descends) in enumerate(keys):
-            same = [keys[before][0] == bound[before] for before in range(at)]
-            ways.append(and_(*same, column < bound[at] if descends == after else column > bound[at]))
-        return or_(*ways)
+        keys = sort_keys(self.kind, shape, self.adapt, self.writer)
+        cursor_values = [self.binder.take(column) for column, _ in keys]
+        alternatives = []
+        for index, (column, descends) in enumerate(keys):
+            same = [keys[earlier][0] == cursor_values[earlier] for earlier in range(index)]
+            alternatives.append(
+                and_(*same, column < cursor_values[index] if descends == after else column > cursor_values[index])
+            )
+        return or_(*alternatives)
 
 
-def sort_keys(kind: Kind, looks: Page, adapt: Adapt, writer: Writer) -> list[tuple[Sql, bool]]:
+def sort_keys(kind: Thing, shape: ArgumentShape, adapt: Adapt, writer: JsonWriter) -> list[tuple[Sql, bool]]:
     """What rows are ordered by, the id last, and whether each descends."""
-    named = [(field_of(kind, name), descends) for name, descends in looks.order]
-    return [*((_comparable(field, adapt, writer), down) for field, down in named), (adapt(kind.key), False)]
-
-
-def directed(columns: Iterable[Sql], descends: Iterable[bool], *, backwards: bool = False) -> list[Sql]:
-    """An order, or the same from its end."""
+    fields_descending = [(find_field(kind, name), descends) for name, descends in shape.order]
     return [
-        column.desc() if down != backwards else column.asc() for column, down in zip(columns, descends, strict=True)
+        *((_comparable_sql(field, adapt, writer), descending) for field, descending in fields_descending),
+        (adapt(kind.key), False),
     ]
 
 
-def _comparable(field: Field, adapt: Adapt, writer: Writer) -> Sql:
-    column = adapt(field.searched)
-    return writer.ordered(column) if field.form in _COLLATED else column
+def sort_direction(columns: Iterable[Sql], descends: Iterable[bool], *, backwards: bool = False) -> list[Sql]:
+    """An order, or the same from its end."""
+    return [
+        column.desc() if descending != backwards else column.asc()
+        for column, descending in zip(columns, descends, strict=True)
+    ]
 
 
-def cursor(kind: Kind, looks: Page, adapt: Adapt, writer: Writer) -> Sql:
+def _comparable_sql(field: Field, adapt: Adapt, writer: JsonWriter) -> Sql:
+    column = adapt(field.filter_expression)
+    return writer.collated(column) if field.format in _COLLATED_FORMS else column
+
+
+def cursor_sql(kind: Thing, shape: ArgumentShape, adapt: Adapt, writer: JsonWriter) -> Sql:
     """A row's cursor: its id, or a JSON array of the order's signature, the order's values, and the id."""
-    if not looks.order:
-        return Template(["", adapt(kind.key)])
-    pieces: list[str | Sql] = [f'["{signature(looks.order)}"']
-    for name, _ in looks.order:
-        field = field_of(kind, name)
-        pieces += [",", writer.quote(adapt(field.sql)) if field.form in _COLLATED else adapt(field.sql)]
-    return Template([*pieces, ",", adapt(kind.key), "]"])
+    if not shape.order:
+        return Concat(["", adapt(kind.key)])
+    pieces: list[str | Sql] = [f'["{order_signature(shape.order)}"']
+    for name, _ in shape.order:
+        field = find_field(kind, name)
+        pieces += [",", writer.quote(adapt(field.sql)) if field.format in _COLLATED_FORMS else adapt(field.sql)]
+    return Concat([*pieces, ",", adapt(kind.key), "]"])

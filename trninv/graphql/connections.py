@@ -7,25 +7,26 @@ from typing import Annotated, Any, Final, Generic, TypeVar
 import strawberry
 from strawberry.types.field import StrawberryField
 
-from trninv.graphql.arguments import Asked
-from trninv.graphql.context import Below
-from trninv.graphql.enums import enum_of
-from trninv.graphql.lazy import list_of
+from trninv.graphql.arguments import ListArguments
+from trninv.graphql.context import ChildList
+from trninv.graphql.enums import stored_enum
+from trninv.graphql.lazy import list_type
 from trninv.graphql.pages import Edge, PageInfo
 from trninv.graphql.rows import Row, check_groups
 from trninv.graphql.scalars import Bandwidth, Capacity
 from trninv.inventory.enumerations import COMPUTE_TYPE, GROUP_BY, GROUPS
-from trninv.routing.question import SCAN
+from trninv.routing.question import SCAN_COST
 from trninv.units import Bandwidth as Rate
 from trninv.units import Capacity as Size
 from trninv.units import Compute as Operations
 
 T = TypeVar("T")
 
-ComputeType: Final = enum_of(COMPUTE_TYPE)
-_COMPUTE_TYPE: Final = strawberry.argument(description="Which operations to add up.", graphql_type=ComputeType)
-_BY: Final = strawberry.argument(
-    description="What a group has in common; null: all are one group.", graphql_type=list_of(enum_of(GROUP_BY)) | None
+ComputeType: Final = stored_enum(COMPUTE_TYPE)
+_COMPUTE_TYPE_ARGUMENT: Final = strawberry.argument(description="Which operations to add up.", graphql_type=ComputeType)
+_GROUPS_ARGUMENT: Final = strawberry.argument(
+    description="What a group has in common; null: all are one group.",
+    graphql_type=list_type(stored_enum(GROUP_BY)) | None,
 )
 
 
@@ -35,25 +36,25 @@ class Direction(Enum):
     DESC = strawberry.enum_value("DESC", description="Descending: the greatest or alphabetically last comes first.")
 
 
-def _grouped(name: str, says: str) -> StrawberryField:
-    of: type[Enum | str] = enum_of(GROUPS[name]) if name in GROUPS else str
+def _group_field(name: str, description: str) -> StrawberryField:
+    group_type: type[Enum | str] = stored_enum(GROUPS[name]) if name in GROUPS else str
 
     def resolve(parent: strawberry.Parent["Aggregate"]) -> Any:
         value = parent.row.get(f"group_{name}")
-        return None if value is None else of(value)
+        return None if value is None else group_type(value)
 
-    made: StrawberryField = strawberry.field(resolver=resolve, description=says, graphql_type=of | None)
-    return made
+    field: StrawberryField = strawberry.field(resolver=resolve, description=description, graphql_type=group_type | None)
+    return field
 
 
 @strawberry.type(description="Counts and sums of things that have something in common.")
 class Aggregate:
     row: strawberry.Private[Row]
 
-    generation = _grouped("generation", "Generation of their chips; null unless grouped by it.")
-    model = _grouped("model", "Slug of their model; null unless grouped by it.")
-    state = _grouped("state", "The state that they are in; null unless grouped by it.")
-    cluster = _grouped("cluster", "Slug of their cluster; null unless grouped by it.")
+    generation = _group_field("generation", "Generation of their chips; null unless grouped by it.")
+    model = _group_field("model", "Slug of their model; null unless grouped by it.")
+    state = _group_field("state", "The state that they are in; null unless grouped by it.")
+    cluster = _group_field("cluster", "Slug of their cluster; null unless grouped by it.")
 
     @strawberry.field(description="How many there are.")
     def count(self) -> int:
@@ -75,7 +76,7 @@ class Aggregate:
     @strawberry.field(description="10¹² operations per second of chips; null of others, and of a type that none has.")
     def teraflops(
         self,
-        type: Annotated[Enum, _COMPUTE_TYPE] = ComputeType["BF16"],  # noqa: A002 # as in the schema
+        type: Annotated[Enum, _COMPUTE_TYPE_ARGUMENT] = ComputeType["BF16"],  # noqa: A002 # as in the schema
     ) -> float | None:
         total = self._sum(type.value)
         return None if total is None else Operations(total) / 1000
@@ -87,39 +88,39 @@ class Aggregate:
 
 @strawberry.type(description="A page of a list.")
 class Connection(Generic[T]):
-    below: strawberry.Private[Below]
-    asked: strawberry.Private[Asked]
-    make: strawberry.Private[Callable[[Row], Any]]
+    child_list: strawberry.Private[ChildList]
+    list_arguments: strawberry.Private[ListArguments]
+    to_object: strawberry.Private[Callable[[Row], Any]]
 
-    async def _page(self) -> list[Row]:
+    async def _read_page(self) -> list[Row]:
         """The page's rows in their order."""
-        found = (await self.below.page(self.asked))[: self.asked.size]
-        return found[::-1] if self.asked.looks.backwards else found
+        page_rows = (await self.child_list.page(self.list_arguments))[: self.list_arguments.size]
+        return page_rows[::-1] if self.list_arguments.shape.backwards else page_rows
 
     @strawberry.field(description="The items of the page, with their cursors.")
     async def edges(self) -> list[Edge[T]]:
-        return [Edge(node=self.make(row), cursor=row["cursor"]) for row in await self._page()]
+        return [Edge(node=self.to_object(row), cursor=row["cursor"]) for row in await self._read_page()]
 
     @strawberry.field(description="The items of the page.")
     async def nodes(self) -> list[T]:
-        return [self.make(row) for row in await self._page()]
+        return [self.to_object(row) for row in await self._read_page()]
 
     @strawberry.field(description="Where the page begins and ends.")
     async def page_info(self) -> PageInfo:
-        page, looks = await self._page(), self.asked.looks
-        more = len(await self.below.page(self.asked)) > self.asked.size
+        page, shape = await self._read_page(), self.list_arguments.shape
+        has_more = len(await self.child_list.page(self.list_arguments)) > self.list_arguments.size
         return PageInfo(
-            has_next_page=looks.before if looks.backwards else more,
-            has_previous_page=more if looks.backwards else looks.after,
+            has_next_page=shape.before if shape.backwards else has_more,
+            has_previous_page=has_more if shape.backwards else shape.after,
             start_cursor=page[0]["cursor"] if page else None,
             end_cursor=page[-1]["cursor"] if page else None,
         )
 
-    @strawberry.field(description="Number of items on all pages.", metadata={"price": SCAN})
+    @strawberry.field(description="Number of items on all pages.", metadata={"price": SCAN_COST})
     async def total_count(self) -> int:
-        return await self.below.count(self.asked)
+        return await self.child_list.count(self.list_arguments)
 
-    @strawberry.field(description="Counts and sums over all pages, group by group.", metadata={"price": SCAN})
-    async def aggregates(self, by: Annotated[list[Enum] | None, _BY] = None) -> list[Aggregate]:
-        names = check_groups(self.below.kind, (group.value for group in by or ()))
-        return [Aggregate(row=row) for row in await self.below.sums(self.asked, names)]
+    @strawberry.field(description="Counts and sums over all pages, group by group.", metadata={"price": SCAN_COST})
+    async def aggregates(self, by: Annotated[list[Enum] | None, _GROUPS_ARGUMENT] = None) -> list[Aggregate]:
+        names = check_groups(self.child_list.kind, (group.value for group in by or ()))
+        return [Aggregate(row=row) for row in await self.child_list.aggregates(self.list_arguments, names)]

@@ -13,13 +13,22 @@ from strawberry.dataloader import DataLoader
 from strawberry.types import Info
 
 from trninv.graphql import rows
-from trninv.graphql.arguments import Asked
-from trninv.graphql.jobs import Jobs
+from trninv.graphql.arguments import ListArguments
+from trninv.graphql.jobs import SweepStore
 from trninv.graphql.rows import Row
-from trninv.graphql.workers import PREPARING, READING, ROUTING, STATES, WRITING, Loops, Places, Workers
-from trninv.inventory.fields import Kind, Many
-from trninv.inventory.fields import rows as rows_of
-from trninv.inventory.kinds import KINDS
+from trninv.graphql.workers import (
+    MAX_PREPARING,
+    MAX_READING,
+    MAX_ROUTING,
+    MAX_SNAPSHOTS,
+    MAX_WRITING,
+    FairLimiter,
+    LoopPool,
+    WorkerPool,
+)
+from trninv.inventory.fields import RelatedList, Thing
+from trninv.inventory.fields import select_thing as rows_of
+from trninv.inventory.kinds import THINGS
 from trninv.inventory.schema import TABLES
 from trninv.routing.fleet import Fleet
 from trninv.settings import Settings
@@ -27,45 +36,51 @@ from trninv.settings import Settings
 T = TypeVar("T")
 
 
-class Threads:
+class ThreadPools:
     """The threads of a process: a slow question leaves room for look-ups, and both for what is yet to be checked."""
 
     def __init__(self) -> None:
-        self.reading, self.routing, self.preparing = Workers(READING), Workers(ROUTING), Workers(PREPARING)
-        self.writing = Workers(WRITING)
-        self.states, self.loops = Places(STATES), Loops()
+        self.reading, self.routing, self.preparing = (
+            WorkerPool(MAX_READING),
+            WorkerPool(MAX_ROUTING),
+            WorkerPool(MAX_PREPARING),
+        )
+        self.writing = WorkerPool(MAX_WRITING)
+        self.states, self.loops = FairLimiter(MAX_SNAPSHOTS), LoopPool()
 
 
-class Context:
+class RequestContext:
     """One request's view: a fleet in one state; loaders live as long as the request."""
 
-    made: ClassVar[Callable[[str, Row], Any]]
+    to_object: ClassVar[Callable[[str, Row], Any]]
     """Makes an object of a row; trninv.graphql.things has the types."""
 
     login: Engine | None = None
     """On PostgreSQL, what reports are read with, if not a connection of the fleet's."""
 
-    jobs: Jobs | None = None
+    sweeps: SweepStore | None = None
     """The sweeps of a service."""
 
-    def __init__(self, fleet: Fleet, settings: Settings, threads: Threads, who: str = "", scope: str = "admin") -> None:
+    def __init__(
+        self, fleet: Fleet, settings: Settings, threads: ThreadPools, who: str = "", scope: str = "admin"
+    ) -> None:
         self.fleet, self.settings, self.who, self.scope = fleet, settings, who, scope
         self._threads = threads
         self._loaders: dict[Hashable, DataLoader[Any, Any]] = {}
 
-    async def ask(self, question: Callable[..., T], *args: Any, **named: Any) -> T:
+    async def ask(self, question: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """Run a routing question in a thread; it stops at its next look at the clock when nobody waits any more."""
-        asked = partial(question, *args, **named)
-        return await self._threads.routing.run(asked)
+        work = partial(question, *args, **kwargs)
+        return await self._threads.routing.run(work)
 
     async def write(self, change: Callable[[], T]) -> T:
         """Run what writes in a thread, to its end; what is read afterwards has it."""
 
         def run() -> T:
             self.fleet.renew()
-            made = change()
+            result = change()
             self.fleet.revision()  # what is read from now on
-            return made
+            return result
 
         self._loaders.clear()
         return await self._threads.writing.run(run, to_end=True)
@@ -83,35 +98,35 @@ class Context:
         """A thing by its kind and id."""
 
         def query(connection: Connection, keys: Sequence[int]) -> list[Row]:
-            found = rows.by_ids(connection, KINDS[kind], keys)
-            return [found[key] for key in keys]
+            rows_by_id = rows.load_by_ids(connection, THINGS[kind], keys)
+            return [rows_by_id[key] for key in keys]
 
-        found: Row = await self.load((kind,), query, key)
-        return found
+        row: Row = await self.load((kind,), query, key)
+        return row
 
-    async def kind_of(self, node: int) -> str:
+    async def node_kind(self, node: int) -> str:
         """What kind of thing a node is."""
 
         def query(connection: Connection, keys: Sequence[int]) -> list[str]:
             table = TABLES["node"]
-            found = {row.id: row.kind for row in connection.execute(select(table).where(table.c.id.in_(keys)))}
-            return [found[key] for key in keys]
+            kind_by_id = {row.id: row.kind for row in connection.execute(select(table).where(table.c.id.in_(keys)))}
+            return [kind_by_id[key] for key in keys]
 
-        found: str = await self.load(("kind of node",), query, node)
-        return found
+        kind: str = await self.load(("kind of node",), query, node)
+        return kind
 
     async def fact(self, subject: str, attribute: str) -> Row | None:
         """The fact that counts, if there is one."""
 
         def query(connection: Connection, keys: Sequence[tuple[str, str]]) -> list[Row | None]:
             table = TABLES["fact"]
-            about = table.c.subject.in_({subject for subject, _ in keys})
-            query = rows_of(KINDS["fact"]).where(about, table.c.preference == 0)
-            found = {(row["subject"], row["attribute"]): row for row in connection.execute(query).mappings()}
-            return [found.get(key) for key in keys]
+            is_subject = table.c.subject.in_({subject for subject, _ in keys})
+            query = rows_of(THINGS["fact"]).where(is_subject, table.c.preference == 0)
+            facts = {(row["subject"], row["attribute"]): row for row in connection.execute(query).mappings()}
+            return [facts.get(key) for key in keys]
 
-        found: Row | None = await self.load(("fact",), query, (subject, attribute))
-        return found
+        fact_row: Row | None = await self.load(("fact",), query, (subject, attribute))
+        return fact_row
 
     async def load(self, loader: Hashable, query: Callable[[Connection, Sequence[Any]], list[Any]], key: Any) -> Any:
         """What a query finds for a key, asked for together with the other keys of its loader."""
@@ -124,11 +139,11 @@ class Context:
         return await self._loaders[loader].load(key)
 
 
-AppInfo = Info[Context, None]
+AppInfo = Info[RequestContext, None]
 
 
 @dataclass(frozen=True, slots=True)
-class Below:
+class ChildList:
     """A list: of a kind, below a parent, of some ids, or of all.
 
     Attributes
@@ -138,38 +153,44 @@ class Below:
 
     """
 
-    context: Context
-    kind: Kind
-    among: rows.Among = None
+    context: RequestContext
+    kind: Thing
+    selection: rows.ParentSelection = None
     parent: Any = 0
     size: int | None = None
 
-    async def page(self, asked: Asked) -> list[Row]:
+    async def page(self, arguments: ListArguments) -> list[Row]:
         """Its rows in the direction in which the page is read, with one more where there is another page."""
-        found: list[Row] = await self._load("page", asked, partial(rows.pages, asked=asked))
-        return found
+        page_rows: list[Row] = await self._load("page", arguments, partial(rows.load_pages, arguments=arguments))
+        return page_rows
 
-    async def count(self, asked: Asked) -> int:
+    async def count(self, arguments: ListArguments) -> int:
         """How many there are on all pages."""
-        if self.size is not None and not asked.tests:
+        if self.size is not None and not arguments.test_values:
             return self.size
-        number: int = await self._load("count", asked, partial(rows.counts, asked=asked))
+        number: int = await self._load("count", arguments, partial(rows.load_counts, arguments=arguments))
         return number
 
-    async def sums(self, asked: Asked, by: tuple[str, ...]) -> list[Row]:
+    async def aggregates(self, arguments: ListArguments, group_names: tuple[str, ...]) -> list[Row]:
         """Counts and sums, group by group."""
-        found: list[Row] = await self._load(f"sums {by}", asked, partial(rows.sums, asked=asked, by=by))
-        return found
+        groups: list[Row] = await self._load(
+            f"sums {group_names}",
+            arguments,
+            partial(rows.load_aggregates, arguments=arguments, group_names=group_names),
+        )
+        return groups
 
-    async def all(self) -> list[Row]:
+    async def all_rows(self) -> list[Row]:
         """All its rows, of lists without pages."""
-        found: list[Row] = await self._load("all", None, rows.all_below)
-        return found
+        child_rows: list[Row] = await self._load("all", None, rows.load_children)
+        return child_rows
 
-    async def _load(self, what: str, asked: Asked | None, query: Callable[..., dict[Any, Any]]) -> Any:
+    async def _load(
+        self, loader_name: str, arguments: ListArguments | None, query: Callable[..., dict[Any, Any]]
+    ) -> Any:
         def run(connection: Connection, keys: Sequence[Any]) -> list[Any]:
-            found = query(connection, self.kind, self.among, list(keys))
-            return [found[key] for key in keys]
+            rows_by_parent = query(connection, self.kind, self.selection, list(keys))
+            return [rows_by_parent[key] for key in keys]
 
-        among = id(self.among) if isinstance(self.among, Many) else self.among
-        return await self.context.load((what, self.kind.name, among, repr(asked)), run, self.parent)
+        selection_key = id(self.selection) if isinstance(self.selection, RelatedList) else self.selection
+        return await self.context.load((loader_name, self.kind.name, selection_key, repr(arguments)), run, self.parent)

@@ -7,7 +7,7 @@ import strawberry
 
 from trninv.graphql.context import AppInfo
 from trninv.graphql.enums import DriftRule, Severity
-from trninv.graphql.pages import Offered
+from trninv.graphql.pages import OptionalArgument
 from trninv.graphql.scalars import Address
 from trninv.inventory.rules import SEVERITIES
 from trninv.live import findings
@@ -31,15 +31,15 @@ class Finding:
     cleared_at: str | None = strawberry.field(description="When it was over (UTC); null while it lasts.")
 
     @classmethod
-    def of(cls, found: findings.Finding) -> "Finding":
+    def from_row(cls, row: findings.Finding) -> "Finding":
         """A row."""
-        alike = ("address", "instance", "expected", "found", "first_seen", "last_seen", "cleared_at")
+        same_fields = ("address", "instance", "expected", "found", "first_seen", "last_seen", "cleared_at")
         return cls(
-            id=strawberry.ID(str(found.id)),
-            rule=DriftRule(found.rule),
-            severity=Severity(found.severity),
-            evidence=list(found.evidence),
-            **{name: getattr(found, name) for name in alike},
+            id=strawberry.ID(str(row.id)),
+            rule=DriftRule(row.rule),
+            severity=Severity(row.severity),
+            evidence=list(row.evidence),
+            **{name: getattr(row, name) for name in same_fields},
         )
 
 
@@ -56,14 +56,14 @@ async def unclaimed(_: object, info: AppInfo, _given: Mapping[str, Any]) -> list
     return [UnclaimedType(type=each.type, count=each.count, why=each.why) for each in listed]
 
 
-OFFERED: tuple[Offered, ...] = (
+DRIFT_ARGUMENTS: tuple[OptionalArgument, ...] = (
     ("scope", Address, "Only what is at or below this place."),
     ("least", Severity, "Only what is as bad as this, or worse."),
     ("cleared", bool, "Whether to list what is over too."),
 )
 
 
-async def found(_: object, info: AppInfo, given: Mapping[str, Any]) -> list[Finding]:
+async def resolve_drift(_: object, info: AppInfo, arguments: Mapping[str, Any]) -> list[Finding]:
     """The findings that arguments ask for, the worst first.
 
     Raises
@@ -71,9 +71,9 @@ async def found(_: object, info: AppInfo, given: Mapping[str, Any]) -> list[Find
     AddressError, UnknownAddressError
 
     """
-    scope, least = given.get("scope"), given.get("least")
-    listed = await info.context.read(
-        findings.findings, None if scope is None else str(scope), bool(given.get("cleared"))
+    scope, min_severity = arguments.get("scope"), arguments.get("least")
+    all_findings = await info.context.read(
+        findings.list_findings, None if scope is None else str(scope), bool(arguments.get("cleared"))
     )
-    worst = SEVERITIES[SEVERITIES.index(least.value if least else SEVERITIES[0]) :]
-    return [Finding.of(each) for each in listed if each.severity in worst]
+    severities = SEVERITIES[SEVERITIES.index(min_severity.value if min_severity else SEVERITIES[0]) :]
+    return [Finding.from_row(finding) for finding in all_findings if finding.severity in severities]

@@ -19,25 +19,25 @@ from trninv.inventory.enumerations import (
 )
 from trninv.inventory.fields import Enumeration
 
-_named: Final[Callable[..., Any]] = Enum
+_create_enum: Final[Callable[..., Any]] = Enum
 
 
 @cache
-def enum_of(enumeration: Enumeration) -> type[Enum]:
+def stored_enum(enumeration: Enumeration) -> type[Enum]:
     """The enum of an enumeration; a member's value is the stored one."""
     values = {
         stored.upper().replace("-", "_"): strawberry.enum_value(stored, description=meaning)
         for stored, meaning in enumeration.meanings().items()
     }
-    made: type[Enum] = _named(enumeration.name, values, module=__name__)
-    return strawberry.enum(made, name=enumeration.name, description=enumeration.says)
+    generated: type[Enum] = _create_enum(enumeration.name, values, module=__name__)
+    return strawberry.enum(generated, name=enumeration.name, description=enumeration.description)
 
 
-BindingEnding: Final = enum_of(BINDING_ENDING)
-BindingHow: Final = enum_of(BINDING_HOW)
-Confidence: Final = enum_of(CONFIDENCE)
-Disagreement: Final = enum_of(DIFFERENCE)
-DriftRule: Final = enum_of(RULE)
-Severity: Final = enum_of(SEVERITY)
-State: Final = enum_of(STATE)
-TokenScope: Final = enum_of(TOKEN_SCOPE)
+BindingEnding: Final = stored_enum(BINDING_ENDING)
+BindingHow: Final = stored_enum(BINDING_HOW)
+Confidence: Final = stored_enum(CONFIDENCE)
+Disagreement: Final = stored_enum(DIFFERENCE)
+DriftRule: Final = stored_enum(RULE)
+Severity: Final = stored_enum(SEVERITY)
+State: Final = stored_enum(STATE)
+TokenScope: Final = stored_enum(TOKEN_SCOPE)

@@ -5,40 +5,40 @@ from typing import Any
 
 import strawberry
 
-from trninv.graphql.answers import object_type
+from trninv.graphql.answers import answer_type
 from trninv.graphql.context import AppInfo
-from trninv.graphql.pages import Offered
+from trninv.graphql.pages import OptionalArgument
 from trninv.graphql.scalars import Address
 from trninv.incidents import impact, listing, model
 from trninv.routing.fleet import Fleet
-from trninv.routing.question import ROUTED
+from trninv.routing.question import ROUTED_COST
 
 
-def _impact(fleet: Fleet, of: model.Incident) -> model.Impact:
+def _compute_impact(fleet: Fleet, incident: model.Incident) -> model.Impact:
     with fleet.wirings() as reader:
-        return impact.impact(reader, of)
+        return impact.estimate_impact(reader, incident)
 
 
-async def _cost(parent: strawberry.Parent[Any], info: AppInfo) -> Any:
-    return await info.context.ask(_impact, info.context.fleet, parent)
+async def _resolve_impact(parent: strawberry.Parent[Any], info: AppInfo) -> Any:
+    return await info.context.ask(_compute_impact, info.context.fleet, parent)
 
 
 @strawberry.type(name="Incident", description="Things that are not up for one reason.")
-class Incident(object_type(model.Incident)):  # type: ignore[misc] # the class of values has its fields
+class IncidentType(answer_type(model.Incident)):  # type: ignore[misc] # the class of values has its fields
     impact: Any = strawberry.field(
-        resolver=_cost,
+        resolver=_resolve_impact,
         description="What it costs: worked out for what asks for it.",
-        graphql_type=object_type(model.Impact),
-        metadata={"price": 2 * model.MOST_DOMAINS * ROUTED},
+        graphql_type=answer_type(model.Impact),
+        metadata={"price": 2 * model.MAX_DOMAINS * ROUTED_COST},
     )
 
 
-OFFERED: tuple[Offered, ...] = (
+INCIDENT_ARGUMENTS: tuple[OptionalArgument, ...] = (
     ("scope", Address, "Only those with a part at or below this place, or a link that ends there."),
 )
 
 
-async def found(_: object, info: AppInfo, given: Mapping[str, Any]) -> list[model.Incident]:
+async def resolve_incidents(_: object, info: AppInfo, arguments: Mapping[str, Any]) -> list[model.Incident]:
     """The incidents that arguments ask for, the worst first.
 
     Raises
@@ -46,5 +46,5 @@ async def found(_: object, info: AppInfo, given: Mapping[str, Any]) -> list[mode
     AddressError, UnknownAddressError
 
     """
-    scope = given.get("scope")
-    return await info.context.read(listing.incidents, None if scope is None else str(scope))
+    scope = arguments.get("scope")
+    return await info.context.read(listing.list_incidents, None if scope is None else str(scope))

@@ -7,29 +7,29 @@ from typing import Any, Final
 import strawberry
 from strawberry.utils.str_converters import to_camel_case as camel
 
-from trninv.graphql.arguments import LEVELS, TEXTS, is_ordered
+from trninv.graphql.arguments import LEVELS, TEXT_FORMS, is_ordered
 from trninv.graphql.connections import Direction
-from trninv.graphql.enums import enum_of
-from trninv.graphql.lazy import lazy, list_of
+from trninv.graphql.enums import stored_enum
+from trninv.graphql.lazy import lazy_type, list_type
 from trninv.graphql.scalars import Address, Bandwidth, BandwidthInput, BigInt, Capacity, CapacityInput
-from trninv.inventory.fields import Enumeration, Field, Form, Kind
-from trninv.inventory.kinds import KINDS
+from trninv.inventory.fields import Enumeration, Field, Thing, ValueFormat
+from trninv.inventory.kinds import THINGS
 
-_SCALAR: Final[dict[Form, Any]] = {
-    Form.ID: strawberry.ID,
-    Form.ADDRESS: Address,
-    Form.WORD: str,
-    Form.TEXT: str,
-    Form.WHOLE: int,
-    Form.EXACT: BigInt,
-    Form.MILLIONTHS: float,
-    Form.THOUSANDTHS: float,
-    Form.YES: bool,
-    Form.CAPACITY: Capacity,
-    Form.BANDWIDTH: Bandwidth,
+_SCALAR_BY_FORM: Final[dict[ValueFormat, Any]] = {
+    ValueFormat.ID: strawberry.ID,
+    ValueFormat.ADDRESS: Address,
+    ValueFormat.IDENTIFIER: str,
+    ValueFormat.TEXT: str,
+    ValueFormat.INT: int,
+    ValueFormat.BIGINT: BigInt,
+    ValueFormat.MILLIONTHS: float,
+    ValueFormat.THOUSANDTHS: float,
+    ValueFormat.BOOLEAN: bool,
+    ValueFormat.CAPACITY: Capacity,
+    ValueFormat.BANDWIDTH: Bandwidth,
 }
 
-_TESTS: Final = {
+_TEST_DESCRIPTIONS: Final = {
     "eq": "Equal to this; null: has no value.",
     "ne": "Not equal to this; null: has a value.",
     "lt": "Less than this.",
@@ -40,102 +40,107 @@ _TESTS: Final = {
     "contains": "Has this text somewhere in it.",
     "startsWith": "Begins with this text.",
 }
-_COMPARISONS: Final = ("eq", "ne", "lt", "lte", "gt", "gte", "in")
+_COMPARISON_TESTS: Final = ("eq", "ne", "lt", "lte", "gt", "gte", "in")
 
 Members = Mapping[str, tuple[Any, str]]
 """Types and descriptions of an input's fields by name."""
 
 
-def type_of(field: Field) -> Any:
-    return enum_of(field.enumeration) if field.enumeration else _SCALAR[field.form]
+def field_type(field: Field) -> Any:
+    return stored_enum(field.enumeration) if field.enumeration else _SCALAR_BY_FORM[field.format]
 
 
-def _input(name: str, says: str, members: Members, *, one_of: bool = False) -> type:
+def _create_input(name: str, description: str, members: Members, *, one_of: bool = False) -> type:
     namespace: dict[str, Any] = {"__annotations__": {}, "__module__": __name__}
     maybe: Any = strawberry.Maybe
     default = {} if one_of else {"default": strawberry.UNSET}
-    for member, (of, described) in members.items():
-        namespace["__annotations__"][f"{member}_"] = maybe[of] if one_of else of | None
-        namespace[f"{member}_"] = strawberry.field(name=camel(member), description=described, **default)
-    made: type = strawberry.input(description=says, one_of=one_of)(type(name, (), namespace))
-    return made
+    for member, (member_type, member_description) in members.items():
+        namespace["__annotations__"][f"{member}_"] = maybe[member_type] if one_of else member_type | None
+        namespace[f"{member}_"] = strawberry.field(name=camel(member), description=member_description, **default)
+    generated: type = strawberry.input(description=description, one_of=one_of)(type(name, (), namespace))
+    return generated
 
 
-def _tests(name: str, of: Any, what: str, tests: tuple[str, ...] = _COMPARISONS) -> type:
+def _create_test_input(name: str, value_type: Any, noun: str, tests: tuple[str, ...] = _COMPARISON_TESTS) -> type:
     """An input of tests of values of a type."""
-    members = {test: (list_of(of) if test == "in" else of, _TESTS[test]) for test in tests}
-    return _input(name, f"Tests of {what}, all of which must hold.", members)
+    members = {
+        test: (list_type(value_type) if test == "in" else value_type, _TEST_DESCRIPTIONS[test]) for test in tests
+    }
+    return _create_input(name, f"Tests of {noun}, all of which must hold.", members)
 
 
-_TEXT: Final = _tests("TextFilter", str, "a text", (*_COMPARISONS, "contains", "startsWith"))
-_FILTER: Final[dict[Form, type]] = {
-    Form.ADDRESS: _input(
+_TEXT_FILTER: Final = _create_test_input("TextFilter", str, "a text", (*_COMPARISON_TESTS, "contains", "startsWith"))
+_FILTER_BY_FORM: Final[dict[ValueFormat, type]] = {
+    ValueFormat.ADDRESS: _create_input(
         "AddressFilter",
         "Tests of a thing's own address, all of which must hold.",
         {
             "eq": (Address, "The thing at this address."),
-            "in": (list_of(Address), "The things at these addresses."),
+            "in": (list_type(Address), "The things at these addresses."),
             "starts_with": (str, "Its address begins so; up to its last / it must name a place that exists."),
             "contains": (str, "Its address has this text in it; add a cluster or domain lest all be compared."),
         },
     ),
-    Form.WORD: _TEXT,
-    Form.TEXT: _TEXT,
-    Form.WHOLE: _tests("IntFilter", int, "a number"),
-    Form.EXACT: _tests("BigIntFilter", BigInt, "an exact number"),
-    Form.MILLIONTHS: _tests("FloatFilter", float, "a fraction"),
-    Form.CAPACITY: _tests("CapacityFilter", CapacityInput, "a size of memory"),
-    Form.BANDWIDTH: _tests("BandwidthFilter", BandwidthInput, "a bandwidth of one direction"),
-    Form.YES: _tests("BooleanFilter", bool, "a truth value", ("eq",)),
+    ValueFormat.IDENTIFIER: _TEXT_FILTER,
+    ValueFormat.TEXT: _TEXT_FILTER,
+    ValueFormat.INT: _create_test_input("IntFilter", int, "a number"),
+    ValueFormat.BIGINT: _create_test_input("BigIntFilter", BigInt, "an exact number"),
+    ValueFormat.MILLIONTHS: _create_test_input("FloatFilter", float, "a fraction"),
+    ValueFormat.CAPACITY: _create_test_input("CapacityFilter", CapacityInput, "a size of memory"),
+    ValueFormat.BANDWIDTH: _create_test_input("BandwidthFilter", BandwidthInput, "a bandwidth of one direction"),
+    ValueFormat.BOOLEAN: _create_test_input("BooleanFilter", bool, "a truth value", ("eq",)),
 }
-_PLACE: Final = _input(
+_PLACE_FILTER: Final = _create_input(
     "PlaceFilter",
     "Which place contains a thing: one, or any of several.",
-    {"eq": (Address, "The place at this address."), "in": (list_of(Address), "Any of the places at these addresses.")},
+    {
+        "eq": (Address, "The place at this address."),
+        "in": (list_type(Address), "Any of the places at these addresses."),
+    },
 )
 
 
 @cache
-def _filter_by(enumeration: Enumeration) -> type:
-    of = enum_of(enumeration)
-    return _tests(f"{enumeration.name}Filter", of, f"a {enumeration.name}", ("eq", "ne", "in"))
+def _enum_filter(enumeration: Enumeration) -> type:
+    enum = stored_enum(enumeration)
+    return _create_test_input(f"{enumeration.name}Filter", enum, f"a {enumeration.name}", ("eq", "ne", "in"))
 
 
-def _words(name: str) -> str:
+def _spaced(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _filter_of(kind: Kind) -> type:
-    levels = (["cluster"] if kind.block else []) + [level for level in LEVELS if level in kind.within]
-    tested = [each for each in kind.fields if each.listed or each.form is Form.ADDRESS]
-    own = lazy(f"{kind.type}Filter")
-    members: dict[str, tuple[Any, str]] = {level: (_PLACE, f"The {level} that it is in.") for level in levels}
+def _create_filter(kind: Thing) -> type:
+    levels = (["cluster"] if kind.id_block else []) + [level for level in LEVELS if level in kind.containers]
+    filterable = [field for field in kind.fields if field.is_filterable or field.format is ValueFormat.ADDRESS]
+    own_filter = lazy_type(f"{kind.type}Filter")
+    members: dict[str, tuple[Any, str]] = {level: (_PLACE_FILTER, f"The {level} that it is in.") for level in levels}
     members |= {
-        each.name: (
-            _filter_by(each.enumeration) if each.enumeration else _FILTER[each.form],
-            f"Tests of {_words(each.name)}. {each.says}",
+        field.name: (
+            _enum_filter(field.enumeration) if field.enumeration else _FILTER_BY_FORM[field.format],
+            f"Tests of {_spaced(field.name)}. {field.description}",
         )
-        for each in tested
+        for field in filterable
     }
     members |= {
-        "and": (list_of(own), "All of these hold."),
-        "or": (list_of(own), "At least one of these holds."),
-        "not": (own, "This does not hold."),
+        "and": (list_type(own_filter), "All of these hold."),
+        "or": (list_type(own_filter), "At least one of these holds."),
+        "not": (own_filter, "This does not hold."),
     }
-    return _input(f"{kind.type}Filter", "What must hold of the things listed; every field given must.", members)
+    return _create_input(f"{kind.type}Filter", "What must hold of the things listed; every field given must.", members)
 
 
-def _order_says(field: Field) -> str:
-    ascending = "alphabetical" if field.form in TEXTS or field.enumeration else "lowest first"
-    return f"Order by {_words(field.name)}: ascending is {ascending}."
+def _order_description(field: Field) -> str:
+    ascending = "alphabetical" if field.format in TEXT_FORMS or field.enumeration else "lowest first"
+    return f"Order by {_spaced(field.name)}: ascending is {ascending}."
 
 
-def _order_of(kind: Kind) -> type | None:
-    members = {each.name: (Direction, _order_says(each)) for each in kind.fields if is_ordered(each)}
-    says = "One field to order by; things equal in it are ordered by what comes next, at last by their ids."
-    return _input(f"{kind.type}Order", says, members, one_of=True) if members else None
+def _create_order(kind: Thing) -> type | None:
+    members = {field.name: (Direction, _order_description(field)) for field in kind.fields if is_ordered(field)}
+    description = "One field to order by; things equal in it are ordered by what comes next, at last by their ids."
+    return _create_input(f"{kind.type}Order", description, members, one_of=True) if members else None
 
 
-_PAGED: Final = [kind for kind in KINDS.values() if kind.is_node or kind.name == "fact"]
-FILTERS: Final = {kind.name: _filter_of(kind) for kind in _PAGED}
-ORDERS: Final = {kind.name: _order_of(kind) for kind in _PAGED}
+_PAGED_KINDS: Final = [kind for kind in THINGS.values() if kind.is_node or kind.name == "fact"]
+FILTERS: Final = {kind.name: _create_filter(kind) for kind in _PAGED_KINDS}
+ORDERS: Final = {kind.name: _create_order(kind) for kind in _PAGED_KINDS}

@@ -18,23 +18,23 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from trninv.choice import Choice
-from trninv.errors import BusyError, LimitError
+from trninv.choice import DescribedEnum
+from trninv.errors import BusyError, InvalidArgumentError
 from trninv.routing.answer import CitedFact
 from trninv.routing.questions import find
 from trninv.routing.questions.sweep import MAX_CLASSES, SweepAnswer, SweepClass
 from trninv.routing.via import Via
 from trninv.solvers.damage import Measure
 
-MOST_RUNNING: Final = 2
+MAX_RUNNING: Final = 2
 """Jobs that run at a time, of all workers together."""
-MOST_KEPT: Final = 20
+MAX_KEPT: Final = 20
 """Jobs that are kept; the oldest that have ended make room."""
-_ID = re.compile(r"[0-9a-f]{32}")
-_ASKED, _STATE, _LOCK, _CANCEL = "asked.json", "state.json", "lock", "cancel"
+_ID_PATTERN = re.compile(r"[0-9a-f]{32}")
+_REQUEST_FILE, _STATE_FILE, _LOCK_FILE, _CANCEL_FILE = "asked.json", "state.json", "lock", "cancel"
 
 
-class JobState(Choice):
+class JobState(DescribedEnum):
     """What has become of a job."""
 
     RUNNING = "RUNNING", "It is at work."
@@ -44,7 +44,7 @@ class JobState(Choice):
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class SweepRecord:
     """How far a sweep is."""
 
     id: str
@@ -55,14 +55,14 @@ class Job:
     answer: SweepAnswer | None = None
 
 
-class Jobs:
+class SweepStore:
     """The jobs in a directory, which services and their workers may share."""
 
     def __init__(self, directory: Path, url: str) -> None:
         self._directory, self._url = directory, url
         self._children: list[subprocess.Popen[bytes]] = []
 
-    def start(self, **asked: Any) -> Job:
+    def start(self, **arguments: Any) -> SweepRecord:
         """Begin a sweep.
 
         Raises
@@ -73,37 +73,37 @@ class Jobs:
             More is asked than one may ask of a service.
 
         """
-        values = find("sweep").values(**asked)
+        values = find("sweep").coerce_values(**arguments)
         if values["most"] > MAX_CLASSES:
-            raise LimitError(f"most {values['most']:,}: a service solves {MAX_CLASSES:,} classes at most")
-        given = {each.name: values[each.name] for each in find("sweep").parameters}
-        with _locked(self._directory / _LOCK):
-            self._make_room()
-            return self._begin(given)
+            raise InvalidArgumentError(f"most {values['most']:,}: a service solves {MAX_CLASSES:,} classes at most")
+        parameters = {parameter.name: values[parameter.name] for parameter in find("sweep").parameters}
+        with _locked(self._directory / _LOCK_FILE):
+            self._remove_oldest()
+            return self._start_process(parameters)
 
-    def find(self, key: str) -> Job | None:
+    def find(self, key: str) -> SweepRecord | None:
         """A job by its id; None if there is none (any more)."""
-        place = self._directory / key
-        if not _ID.fullmatch(key) or not place.exists():
+        sweep_directory = self._directory / key
+        if not _ID_PATTERN.fullmatch(key) or not sweep_directory.exists():
             return None
         try:
-            was_held, found = _is_held(place / _LOCK), _read(place)
+            was_running, record = _is_locked(sweep_directory / _LOCK_FILE), _read_record(sweep_directory)
         except FileNotFoundError:  # it has just made room
             return None
-        if found.state is JobState.RUNNING and not was_held:
-            return Job(key, JobState.FAILED, found.done, found.total, "its process has ended: start it again")
-        return found
+        if record.state is JobState.RUNNING and not was_running:
+            return SweepRecord(key, JobState.FAILED, record.done, record.total, "its process has ended: start it again")
+        return record
 
-    def cancel(self, key: str) -> Job | None:
+    def cancel(self, key: str) -> SweepRecord | None:
         """Have a job end after the failure that it is at."""
-        found = self.find(key)
-        if found and found.state is JobState.RUNNING:
-            (self._directory / key / _CANCEL).touch()
-        return found
+        record = self.find(key)
+        if record and record.state is JobState.RUNNING:
+            (self._directory / key / _CANCEL_FILE).touch()
+        return record
 
-    def stamp(self) -> int:
+    def version(self) -> int:
         """Another number whenever a job is further than before."""
-        return sum(map(_changed, self._directory.glob(f"*/{_STATE}")))
+        return sum(map(_modified_ns, self._directory.glob(f"*/{_STATE_FILE}")))
 
     def close(self) -> None:
         """End what this process has begun."""
@@ -111,70 +111,74 @@ class Jobs:
             child.terminate()
             child.wait()
 
-    def _places(self) -> list[Path]:
+    def _list_directories(self) -> list[Path]:
         """The oldest first."""
         return sorted(
-            (each for each in self._directory.iterdir() if each.is_dir()), key=lambda each: each.stat().st_ctime
+            (entry for entry in self._directory.iterdir() if entry.is_dir()), key=lambda entry: entry.stat().st_ctime
         )
 
-    def _make_room(self) -> None:
+    def _remove_oldest(self) -> None:
         self._children = [child for child in self._children if child.poll() is None]
-        held = {place: _is_held(place / _LOCK) for place in self._places()}
-        if sum(held.values()) >= MOST_RUNNING:
-            raise BusyError(f"{MOST_RUNNING} sweeps run already: ask again later, or cancel one")
-        ended = [place for place, is_held in held.items() if not is_held]
-        for place in ended[: max(len(held) - MOST_KEPT + 1, 0)]:
-            shutil.rmtree(place)
+        is_running = {
+            sweep_directory: _is_locked(sweep_directory / _LOCK_FILE) for sweep_directory in self._list_directories()
+        }
+        if sum(is_running.values()) >= MAX_RUNNING:
+            raise BusyError(f"{MAX_RUNNING} sweeps run already: ask again later, or cancel one")
+        ended_directories = [sweep_directory for sweep_directory, runs in is_running.items() if not runs]
+        for sweep_directory in ended_directories[: max(len(is_running) - MAX_KEPT + 1, 0)]:
+            shutil.rmtree(sweep_directory)
 
-    def _begin(self, given: dict[str, Any]) -> Job:
-        job = Job(secrets.token_hex(16))
-        place = self._directory / job.id
-        place.mkdir(mode=0o700)
-        keep(place, job)
-        (place / _ASKED).write_text(json.dumps(given))
-        command = [sys.executable, "-m", "trninv.graphql.sweeping", str(place)]
-        with (place / _LOCK).open("w") as lock:
+    def _start_process(self, parameters: dict[str, Any]) -> SweepRecord:
+        record = SweepRecord(secrets.token_hex(16))
+        sweep_directory = self._directory / record.id
+        sweep_directory.mkdir(mode=0o700)
+        write_progress(sweep_directory, record)
+        (sweep_directory / _REQUEST_FILE).write_text(json.dumps(parameters))
+        command = [sys.executable, "-m", "trninv.graphql.sweeping", str(sweep_directory)]
+        with (sweep_directory / _LOCK_FILE).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # the child's from now on
             environment = os.environ | {"TRNINV_DATABASE_URL": self._url}
             child = subprocess.Popen(  # noqa: S603 # this interpreter, a module of ours
                 command, pass_fds=[lock.fileno()], env=environment, stdin=subprocess.DEVNULL
             )
         self._children.append(child)
-        return job
+        return record
 
 
-def asked(place: Path) -> dict[str, Any]:
+def read_request(sweep_directory: Path) -> dict[str, Any]:
     """What a job is asked."""
-    found: dict[str, Any] = json.loads((place / _ASKED).read_text())
-    return found
+    request: dict[str, Any] = json.loads((sweep_directory / _REQUEST_FILE).read_text())
+    return request
 
 
-def is_cancelled(place: Path) -> bool:
+def is_cancelled(sweep_directory: Path) -> bool:
     """Whether a job is to end."""
-    return (place / _CANCEL).exists()
+    return (sweep_directory / _CANCEL_FILE).exists()
 
 
-def keep(place: Path, job: Job) -> None:
+def write_progress(sweep_directory: Path, record: SweepRecord) -> None:
     """Say how far a job is."""
-    told = {key: value for key, value in asdict(job).items() if key != "id"}
-    (place / "new").write_text(json.dumps(told))
-    (place / "new").replace(place / _STATE)
+    state = {key: value for key, value in asdict(record).items() if key != "id"}
+    (sweep_directory / "new").write_text(json.dumps(state))
+    (sweep_directory / "new").replace(sweep_directory / _STATE_FILE)
 
 
-def _read(place: Path) -> Job:
-    told = json.loads((place / _STATE).read_text())
-    answer = told.pop("answer")
-    return Job(place.name, JobState[told.pop("state")], answer=answer and _answer(answer), **told)
+def _read_record(sweep_directory: Path) -> SweepRecord:
+    state = json.loads((sweep_directory / _STATE_FILE).read_text())
+    answer = state.pop("answer")
+    return SweepRecord(
+        sweep_directory.name, JobState[state.pop("state")], answer=answer and _parse_answer(answer), **state
+    )
 
 
-def _answer(told: dict[str, Any]) -> SweepAnswer:
-    classes = tuple(SweepClass(**each | {"failed": tuple(each["failed"])}) for each in told["classes"])
-    facts = tuple(CitedFact(**each) for each in told["facts"])
-    words = {"measure": Measure[told["measure"]], "via": Via[told["via"]]}
-    return SweepAnswer(**told | words | {"classes": classes, "facts": facts})
+def _parse_answer(answer_json: dict[str, Any]) -> SweepAnswer:
+    classes = tuple(SweepClass(**item | {"failed": tuple(item["failed"])}) for item in answer_json["classes"])
+    facts = tuple(CitedFact(**item) for item in answer_json["facts"])
+    words = {"measure": Measure[answer_json["measure"]], "via": Via[answer_json["via"]]}
+    return SweepAnswer(**answer_json | words | {"classes": classes, "facts": facts})
 
 
-def _changed(file: Path) -> int:
+def _modified_ns(file: Path) -> int:
     """When a file was changed; 0 where it is gone."""
     try:
         return file.stat().st_mtime_ns
@@ -182,7 +186,7 @@ def _changed(file: Path) -> int:
         return 0
 
 
-def _is_held(lock: Path) -> bool:
+def _is_locked(lock: Path) -> bool:
     """Whether a process has a lock."""
     with lock.open("a") as file:
         try:

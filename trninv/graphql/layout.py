@@ -6,14 +6,14 @@ import strawberry
 from sqlalchemy import Connection
 
 from trninv.drawing import wiring
-from trninv.drawing.layout import Wire
+from trninv.drawing.layout import DrawnWire
 from trninv.errors import WrongLevelError
 from trninv.graphql.scalars import Address
-from trninv.inventory.address import resolve
-from trninv.topology.sketch import Route
+from trninv.inventory.address import resolve_place
+from trninv.topology.sketch import LinkPath
 
-Narrow = Annotated[bool, strawberry.argument(description="For a screen as narrow as a phone's.")]
-OfDomain = Annotated[Address, strawberry.argument(description="A domain.")]
+NarrowArgument = Annotated[bool, strawberry.argument(description="For a screen as narrow as a phone's.")]
+DomainArgument = Annotated[Address, strawberry.argument(description="A domain.")]
 
 
 @strawberry.type(description="A place in space about a domain's middle.")
@@ -75,7 +75,7 @@ class Layout:
     )
 
     @classmethod
-    def of(cls, connection: Connection, address: str, narrow: bool) -> Self:
+    def from_domain(cls, connection: Connection, address: str, narrow: bool) -> Self:
         """The layout of a domain, for a wide screen or a narrow one.
 
         Raises
@@ -87,37 +87,41 @@ class Layout:
             The database names a wiring pattern that does not exist.
 
         """
-        place = resolve(connection, address)
+        place = resolve_place(connection, address)
         if place.level != "domain":
             raise WrongLevelError(f"{place.address} is no domain: name one, such as {place.address.split('/')[0]}/d0")
-        diagram = wiring.read(connection, place.address)
+        diagram = wiring.read_diagram(connection, place.address)
         layout = diagram.layout(narrow=narrow)
         return cls(
-            wiring=diagram.wiring,
-            turns=bool(layout.solid),
-            box=Box(**layout.box._asdict()),
-            font=layout.font,
-            thick=layout.thick,
-            panels=[Box(**each._asdict()) for each in layout.panels],
-            labels=[Label(**each._asdict()) for each in layout.labels],
+            wiring=diagram.pattern,
+            turns=bool(layout.space_positions),
+            box=Box(**layout.bounds._asdict()),
+            font=layout.font_size,
+            thick=layout.stroke_width,
+            panels=[Box(**shape._asdict()) for shape in layout.panels],
+            labels=[Label(**shape._asdict()) for shape in layout.labels],
             places=[
                 Placed(
                     address=Address(address),
-                    x=of.at.x,
-                    y=of.at.y,
-                    width=of.size.width,
-                    height=of.size.height,
-                    text=of.text,
-                    sign=list(of.sign),
-                    solid=Solid(x=solid.x, y=solid.y, z=solid.z) if (solid := layout.solid.get(address)) else None,
+                    x=node.center.x,
+                    y=node.center.y,
+                    width=node.size.width,
+                    height=node.size.height,
+                    text=node.text,
+                    sign=list(node.symbol_position),
+                    solid=Solid(x=solid.x, y=solid.y, z=solid.z)
+                    if (solid := layout.space_positions.get(address))
+                    else None,
                 )
-                for address, of in layout.flat.items()
+                for address, node in layout.node_boxes.items()
             ],
-            routes=[_routed(wire, layout.routes[wire.ends]) for wire in diagram.wires],
-            wrapping=[Address(f"{wire.a}--{wire.b}") for wire in diagram.wires if wire.ends in layout.wrapping],
+            routes=[_to_drawn_link(wire, layout.link_paths[wire.endpoints]) for wire in diagram.links],
+            wrapping=[
+                Address(f"{wire.a}--{wire.b}") for wire in diagram.links if wire.endpoints in layout.wraparound_links
+            ],
         )
 
 
-def _routed(wire: Wire, route: Route) -> Routed:
+def _to_drawn_link(wire: DrawnWire, route: LinkPath) -> Routed:
     strokes = [[round(value, 1) for point in stroke for value in point] for stroke in route.strokes]
-    return Routed(address=Address(f"{wire.a}--{wire.b}"), strokes=strokes, sign=list(route.sign))
+    return Routed(address=Address(f"{wire.a}--{wire.b}"), strokes=strokes, sign=list(route.symbol_position))

@@ -32,39 +32,39 @@ class _Task(asyncio.Task[Any]):
         return super().cancel(msg)
 
 
-def _make(
+def _create_task(
     loop: asyncio.AbstractEventLoop,
     coroutine: Coroutine[Any, Any, Any] | Generator[Any, None, Any],
     /,
     **options: Any,
 ) -> asyncio.Task[Any]:
     """The loop's task factory: tasks of documents are counted, others are asyncio's."""
-    where, of_document = _tasks.get() or (None, set())
-    if where is not loop:
+    document_loop, tasks = _tasks.get() or (None, set())
+    if document_loop is not loop:
         return asyncio.Task(coroutine, loop=loop, **options)
     task = _Task(coroutine, loop=loop, **options)
-    of_document.add(task)
+    tasks.add(task)
     return task
 
 
 @asynccontextmanager
-async def document() -> AsyncIterator[None]:
+async def document_tasks() -> AsyncIterator[None]:
     """Execute a document within it; at the end nothing of it is left."""
     loop = asyncio.get_running_loop()
-    loop.set_task_factory(_make)
-    begun: set[asyncio.Task[Any]] = set()
-    token = _tasks.set((loop, begun))
+    loop.set_task_factory(_create_task)
+    tasks: set[asyncio.Task[Any]] = set()
+    token = _tasks.set((loop, tasks))
     try:
         yield
     finally:
         _tasks.reset(token)
         with CancelScope(shield=True):
-            await _settle(begun)
+            await _cancel_and_wait(tasks)
 
 
-async def _settle(tasks: "set[asyncio.Task[Any]]") -> None:
-    while left := [task for task in tasks if not task.done()]:
-        for task in left:
+async def _cancel_and_wait(tasks: "set[asyncio.Task[Any]]") -> None:
+    while pending := [task for task in tasks if not task.done()]:
+        for task in pending:
             task.cancel()
-        await asyncio.wait(left)
+        await asyncio.wait(pending)
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -27,11 +27,11 @@ from graphql.execution.values import VariableValues, get_argument_values
 
 from trninv.errors import CostLimitError
 from trninv.graphql.arguments import DEFAULT_PAGE, MAX_PAGE
-from trninv.graphql.compile.selections import Selections
+from trninv.graphql.compile.selections import SelectionCollector
 
-_ASKED: Final = {"Scenario": 2}
+_RUNS_PER_QUESTION: Final = {"Scenario": 2}
 """How often a question is asked, if not once: of a scenario also of the baseline."""
-_LONGEST: Final[Mapping[tuple[str, str], int]] = {
+_LIST_LENGTHS: Final[Mapping[tuple[str, str], int]] = {
     ("Server", "chips"): 16,
     ("Server", "nics"): 16,
     ("Server", "trays"): 9,
@@ -61,7 +61,7 @@ _LONGEST: Final[Mapping[tuple[str, str], int]] = {
     ("SweepAnswer", "classes"): 2_000,
 }
 """Lengths of lists in documented systems."""
-_LENGTH: Final = 32
+_DEFAULT_LENGTH: Final = 32
 """Of any other list without a page."""
 
 
@@ -70,10 +70,10 @@ class Cost:
     """What something costs, the path of the field that costs most of it, and how many objects are in it at most."""
 
     value: int
-    dearest: tuple[str, ...]
+    costliest_path: tuple[str, ...]
     objects: int = 0
 
-    def check(self, most: int) -> None:
+    def check(self, max_cost: int) -> None:
         """Refuse what is too dear.
 
         Raises
@@ -82,14 +82,15 @@ class Cost:
             Naming the dearest field.
 
         """
-        if self.value > most:
+        if self.value > max_cost:
             raise CostLimitError(
-                f"the document would cost {self.value:,} of {most:,} at most, and {'.'.join(self.dearest)} most of it: "
+                f"the document would cost {self.value:,} of {max_cost:,} at most, and "
+                f"{'.'.join(self.costliest_path)} most of it: "
                 "nest less, page with first, or ask in several requests"
             )
 
 
-def cost(
+def compute_cost(
     schema: GraphQLSchema,
     operation: OperationDefinitionNode,
     fragments: Mapping[str, FragmentDefinitionNode],
@@ -98,70 +99,74 @@ def cost(
     """What an operation would cost."""
     root = schema.get_root_type(operation.operation)
     assert root is not None
-    walk = _Walk(schema, Selections(schema, fragments, variables), variables)
-    return walk.selections(root, [operation.selection_set])
+    visitor = _CostVisitor(schema, SelectionCollector(schema, fragments, variables), variables)
+    return visitor.visit(root, [operation.selection_set])
 
 
 @dataclass(frozen=True, slots=True)
-class _Walk:
+class _CostVisitor:
     schema: GraphQLSchema
-    collect: Selections
+    collector: SelectionCollector
     variables: VariableValues
 
-    def selections(self, of: GraphQLObjectType, sets: list[SelectionSetNode], *, page: int = 1) -> Cost:
+    def visit(self, object_type: GraphQLObjectType, selection_sets: list[SelectionSetNode], *, page: int = 1) -> Cost:
         """Of an object's fields together; page is the length of a connection's lists."""
         parts = []
-        for key, nodes in self.collect.within(of, sets).items():
-            if not key.startswith("__") and nodes[0].name.value in of.fields:
-                part = self._field(of, nodes, page)
-                parts.append(Cost(part.value, (key, *part.dearest), part.objects))
+        for key, nodes in self.collector.collect(object_type, selection_sets).items():
+            if not key.startswith("__") and nodes[0].name.value in object_type.fields:
+                part = self._visit_field(object_type, nodes, page)
+                parts.append(Cost(part.value, (key, *part.costliest_path), part.objects))
         total = sum(part.value for part in parts)
-        dearest = max(parts, key=lambda part: part.value, default=Cost(0, ()))
+        costliest = max(parts, key=lambda part: part.value, default=Cost(0, ()))
         objects = sum(part.objects for part in parts)
-        return Cost(total, dearest.dearest if 2 * dearest.value > total else (), objects)
+        return Cost(total, costliest.costliest_path if 2 * costliest.value > total else (), objects)
 
-    def _field(self, of: GraphQLObjectType, nodes: list[FieldNode], page: int) -> Cost:
+    def _visit_field(self, object_type: GraphQLObjectType, nodes: list[FieldNode], page: int) -> Cost:
         name = nodes[0].name.value
-        definition = of.fields[name]
-        price = _price(definition) * _ASKED.get(of.name, 1)
-        named = get_named_type(definition.type)
-        sets = [node.selection_set for node in nodes if node.selection_set]
-        if not sets:
+        definition = object_type.fields[name]
+        price = _field_price(definition) * _RUNS_PER_QUESTION.get(object_type.name, 1)
+        field_type = get_named_type(definition.type)
+        selection_sets = [node.selection_set for node in nodes if node.selection_set]
+        if not selection_sets:
             return Cost(price, ())
-        given = get_argument_values(definition, nodes[0], self.variables)
-        if named.name.endswith("Connection"):
-            below = self._below(named, sets, page=self._page(of, name, given))
-        elif of.name.endswith("Connection") and name in ("nodes", "edges"):
-            below = self._below(named, sets)
-            return Cost(price + page * (1 + below.value), below.dearest, page * (1 + below.objects))
+        arguments = get_argument_values(definition, nodes[0], self.variables)
+        if field_type.name.endswith("Connection"):
+            below = self._visit_below(field_type, selection_sets, page=self._page_length(object_type, name, arguments))
+        elif object_type.name.endswith("Connection") and name in ("nodes", "edges"):
+            below = self._visit_below(field_type, selection_sets)
+            return Cost(price + page * (1 + below.value), below.costliest_path, page * (1 + below.objects))
         else:
-            below = self._below(named, sets)
-        times = max(given.get("k", 1), 1) if named.name == "PathAnswer" else 1
-        length = self._length(of, name, given) if _is_list(definition.type) else 1
-        objects = length * (1 + times * below.objects)
-        return Cost(price + length * (1 + times * below.value), below.dearest, objects)
+            below = self._visit_below(field_type, selection_sets)
+        repeats = max(arguments.get("k", 1), 1) if field_type.name == "PathAnswer" else 1
+        length = self._list_length(object_type, name, arguments) if _is_list(definition.type) else 1
+        objects = length * (1 + repeats * below.objects)
+        return Cost(price + length * (1 + repeats * below.value), below.costliest_path, objects)
 
-    def _below(self, named: object, sets: list[SelectionSetNode], *, page: int = 1) -> Cost:
+    def _visit_below(self, field_type: object, selection_sets: list[SelectionSetNode], *, page: int = 1) -> Cost:
         """Of the fields of what may be of several types, those of the dearest."""
-        if isinstance(named, GraphQLObjectType):
-            return self.selections(named, sets, page=page)
-        assert isinstance(named, GraphQLInterfaceType)
-        types = self.schema.get_possible_types(named)
-        return max((self.selections(each, sets) for each in types), key=lambda cost: cost.value)
+        if isinstance(field_type, GraphQLObjectType):
+            return self.visit(field_type, selection_sets, page=page)
+        assert isinstance(field_type, GraphQLInterfaceType)
+        types = self.schema.get_possible_types(field_type)
+        return max((self.visit(object_type, selection_sets) for object_type in types), key=lambda cost: cost.value)
 
-    def _length(self, of: GraphQLObjectType, name: str, given: Mapping[str, Any]) -> int:
-        return len(given["ids"]) if "ids" in given else _LONGEST.get((of.name, name), _LENGTH)
+    def _list_length(self, object_type: GraphQLObjectType, name: str, arguments: Mapping[str, Any]) -> int:
+        return (
+            len(arguments["ids"])
+            if "ids" in arguments
+            else _LIST_LENGTHS.get((object_type.name, name), _DEFAULT_LENGTH)
+        )
 
-    def _page(self, of: GraphQLObjectType, name: str, given: Mapping[str, object]) -> int:
-        asked = [size for size in (given.get("first"), given.get("last")) if isinstance(size, int)]
-        return min(max(asked, default=DEFAULT_PAGE), MAX_PAGE, _LONGEST.get((of.name, name), MAX_PAGE))
+    def _page_length(self, object_type: GraphQLObjectType, name: str, arguments: Mapping[str, object]) -> int:
+        sizes = [size for size in (arguments.get("first"), arguments.get("last")) if isinstance(size, int)]
+        return min(max(sizes, default=DEFAULT_PAGE), MAX_PAGE, _LIST_LENGTHS.get((object_type.name, name), MAX_PAGE))
 
 
-def _price(definition: GraphQLField) -> int:
+def _field_price(definition: GraphQLField) -> int:
     """What a field costs by itself, as it was declared."""
     declared = definition.extensions.get("strawberry-definition")
     return int(declared.metadata.get("price", 0)) if declared else 0
 
 
-def _is_list(of: GraphQLOutputType) -> bool:
-    return is_list_type(of.of_type if is_non_null_type(of) else of)
+def _is_list(output_type: GraphQLOutputType) -> bool:
+    return is_list_type(output_type.of_type if is_non_null_type(output_type) else output_type)

@@ -10,11 +10,11 @@ from sqlalchemy import Engine
 
 from trninv.errors import ForbiddenError
 from trninv.graphql import bindings
-from trninv.graphql.answers import object_type
+from trninv.graphql.answers import answer_type
 from trninv.graphql.bindings import (
-    MUTATION_ID,
-    SAME_ID,
-    WHO,
+    MUTATION_ID_ARGUMENT,
+    MUTATION_ID_RESULT,
+    WHO_ARGUMENT,
     BindInput,
     BindPayload,
     UnbindInput,
@@ -22,22 +22,22 @@ from trninv.graphql.bindings import (
 )
 from trninv.graphql.context import AppInfo
 from trninv.graphql.enums import State
-from trninv.graphql.lazy import list_of
-from trninv.graphql.questions import arguments_of
+from trninv.graphql.lazy import list_type
+from trninv.graphql.questions import declared_arguments
 from trninv.graphql.scalars import Address
-from trninv.graphql.sweeps import Key, SweepJob, jobs_of
-from trninv.graphql.things import Located, at_addresses
-from trninv.inventory.database import writing
-from trninv.inventory.state import PPM, Change, Condition, set_state
+from trninv.graphql.sweeps import SweepIdArgument, SweepJob, sweep_store
+from trninv.graphql.things import Located, resolve_addresses
+from trninv.inventory.database import write_transaction
+from trninv.inventory.state import PPM, Condition, ConditionChange, set_state
 from trninv.jobs import closings, holding
-from trninv.jobs.relocation import relocate
-from trninv.routing.question import ROUTED, SCAN
+from trninv.jobs.relocation import move_jobs
+from trninv.routing.question import ROUTED_COST, SCAN_COST
 from trninv.routing.questions import find
 
 
 @strawberry.type(description="A change of state.")
 class StateChange:
-    change: strawberry.Private[Change]
+    change: strawberry.Private[ConditionChange]
     thing: Located = strawberry.field(description="What was changed, as it is now.")
 
     @strawberry.field(description="Address of what was changed.")
@@ -54,15 +54,15 @@ class StateChange:
 
     @strawberry.field(description="The part that it still carries, of what is degraded.")
     def factor(self) -> float | None:
-        return _part(self.change.after)
+        return _fraction(self.change.after)
 
     @strawberry.field(description="The part that it carried before, of what was degraded.")
     def factor_before(self) -> float | None:
-        return _part(self.change.before)
+        return _fraction(self.change.before)
 
 
-def _part(of: Condition) -> float | None:
-    return None if of.factor_ppm is None else of.factor_ppm / PPM
+def _fraction(condition: Condition) -> float | None:
+    return None if condition.factor_ppm is None else condition.factor_ppm / PPM
 
 
 @strawberry.input(description="A state for several things.")
@@ -80,8 +80,8 @@ class SetStateInput:
         description="The newest event that the client knows of (Event.event; 0: none): refused with CONFLICT where "
         "one of these things was changed after it.",
     )
-    who: str | None = strawberry.field(default=None, description=WHO)
-    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
+    who: str | None = strawberry.field(default=None, description=WHO_ARGUMENT)
+    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID_ARGUMENT)
 
 
 @strawberry.type(description="What setState did.")
@@ -89,23 +89,24 @@ class SetStatePayload:
     changes: list[StateChange] = strawberry.field(
         description="Each thing that is in another state now, in the order of the input; what was in it already is not."
     )
-    client_mutation_id: str | None = strawberry.field(description=SAME_ID)
+    client_mutation_id: str | None = strawberry.field(description=MUTATION_ID_RESULT)
 
 
-def _start_sweep() -> Any:
+def _start_sweep_field() -> Any:
     """What begins a sweep, with the parameters that the question declares."""
     question = find("sweep")
 
-    async def resolve(info: AppInfo, **given: Any) -> SweepJob:
-        return SweepJob.of(await info.context.ask(jobs_of(info).start, **given))
+    async def resolve(info: AppInfo, **arguments: Any) -> SweepJob:
+        return SweepJob.from_record(await info.context.ask(sweep_store(info).start, **arguments))
 
     field: Any = strawberry.mutation(
         resolver=resolve,
-        description=f"Begin a sweep: {question.says} It goes on when the client leaves; sweepJob says how far it is.",
+        description=f"Begin a sweep: {question.description} It goes on when the client leaves; sweepJob says "
+        "how far it is.",
         graphql_type=SweepJob,
-        metadata={"price": ROUTED},
+        metadata={"price": ROUTED_COST},
     )
-    field.arguments = arguments_of(question)
+    field.arguments = declared_arguments(question)
     return field
 
 
@@ -118,17 +119,17 @@ class HoldInput:
     revision: str | None = strawberry.field(
         default=None, description="Of a plan (makeRoom): refused with STALE_PLAN where the fleet is not as it was then."
     )
-    who: str | None = strawberry.field(default=None, description=WHO)
+    who: str | None = strawberry.field(default=None, description=WHO_ARGUMENT)
     why: str | None = strawberry.field(default=None, description="The reason, kept with the event.")
-    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
+    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID_ARGUMENT)
 
 
 @strawberry.input(description="A job that ends.")
 class ReleaseInput:
     job: str = strawberry.field(description="Its name, or SYSTEM:ID of one that another system runs.")
-    who: str | None = strawberry.field(default=None, description=WHO)
+    who: str | None = strawberry.field(default=None, description=WHO_ARGUMENT)
     why: str | None = strawberry.field(default=None, description="The reason, kept with the event.")
-    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
+    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID_ARGUMENT)
 
 
 @strawberry.input(description="A job that moves, as makeRoom planned it.")
@@ -142,171 +143,179 @@ class MoveJobsInput:
     of: Address = strawberry.field(description="The plan's scope.")
     moves: list[MoveInput] = strawberry.field(description="The plan's moves, in its order.")
     revision: str = strawberry.field(description="The plan's: refused with STALE_PLAN where the fleet is not as then.")
-    who: str | None = strawberry.field(default=None, description=WHO)
+    who: str | None = strawberry.field(default=None, description=WHO_ARGUMENT)
     why: str | None = strawberry.field(default=None, description="The reason, kept with the event.")
-    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
+    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID_ARGUMENT)
 
 
 @strawberry.type(description="What moveJobs did.")
 class MoveJobsPayload:
     jobs: list[Any] = strawberry.field(
         description="Those that moved, as they are now, the oldest first.",
-        graphql_type=list_of(object_type(holding.Job)),
+        graphql_type=list_type(answer_type(holding.Job)),
     )
-    client_mutation_id: str | None = strawberry.field(description=SAME_ID)
+    client_mutation_id: str | None = strawberry.field(description=MUTATION_ID_RESULT)
 
 
 @strawberry.type(description="What hold or release did.")
 class JobPayload:
-    job: Any = strawberry.field(description="The job as it is now.", graphql_type=object_type(holding.Job))
-    client_mutation_id: str | None = strawberry.field(description=SAME_ID)
+    job: Any = strawberry.field(description="The job as it is now.", graphql_type=answer_type(holding.Job))
+    client_mutation_id: str | None = strawberry.field(description=MUTATION_ID_RESULT)
 
 
 @strawberry.input(description="Servers that take no new jobs.")
 class CloseServerInput:
     servers: list[Address] = strawberry.field(description="Servers, or racks and domains for all of theirs.")
     why: str = strawberry.field(description="The reason, kept with it.")
-    who: str | None = strawberry.field(default=None, description=WHO)
-    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
+    who: str | None = strawberry.field(default=None, description=WHO_ARGUMENT)
+    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID_ARGUMENT)
 
 
 @strawberry.input(description="Servers that take new jobs again.")
 class OpenServerInput:
     servers: list[Address] = strawberry.field(description="Servers, or racks and domains for all of theirs.")
-    who: str | None = strawberry.field(default=None, description=WHO)
+    who: str | None = strawberry.field(default=None, description=WHO_ARGUMENT)
     why: str | None = strawberry.field(default=None, description="The reason, kept with the event.")
-    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
+    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID_ARGUMENT)
 
 
 @strawberry.type(description="What closeServer or openServer did.")
 class ClosingPayload:
     closings: list[Any] = strawberry.field(
         description="Each server that is closed or open now, and was not before.",
-        graphql_type=list_of(object_type(closings.Closing)),
+        graphql_type=list_type(answer_type(closings.Closing)),
     )
-    client_mutation_id: str | None = strawberry.field(description=SAME_ID)
+    client_mutation_id: str | None = strawberry.field(description=MUTATION_ID_RESULT)
 
 
-_Said = HoldInput | ReleaseInput | MoveJobsInput | CloseServerInput | OpenServerInput
+_ChangeInput = HoldInput | ReleaseInput | MoveJobsInput | CloseServerInput | OpenServerInput
 
 
-def _change(says: str) -> Any:
+def _write_mutation(description: str) -> Any:
     """A mutation that writes."""
-    return strawberry.mutation(description=says, metadata={"price": SCAN})
+    return strawberry.mutation(description=description, metadata={"price": SCAN_COST})
 
 
 @strawberry.type(description="Change what the inventory says; needs a token of scope operate where tokens are on.")
 class Mutation:
-    @_change("Give things a state: all of them, or none where one can't have it.")
+    @_write_mutation("Give things a state: all of them, or none where one can't have it.")
     async def set_state(
         self,
         info: AppInfo,
         input: Annotated[SetStateInput, strawberry.argument(description="What to set.")],  # noqa: A002 # Relay's name
     ) -> SetStatePayload:
-        condition = Condition.of(input.state.value, input.factor)
-        who = _who(info.context.who, input.who)
+        condition = Condition.from_user(input.state.value, input.factor)
+        who = _acting_user(info.context.who, input.who)
 
-        def change() -> list[StateChange]:
-            return _changed(info.context.fleet.engine, input, condition, who)
+        def set_all() -> list[StateChange]:
+            return _set_states(info.context.fleet.engine, input, condition, who)
 
-        changes = await info.context.write(change)
+        changes = await info.context.write(set_all)
         return SetStatePayload(changes=changes, client_mutation_id=input.client_mutation_id)
 
-    @_change("Say which instance stands in a slot; what stood there, and where it stood, ends.")
+    @_write_mutation("Say which instance stands in a slot; what stood there, and where it stood, ends.")
     async def bind(
         self,
         info: AppInfo,
         input: Annotated[BindInput, strawberry.argument(description="What to bind.")],  # noqa: A002 # Relay's name
     ) -> BindPayload:
-        who = _who(info.context.who, input.who)
-        return await info.context.write(partial(bindings.bind, info.context.fleet.engine, input, who))
+        who = _acting_user(info.context.who, input.who)
+        return await info.context.write(partial(bindings.bind_instance, info.context.fleet.engine, input, who))
 
-    @_change("Say that nothing stands in a slot; an inference is not made again from the same.")
+    @_write_mutation("Say that nothing stands in a slot; an inference is not made again from the same.")
     async def unbind(
         self,
         info: AppInfo,
         input: Annotated[UnbindInput, strawberry.argument(description="What to end.")],  # noqa: A002 # Relay's name
     ) -> UnbindPayload:
-        who = _who(info.context.who, input.who)
-        return await info.context.write(partial(bindings.unbind, info.context.fleet.engine, input, who))
+        who = _acting_user(info.context.who, input.who)
+        return await info.context.write(partial(bindings.unbind_slot, info.context.fleet.engine, input, who))
 
-    start_sweep = _start_sweep()
+    start_sweep = _start_sweep_field()
 
     @strawberry.mutation(description="Have a sweep end after the failure that it is at; null if there is none.")
-    async def cancel_sweep(self, info: AppInfo, id: Key) -> SweepJob | None:  # noqa: A002
-        found = await info.context.ask(jobs_of(info).cancel, str(id))
-        return SweepJob.of(found) if found else None
+    async def cancel_sweep(self, info: AppInfo, id: SweepIdArgument) -> SweepJob | None:  # noqa: A002
+        record = await info.context.ask(sweep_store(info).cancel, str(id))
+        return SweepJob.from_record(record) if record else None
 
-    @_change("Hold the chips of places for a job: all of them, or none. Again is no change.")
+    @_write_mutation("Hold the chips of places for a job: all of them, or none. Again is no change.")
     async def hold(
         self,
         info: AppInfo,
         input: Annotated[HoldInput, strawberry.argument(description="What to hold.")],  # noqa: A002 # Relay's name
     ) -> JobPayload:
-        more = {"spares": input.spares, "pinned": input.pinned, "revision": input.revision}
-        job = await _written(info, input, holding.hold, input.job, input.places, **more)
+        options = {"spares": input.spares, "pinned": input.pinned, "revision": input.revision}
+        job = await _run_change(info, input, holding.allocate, input.job, input.places, **options)
         return JobPayload(job=job, client_mutation_id=input.client_mutation_id)
 
-    @_change("End a job, and give its chips back. Again is no change.")
+    @_write_mutation("End a job, and give its chips back. Again is no change.")
     async def release(
         self,
         info: AppInfo,
         input: Annotated[ReleaseInput, strawberry.argument(description="What to end.")],  # noqa: A002 # Relay's name
     ) -> JobPayload:
-        job = await _written(info, input, holding.release, input.job)
+        job = await _run_change(info, input, holding.release, input.job)
         return JobPayload(job=job, client_mutation_id=input.client_mutation_id)
 
-    @_change("Carry out a plan of makeRoom: all of its moves, or none.")
+    @_write_mutation("Carry out a plan of makeRoom: all of its moves, or none.")
     async def move_jobs(
         self,
         info: AppInfo,
         input: Annotated[MoveJobsInput, strawberry.argument(description="The plan.")],  # noqa: A002 # Relay's name
     ) -> MoveJobsPayload:
-        jobs = await _written(info, input, relocate, input.of, input.moves, input.revision)
+        jobs = await _run_change(info, input, move_jobs, input.of, input.moves, input.revision)
         return MoveJobsPayload(jobs=jobs, client_mutation_id=input.client_mutation_id)
 
-    @_change("Let servers take no new jobs; what runs there goes on.")
+    @_write_mutation("Let servers take no new jobs; what runs there goes on.")
     async def close_server(
         self,
         info: AppInfo,
         input: Annotated[CloseServerInput, strawberry.argument(description="What to close.")],  # noqa: A002 # Relay's name
     ) -> ClosingPayload:
-        made = await _written(info, input, closings.close, input.servers)
-        return ClosingPayload(closings=made, client_mutation_id=input.client_mutation_id)
+        cordons = await _run_change(info, input, closings.cordon, input.servers)
+        return ClosingPayload(closings=cordons, client_mutation_id=input.client_mutation_id)
 
-    @_change("Let servers take new jobs again.")
+    @_write_mutation("Let servers take new jobs again.")
     async def open_server(
         self,
         info: AppInfo,
         input: Annotated[OpenServerInput, strawberry.argument(description="What to open.")],  # noqa: A002 # Relay's name
     ) -> ClosingPayload:
-        made = await _written(info, input, closings.open_, input.servers)
-        return ClosingPayload(closings=made, client_mutation_id=input.client_mutation_id)
+        cordons = await _run_change(info, input, closings.uncordon, input.servers)
+        return ClosingPayload(closings=cordons, client_mutation_id=input.client_mutation_id)
 
 
-async def _written(info: AppInfo, said: _Said, change: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+async def _run_change(
+    info: AppInfo, change_input: _ChangeInput, change: Callable[..., Any], *args: Any, **kwargs: Any
+) -> Any:
     """What a change of the database gives, made in one transaction, by whom and why its input says."""
-    named |= {"who": _who(info.context.who, said.who), "why": said.why or "", "source": "api"}
+    kwargs |= {"who": _acting_user(info.context.who, change_input.who), "why": change_input.why or "", "source": "api"}
 
     def run() -> Any:
-        with writing(info.context.fleet.engine) as connection:
-            return change(connection, *arguments, **named)
+        with write_transaction(info.context.fleet.engine) as connection:
+            return change(connection, *args, **kwargs)
 
     return await info.context.write(run)
 
 
-def _who(holder: str, said: str | None) -> str:
+def _acting_user(token_name: str, claimed_user: str | None) -> str:
     """Who makes a change: the holder of the token, or without tokens whoever is named."""
-    if holder and said not in (None, holder):
-        raise ForbiddenError(f"who: the token is {holder}'s, not {said!r:.40}: leave who out")
-    return holder or said or ""
+    if token_name and claimed_user not in (None, token_name):
+        raise ForbiddenError(f"who: the token is {token_name}'s, not {claimed_user!r:.40}: leave who out")
+    return token_name or claimed_user or ""
 
 
-def _changed(engine: Engine, of: SetStateInput, condition: Condition, who: str) -> list[StateChange]:
-    known = of.unchanged_since
-    with writing(engine) as connection:
+def _set_states(engine: Engine, change_input: SetStateInput, condition: Condition, who: str) -> list[StateChange]:
+    last_known_event = change_input.unchanged_since
+    with write_transaction(engine) as connection:
         changes = set_state(
-            connection, of.addresses, condition, why=of.why, who=who, source="api", unchanged_since=known
+            connection,
+            change_input.addresses,
+            condition,
+            why=change_input.why,
+            who=who,
+            source="api",
+            unchanged_since=last_known_event,
         )
-        things = at_addresses(connection, (change.address for change in changes))
-    return [StateChange(change=change, thing=thing) for change, thing in zip(changes, things, strict=True)]
+        targets = resolve_addresses(connection, (change.address for change in changes))
+    return [StateChange(change=change, thing=target) for change, target in zip(changes, targets, strict=True)]

@@ -11,12 +11,12 @@ from strawberry.types import Info
 from strawberry.types.arguments import StrawberryArgument
 from strawberry.types.field import StrawberryField
 
-from trninv.errors import LimitError
-from trninv.graphql.arguments import size_of
-from trninv.routing.question import SCAN
+from trninv.errors import InvalidArgumentError
+from trninv.graphql.arguments import read_page_size
+from trninv.routing.question import SCAN_COST
 
 T = TypeVar("T")
-Offered = tuple[str, Any, str]
+OptionalArgument = tuple[str, Any, str]
 """Name, type and description of an argument."""
 
 PAGE_ARGUMENTS: Final = (
@@ -28,16 +28,18 @@ PAGE_ARGUMENTS: Final = (
 """Name, type and description of the arguments of every connection."""
 
 
-def taking(field: StrawberryField, offered: Iterable[Offered]) -> StrawberryField:
+def field_with_arguments(field: StrawberryField, optional_arguments: Iterable[OptionalArgument]) -> StrawberryField:
     """A field with arguments, none of which is required."""
     field.arguments = [
-        StrawberryArgument(name, None, StrawberryAnnotation(of | None), description=says, default=None)
-        for name, of, says in offered
+        StrawberryArgument(
+            name, None, StrawberryAnnotation(argument_type | None), description=description, default=None
+        )
+        for name, argument_type, description in optional_arguments
     ]
     return field
 
 
-def arguments(info: Info[Any, Any]) -> dict[str, Any]:
+def read_arguments(info: Info[Any, Any]) -> dict[str, Any]:
     """A field's arguments as GraphQL coerced them, by their names in the schema."""
     raw = info._raw_info  # noqa: SLF001 # strawberry's own are converted to its types
     field = raw.parent_type.fields[raw.field_name]
@@ -59,7 +61,7 @@ class Edge(Generic[T]):
 
 
 @strawberry.type(name="Connection", description="A page of a list.")
-class Listing(Generic[T]):
+class InMemoryPage(Generic[T]):
     """A page of a list that is in memory; its cursors are texts that tell its items apart."""
 
     page: strawberry.Private[Sequence[Any]]
@@ -68,7 +70,9 @@ class Listing(Generic[T]):
     total: strawberry.Private[int]
 
     @classmethod
-    def of(cls, items: Sequence[Any], cursor: Callable[[Any], str], given: Mapping[str, Any]) -> "Listing[T]":
+    def from_items(
+        cls, items: Sequence[Any], cursor: Callable[[Any], str], arguments: Mapping[str, Any]
+    ) -> "InMemoryPage[T]":
         """The page that arguments ask for.
 
         Raises
@@ -77,13 +81,13 @@ class Listing(Generic[T]):
             The page is impossible, or its cursor is of nothing in the list.
 
         """
-        size, backwards = size_of(given)
+        size, backwards = read_page_size(arguments)
         cursors = [cursor(item) for item in items]
         start, end = 0, len(items)
-        if (after := given.get("after")) is not None:
-            start = _place("after", after, cursors) + 1
-        if (before := given.get("before")) is not None:
-            end = max(start, _place("before", before, cursors))
+        if (after := arguments.get("after")) is not None:
+            start = _cursor_index("after", after, cursors) + 1
+        if (before := arguments.get("before")) is not None:
+            end = max(start, _cursor_index("before", before, cursors))
         start, end = (max(start, end - size), end) if backwards else (start, min(end, start + size))
         return cls(page=items[start:end], cursors=cursors[start:end], first=start, total=len(items))
 
@@ -109,22 +113,22 @@ class Listing(Generic[T]):
         return self.total
 
 
-def _place(end: str, cursor: str, cursors: Sequence[str]) -> int:
+def _cursor_index(end: str, cursor: str, cursors: Sequence[str]) -> int:
     if cursor not in cursors:
-        raise LimitError(f"{end}: {cursor[:40]!r} is not a cursor of this list: pass one of a page of it")
+        raise InvalidArgumentError(f"{end}: {cursor[:40]!r} is not a cursor of this list: pass one of a page of it")
     return cursors.index(cursor)
 
 
-Find = Callable[[Any, Any, Mapping[str, Any]], Sequence[Any] | Awaitable[Sequence[Any]]]
+ItemFinder = Callable[[Any, Any, Mapping[str, Any]], Sequence[Any] | Awaitable[Sequence[Any]]]
 """Finds all items of a list, of the parent, the request's info and the arguments."""
 
 
-def paged(
-    of: object,
-    says: str,
-    find: Find,
+def paged_field(
+    item_type: object,
+    description: str,
+    find_items: ItemFinder,
     cursor: Callable[[Any], str],
-    more: Iterable[Offered] = (),
+    extra_arguments: Iterable[OptionalArgument] = (),
 ) -> StrawberryField:
     """A field with a page of a list that is found whole.
 
@@ -139,11 +143,13 @@ def paged(
 
     """
 
-    async def resolve(self: object, info: Info[Any, None], **_: object) -> Listing[Any]:
-        given = arguments(info)
-        found = find(self, info, given)
-        return Listing.of(await found if isawaitable(found) else found, cursor, given)
+    async def resolve(self: object, info: Info[Any, None], **_: object) -> InMemoryPage[Any]:
+        values = read_arguments(info)
+        items = find_items(self, info, values)
+        return InMemoryPage.from_items(await items if isawaitable(items) else items, cursor, values)
 
-    listing: Any = Listing
-    field = strawberry.field(resolver=resolve, description=says, graphql_type=listing[of], metadata={"price": SCAN})
-    return taking(field, (*more, *PAGE_ARGUMENTS))
+    listing: Any = InMemoryPage
+    field = strawberry.field(
+        resolver=resolve, description=description, graphql_type=listing[item_type], metadata={"price": SCAN_COST}
+    )
+    return field_with_arguments(field, (*extra_arguments, *PAGE_ARGUMENTS))

@@ -9,30 +9,30 @@ import strawberry
 from sqlalchemy import Connection
 from strawberry.types.field import StrawberryField
 
-from trninv.catalog.models import systems
-from trninv.errors import LimitError, UnknownAddressError
+from trninv.catalog.models import default_systems
+from trninv.errors import InvalidArgumentError, UnknownAddressError
 from trninv.graphql import bindings, drift, incidents, rows
-from trninv.graphql.answers import object_type
+from trninv.graphql.answers import answer_type
 from trninv.graphql.arguments import MAX_NUMBER
-from trninv.graphql.context import AppInfo, Below
+from trninv.graphql.context import AppInfo, ChildList
 from trninv.graphql.enums import TokenScope
-from trninv.graphql.layout import Layout, Narrow, OfDomain
-from trninv.graphql.lazy import lazy, lazy_list
-from trninv.graphql.pages import Offered, paged
-from trninv.graphql.questions import Derating, Holding, Questions, Scenario
-from trninv.graphql.reports import Report, ReportName, ReportRows, Values, given
+from trninv.graphql.layout import DomainArgument, Layout, NarrowArgument
+from trninv.graphql.lazy import lazy_list, lazy_type
+from trninv.graphql.pages import OptionalArgument, paged_field
+from trninv.graphql.questions import Derating, Holding, QuestionFields, Scenario
+from trninv.graphql.reports import Report, ReportNameArgument, ReportRows, ValuesArgument, parse_values
 from trninv.graphql.scalars import Address
-from trninv.graphql.search import MOST, First, Here, Hit, Text, hits
-from trninv.graphql.sweeps import Key, SweepJob, jobs_of
-from trninv.graphql.systems import Conflict, System, conflicts_about
-from trninv.graphql.things import Located, Node, at_addresses, listed, made
-from trninv.inventory.kinds import KINDS
+from trninv.graphql.search import MAX_HITS, FirstArgument, Hit, NearArgument, TextArgument, search_inventory
+from trninv.graphql.sweeps import SweepIdArgument, SweepJob, sweep_store
+from trninv.graphql.systems import Conflict, System, resolve_conflicts
+from trninv.graphql.things import Located, Node, connection_field, resolve_addresses, to_object
+from trninv.inventory.kinds import THINGS
 from trninv.inventory.schema import TOKEN_SCOPES, TOKEN_SCOPES_ALLOWED
 from trninv.jobs import holding
-from trninv.live.findings import compared_at
+from trninv.live.findings import last_comparison_time
 from trninv.reports import library
-from trninv.reports.output import formats
-from trninv.routing.question import ROUTED, SCAN
+from trninv.reports.output import available_formats
+from trninv.routing.question import ROUTED_COST, SCAN_COST
 
 
 @strawberry.input(description="Two places that links join: each a chip, switch, NIC, network node, or what holds them.")
@@ -51,11 +51,11 @@ class Viewer:
     )
 
 
-Time = Annotated[
+TimeArgument = Annotated[
     str, strawberry.argument(description="An ISO time with its zone (2026-11-22T02:00:00Z), or the number of an event.")
 ]
 
-LISTS = {
+QUERY_LISTS = {
     "clusters": "cluster",
     "servers": "server",
     "chips": "chip",
@@ -72,12 +72,12 @@ LISTS = {
 """Lists of the Query type, and their kinds."""
 
 
-_ABOUT: Final[Sequence[Offered]] = (
+_FACT_ARGUMENTS: Final[Sequence[OptionalArgument]] = (
     ("subject", str, "Only what is about this part, model or system."),
     ("attribute", str, "Only what gives this number."),
 )
-_MORE: Final[Mapping[str, Sequence[Offered]]] = {
-    "facts": (*_ABOUT, ("disputed", bool, "Whether sources disagree on it; null: either.")),
+_EXTRA_ARGUMENTS: Final[Mapping[str, Sequence[OptionalArgument]]] = {
+    "facts": (*_FACT_ARGUMENTS, ("disputed", bool, "Whether sources disagree on it; null: either.")),
     "events": (
         ("of", Address, "Only those of this place, of all that it holds and of the links that end there."),
         ("since", str, "None before this time: an ISO time with its zone."),
@@ -85,7 +85,7 @@ _MORE: Final[Mapping[str, Sequence[Offered]]] = {
     ),
     "links": (("between", Between, "Only links that join these two places, in either direction."),),
 }
-_SAYS: Final = {
+_DESCRIPTIONS: Final = {
     "events": (
         "Every change of a part's state, page by page, the oldest first; last asks for the newest, and after an "
         "endCursor for what has happened since. Within asOf: those that had happened; a whatIf makes none."
@@ -97,20 +97,24 @@ MAX_IDS = 1_000
 """Of one look-up by ids."""
 
 
-def _list(name: str) -> StrawberryField:
-    kind = KINDS[LISTS[name]]
-    says = _SAYS.get(name) or f"Every {kind.name.replace('_', ' ')}, page by page."
-    return listed(kind, lambda info, _: Below(info.context, kind), says, _MORE.get(name, ()))
+def _list_field(name: str) -> StrawberryField:
+    kind = THINGS[QUERY_LISTS[name]]
+    description = _DESCRIPTIONS.get(name) or f"Every {kind.name.replace('_', ' ')}, page by page."
+    return connection_field(
+        kind, lambda info, _: ChildList(info.context, kind), description, _EXTRA_ARGUMENTS.get(name, ())
+    )
 
 
 @strawberry.type(description="Ask what the hardware is, how it is wired, and what flows.")
-class Query(Questions):
-    @strawberry.field(description="A cluster by its name; null if there is none.", graphql_type=lazy("Cluster") | None)
+class Query(QuestionFields):
+    @strawberry.field(
+        description="A cluster by its name; null if there is none.", graphql_type=lazy_type("Cluster") | None
+    )
     async def cluster(
         self, info: AppInfo, slug: Annotated[str, strawberry.argument(description="The cluster's name.")]
     ) -> Any:
-        row = await info.context.read(rows.cluster, slug)
-        return None if row is None else made("cluster", row)
+        row = await info.context.read(rows.load_cluster, slug)
+        return None if row is None else to_object("cluster", row)
 
     @strawberry.field(description="Whatever an address names.")
     async def resolve(
@@ -118,20 +122,22 @@ class Query(Questions):
         info: AppInfo,
         address: Annotated[Address, strawberry.argument(description="Of anything; a link's is A--B.")],
     ) -> Located:
-        (thing,) = await info.context.read(at_addresses, [address])
-        return thing  # type: ignore[no-any-return]
+        (target,) = await info.context.read(resolve_addresses, [address])
+        return target  # type: ignore[no-any-return]
 
     @strawberry.field(
         description="What a few letters may mean, the likeliest first: an address, here before elsewhere, or the name "
         "of an instance, host, job or report. Nothing is found of no letters.",
-        metadata={"price": SCAN},
+        metadata={"price": SCAN_COST},
     )
-    async def search(self, info: AppInfo, text: Text, here: Here = None, first: First = MOST) -> list[Hit]:
-        return await hits(info.context, text, here, first)
+    async def search(
+        self, info: AppInfo, text: TextArgument, here: NearArgument = None, first: FirstArgument = MAX_HITS
+    ) -> list[Hit]:
+        return await search_inventory(info.context, text, here, first)
 
-    @strawberry.field(description="Where the parts of a domain are drawn.", metadata={"price": SCAN})
-    async def layout(self, info: AppInfo, of: OfDomain, narrow: Narrow = False) -> Layout:
-        return await info.context.read(Layout.of, of, narrow)
+    @strawberry.field(description="Where the parts of a domain are drawn.", metadata={"price": SCAN_COST})
+    async def layout(self, info: AppInfo, of: DomainArgument, narrow: NarrowArgument = False) -> Layout:
+        return await info.context.read(Layout.from_domain, of, narrow)
 
     @strawberry.field(description="Anything by its id; null if it is not there any more.")
     async def node(
@@ -139,8 +145,8 @@ class Query(Questions):
         info: AppInfo,
         id: Annotated[strawberry.ID, strawberry.argument(description="An id that this API gave out.")],  # noqa: A002
     ) -> Node | None:
-        found: list[Node | None] = await info.context.read(_by_ids, [id])
-        return found[0]
+        nodes: list[Node | None] = await info.context.read(_resolve_ids, [id])
+        return nodes[0]
 
     @strawberry.field(
         description="Several things by their ids, in the order of the ids; null for each that is not there any more."
@@ -153,32 +159,32 @@ class Query(Questions):
         ],
     ) -> list[Node | None]:
         if len(ids) > MAX_IDS:
-            raise LimitError(f"nodes: {len(ids):,} ids: ask for at most {MAX_IDS:,} at once")
-        return await info.context.read(_by_ids, ids)
+            raise InvalidArgumentError(f"nodes: {len(ids):,} ids: ask for at most {MAX_IDS:,} at once")
+        return await info.context.read(_resolve_ids, ids)
 
     @strawberry.field(description="Who is asking, and what they may do.")
     def viewer(self, info: AppInfo) -> Viewer:
         scope = info.context.scope
-        allows = [TokenScope(each) for each in TOKEN_SCOPES if each in TOKEN_SCOPES_ALLOWED[scope]]
+        allows = [TokenScope(token_scope) for token_scope in TOKEN_SCOPES if token_scope in TOKEN_SCOPES_ALLOWED[scope]]
         return Viewer(name=info.context.who or None, scope=TokenScope(scope), allows=allows)
 
     clusters, servers, chips, cores, racks, domains = map(
-        _list, ("clusters", "servers", "chips", "cores", "racks", "domains")
+        _list_field, ("clusters", "servers", "chips", "cores", "racks", "domains")
     )
-    switches, nics, network_nodes, links = map(_list, ("switches", "nics", "network_nodes", "links"))
-    facts, events = map(_list, ("facts", "events"))
+    switches, nics, network_nodes, links = map(_list_field, ("switches", "nics", "network_nodes", "links"))
+    facts, events = map(_list_field, ("facts", "events"))
 
     @strawberry.field(
         description="Everything as it was at a time: states of parts and links, and what follows from them.",
         graphql_type=Annotated["Query", strawberry.lazy("trninv.graphql.queries")] | None,
     )
-    def as_of(self, time: Time) -> Any:  # noqa: ARG002 # the field of a document's root is answered by the API
-        raise LimitError("asOf stands at the root of a document: name each time once")
+    def as_of(self, time: TimeArgument) -> Any:  # noqa: ARG002 # the field of a document's root is answered by the API
+        raise InvalidArgumentError("asOf stands at the root of a document: name each time once")
 
     @strawberry.field(description="How far a sweep is that startSweep began; null if there is none (any more).")
-    async def sweep_job(self, info: AppInfo, id: Key) -> SweepJob | None:  # noqa: A002
-        found = await info.context.ask(jobs_of(info).find, str(id))
-        return SweepJob.of(found) if found else None
+    async def sweep_job(self, info: AppInfo, id: SweepIdArgument) -> SweepJob | None:  # noqa: A002
+        record = await info.context.ask(sweep_store(info).find, str(id))
+        return SweepJob.from_record(record) if record else None
 
     @strawberry.field(description="The same questions on a changed wiring; nothing is written.")
     def what_if(
@@ -199,27 +205,27 @@ class Query(Questions):
         ] = None,
     ) -> Scenario:
         factors: dict[str, float] = {}
-        for part in derate or ():
-            factors[str(part.address)] = min(part.factor, factors.get(str(part.address), 1.0))
-        holds: dict[str, list[str]] = {}
-        for each in with_ or ():
-            holds.setdefault(each.job, []).extend(map(str, each.places))
+        for derating in derate or ():
+            factors[str(derating.address)] = min(derating.factor, factors.get(str(derating.address), 1.0))
+        allocations: dict[str, list[str]] = {}
+        for assumed in with_ or ():
+            allocations.setdefault(assumed.job, []).extend(map(str, assumed.places))
         places = [str(address) for address in down or ()]
-        return Scenario(fleet=info.context.fleet.what_if(places, factors, with_=holds, without=without or ()))
+        return Scenario(fleet=info.context.fleet.what_if(places, factors, with_=allocations, without=without or ()))
 
     @strawberry.field(description="Every system that can be seeded.")
     def systems(self) -> list[System]:
-        return [System.of(system) for system in systems().systems]
+        return [System.from_catalog(system) for system in default_systems().systems]
 
-    conflicts = paged(
+    conflicts = paged_field(
         Conflict,
         "Every subject and attribute that documents disagree on.",
-        conflicts_about,
+        resolve_conflicts,
         lambda conflict: f"{conflict.subject} {conflict.attribute}",
-        _ABOUT,
+        _FACT_ARGUMENTS,
     )
 
-    unclaimed_types = paged(
+    unclaimed_types = paged_field(
         drift.UnclaimedType,
         "The EC2 instance types that no model in the catalog claims, of machines that stand in no slot and were seen "
         "lately: in the hour before comparedAt, or since. They are never bound and never adopted.",
@@ -227,39 +233,39 @@ class Query(Questions):
         lambda each: each.type,
     )
 
-    drift = paged(
+    drift = paged_field(
         drift.Finding,
         "Where what machines reported differs from the design, the worst first: as it did at comparedAt, since nothing "
         "is compared here. Run trninv drift after imports.",
-        drift.found,
+        drift.resolve_drift,
         lambda finding: str(finding.id),
-        drift.OFFERED,
+        drift.DRIFT_ARGUMENTS,
     )
 
     @strawberry.field(
         description="When trninv drift last compared what machines reported with the design (UTC); null: never."
     )
     async def compared_at(self, info: AppInfo) -> str | None:
-        return await info.context.read(compared_at)
+        return await info.context.read(last_comparison_time)
 
-    bindings = paged(
+    bindings = paged_field(
         bindings.Binding,
         "Which instances stand in which slots, in the order of the slots.",
-        bindings.found,
-        bindings.cursor,
-        bindings.OFFERED,
+        bindings.resolve_bindings,
+        bindings.binding_cursor,
+        bindings.BINDING_ARGUMENTS,
     )
-    incidents = paged(
-        incidents.Incident,
+    incidents = paged_field(
+        incidents.IncidentType,
         "What is not up, grouped by what brought it about: the worst first, of those the latest.",
-        incidents.found,
+        incidents.resolve_incidents,
         lambda incident: incident.id,
-        incidents.OFFERED,
+        incidents.INCIDENT_ARGUMENTS,
     )
-    jobs = paged(
-        object_type(holding.Job),
+    jobs = paged_field(
+        answer_type(holding.Job),
         "Jobs that hold chips, the oldest first.",
-        lambda _self, info, asked: info.context.read(_jobs, asked.get("of"), asked.get("ended")),
+        lambda _self, info, arguments: info.context.read(_read_jobs, arguments.get("of"), arguments.get("ended")),
         lambda job: str(job.key),
         (
             ("of", Address, "Only those that hold chips of this place."),
@@ -269,41 +275,45 @@ class Query(Questions):
 
     @strawberry.field(description="Every report: trninv's own, and those of TRNINV_REPORTS.")
     def reports(self, info: AppInfo) -> list[Report]:
-        return [Report.of(report) for report in library.reports(info.context.settings.reports).values()]
+        return [
+            Report.from_definition(report) for report in library.read_reports(info.context.settings.reports).values()
+        ]
 
     @strawberry.field(description="Formats that /reports/NAME.FORMAT has here; parquet needs PyArrow.")
     def report_formats(self) -> list[str]:
-        return formats()
+        return available_formats()
 
-    @strawberry.field(description="The rows of a report, 10,000 at most.", metadata={"price": ROUTED})
-    async def report(self, info: AppInfo, name: ReportName, values: Values = None) -> ReportRows:
-        wanted, context = library.report(name, info.context.settings.reports), info.context
-        return await context.ask(partial(ReportRows.read, context, wanted, given(values)))
+    @strawberry.field(description="The rows of a report, 10,000 at most.", metadata={"price": ROUTED_COST})
+    async def report(self, info: AppInfo, name: ReportNameArgument, values: ValuesArgument = None) -> ReportRows:
+        definition, context = library.find_report(name, info.context.settings.reports), info.context
+        return await context.ask(partial(ReportRows.run_report, context, definition, parse_values(values)))
 
     @strawberry.field(description="Every source.", graphql_type=lazy_list("Source"))
     async def sources(self, info: AppInfo) -> list[Any]:
-        return await _all(info, "source")
+        return await _resolve_all(info, "source")
 
 
-def _jobs(connection: Connection, of: str | None, ended: bool | None) -> list[holding.Job]:
-    return holding.jobs(connection, of, MAX_JOBS, ended=bool(ended))
+def _read_jobs(connection: Connection, scope: str | None, include_ended: bool | None) -> list[holding.Job]:
+    return holding.list_jobs(connection, scope, MAX_JOBS, include_ended=bool(include_ended))
 
 
-async def _all(info: AppInfo, kind: str) -> list[Any]:
-    return [made(kind, row) for row in await info.context.read(rows.everything, KINDS[kind])]
+async def _resolve_all(info: AppInfo, kind: str) -> list[Any]:
+    return [to_object(kind, row) for row in await info.context.read(rows.load_all, THINGS[kind])]
 
 
-def _by_ids(connection: Connection, ids: Sequence[str]) -> list[Any]:
+def _resolve_ids(connection: Connection, ids: Sequence[str]) -> list[Any]:
     """Things by their ids, None for what is not there: a statement a kind."""
-    wanted = [opened(each) for each in ids]
+    keys_wanted = [parse_id(text) for text in ids]
     keys = defaultdict(set)
-    for kind, key in wanted:
+    for kind, key in keys_wanted:
         keys[kind].add(key)
-    found = {kind: rows.by_ids(connection, KINDS[kind], sorted(keys[kind])) for kind in keys}
-    return [made(kind, found[kind][key]) if key in found[kind] else None for kind, key in wanted]
+    rows_by_kind = {kind: rows.load_by_ids(connection, THINGS[kind], sorted(keys[kind])) for kind in keys}
+    return [
+        to_object(kind, rows_by_kind[kind][key]) if key in rows_by_kind[kind] else None for kind, key in keys_wanted
+    ]
 
 
-def opened(opaque: str) -> tuple[str, int]:
+def parse_id(opaque: str) -> tuple[str, int]:
     """Kind and number of an id.
 
     Raises
@@ -313,6 +323,6 @@ def opened(opaque: str) -> tuple[str, int]:
 
     """
     kind, _, key = opaque.partition(":")
-    if kind in KINDS and KINDS[kind].is_node and key.isdecimal() and key.isascii() and int(key[:20]) <= MAX_NUMBER:
+    if kind in THINGS and THINGS[kind].is_node and key.isdecimal() and key.isascii() and int(key[:20]) <= MAX_NUMBER:
         return kind, int(key)
     raise UnknownAddressError(f"{opaque[:40]!r} is not an id of this API")

@@ -9,19 +9,19 @@ from strawberry.types.arguments import StrawberryArgument
 from strawberry.utils.str_converters import to_camel_case as camel
 
 from trninv import units
-from trninv.graphql.answers import object_type, word_type
+from trninv.graphql.answers import answer_type, enum_type
 from trninv.graphql.context import AppInfo
-from trninv.graphql.lazy import list_of
+from trninv.graphql.lazy import list_type
 from trninv.graphql.scalars import Address, BandwidthInput, BigInt
-from trninv.jobs import questions as of_jobs
+from trninv.jobs import questions as placement_questions
 from trninv.routing.fleet import Fleet
-from trninv.routing.question import Parameter, Question, Text
-from trninv.routing.questions import every
+from trninv.routing.question import FreeText, Question, QuestionParameter
+from trninv.routing.questions import all_questions
 
-_FORMS: Final[dict[type, Any]] = {
+_ARGUMENT_TYPES: Final[dict[type, Any]] = {
     str: Address,
-    Text: str,
-    tuple: list_of(Address),
+    FreeText: str,
+    tuple: list_type(Address),
     bool: bool,
     int: int,
     units.Capacity: BigInt,
@@ -41,53 +41,55 @@ class Holding:
     places: list[Address] = strawberry.field(description="Chips, servers, racks or domains.")
 
 
-def values(given: Mapping[str, Any]) -> dict[str, Any]:
+def question_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a field as a question takes them."""
-    named = {name: value for name, value in given.items() if value is not None}
-    return named | {name: value.exact() for name, value in named.items() if isinstance(value, BandwidthInput)}
+    present = {name: value for name, value in arguments.items() if value is not None}
+    return present | {name: value.exact() for name, value in present.items() if isinstance(value, BandwidthInput)}
 
 
-def _field(question: Question) -> Any:
-    async def resolve(self: Any, info: AppInfo, **given: Any) -> Any:
+def _question_field(question: Question) -> Any:
+    async def resolve(self: Any, info: AppInfo, **arguments: Any) -> Any:
         fleet = self.fleet if isinstance(self, Scenario) else info.context.fleet
-        return await info.context.ask(fleet.ask, question, **values(given))
+        return await info.context.ask(fleet.ask, question, **question_arguments(arguments))
 
     field: Any = strawberry.field(
         resolver=resolve,
-        description=question.says,
-        graphql_type=object_type(question.answer),
-        metadata={"price": question.price, "question": question},
+        description=question.description,
+        graphql_type=answer_type(question.answer_type),
+        metadata={"price": question.cost, "question": question},
     )
-    field.arguments = arguments_of(question)
+    field.arguments = declared_arguments(question)
     return field
 
 
-def arguments_of(question: Question) -> list[StrawberryArgument]:
+def declared_arguments(question: Question) -> list[StrawberryArgument]:
     """What a field takes that asks a question."""
-    return [_argument(each) for each in question.parameters]
+    return [_declare_argument(parameter) for parameter in question.parameters]
 
 
-def _argument(of: Parameter) -> StrawberryArgument:
-    form = word_type(of.form) if of.words else _FORMS[of.form]
-    default = strawberry.UNSET if of.required else of.default
-    if of.form in (tuple, units.Capacity, units.Bandwidth) and not of.required:
-        form, default = form | None, None
-    elif of.optional:
-        form = form | None
-    name = of.argument.name or camel(of.name)
-    return StrawberryArgument(of.name, name, StrawberryAnnotation(form), description=of.says, default=default)
+def _declare_argument(parameter: QuestionParameter) -> StrawberryArgument:
+    argument_type = enum_type(parameter.value_type) if parameter.choices else _ARGUMENT_TYPES[parameter.value_type]
+    default = strawberry.UNSET if parameter.is_required else parameter.default
+    if parameter.value_type in (tuple, units.Capacity, units.Bandwidth) and not parameter.is_required:
+        argument_type, default = argument_type | None, None
+    elif parameter.is_optional:
+        argument_type = argument_type | None
+    name = parameter.argument.name or camel(parameter.name)
+    return StrawberryArgument(
+        parameter.name, name, StrawberryAnnotation(argument_type), description=parameter.description, default=default
+    )
 
 
-class Questions:
+class QuestionFields:
     """The questions: what Query and Scenario have in common."""
 
 
-for _question in (*every(), *of_jobs.every()):
+for _question in (*all_questions(), *placement_questions.all_questions()):
     if _question.field:
-        setattr(Questions, _question.field, _field(_question))
-strawberry.type(Questions)
+        setattr(QuestionFields, _question.field, _question_field(_question))
+strawberry.type(QuestionFields)
 
 
 @strawberry.type(description="What would be: answers have the unchanged wiring's as baseline, and the difference.")
-class Scenario(Questions):
+class Scenario(QuestionFields):
     fleet: strawberry.Private[Fleet]

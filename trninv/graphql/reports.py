@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import strawberry
 from strawberry.scalars import JSON
 
-from trninv.errors import LimitError
-from trninv.graphql.context import Context
+from trninv.errors import InvalidArgumentError
+from trninv.graphql.context import RequestContext
 from trninv.reports import library
-from trninv.reports.asked import asked
-from trninv.reports.reader import find
+from trninv.reports.asked import run_report
+from trninv.reports.reader import run_query
 
 
 @strawberry.type(description="Something that a report may be given.")
@@ -37,11 +37,14 @@ class Report:
     chart: ReportChart | None = strawberry.field(description="What may be drawn of its rows, if anything.")
 
     @classmethod
-    def of(cls, report: library.Report) -> "Report":
+    def from_definition(cls, report: library.Report) -> "Report":
         """A report of the library."""
-        parameters = [ReportParameter(name=of.name, default=str(of.default), says=of.says) for of in report.parameters]
+        parameters = [
+            ReportParameter(name=parameter.name, default=str(parameter.default), says=parameter.description)
+            for parameter in report.parameters
+        ]
         chart = ReportChart(**asdict(report.chart)) if report.chart else None
-        return cls(name=report.name, title=report.title, answers=report.answers, parameters=parameters, chart=chart)
+        return cls(name=report.name, title=report.title, answers=report.summary, parameters=parameters, chart=chart)
 
 
 @strawberry.input(description="A value of a report's parameter.")
@@ -57,26 +60,26 @@ class ReportRows:
     truncated: bool = strawberry.field(description="Whether rows were left off.")
 
     @classmethod
-    def read(cls, context: Context, report: library.Report, values: dict[str, str]) -> "ReportRows":
+    def run_report(cls, context: RequestContext, report: library.Report, values: dict[str, str]) -> "ReportRows":
         """What a report finds in the one state of a document, or on SQLite in the newest."""
         fleet, settings = context.fleet, context.settings
-        dialect, seconds, most = fleet.engine.dialect.name, settings.request_seconds, settings.answer_bytes
-        run = partial(find, fleet.engine, seconds=seconds, most_bytes=most, login=context.login)
+        dialect, seconds, max_bytes = fleet.engine.dialect.name, settings.request_seconds, settings.answer_bytes
+        run = partial(run_query, fleet.engine, seconds=seconds, max_bytes=max_bytes, login=context.login)
         if dialect == "sqlite":
-            found = fleet.beside(partial(asked, report, values, dialect, run))
+            result = fleet.beside(partial(run_report, report, values, dialect, run))
         else:
-            found = asked(report, values, dialect, partial(run, within=fleet.reading))
-        rows: Any = [list(row) for row in found.rows]
-        return cls(columns=list(found.columns), rows=rows, truncated=found.truncated)
+            result = run_report(report, values, dialect, partial(run, open_snapshot=fleet.reading))
+        rows: Any = [list(row) for row in result.rows]
+        return cls(columns=list(result.columns), rows=rows, truncated=result.truncated)
 
 
-ReportName = Annotated[str, strawberry.argument(description="Name of a report.")]
-Values = Annotated[
+ReportNameArgument = Annotated[str, strawberry.argument(description="Name of a report.")]
+ValuesArgument = Annotated[
     list[ReportValue] | None, strawberry.argument(description="Values of its parameters; others have their defaults.")
 ]
 
 
-def given(values: Values) -> dict[str, str]:
+def parse_values(values: ValuesArgument) -> dict[str, str]:
     """Values by name.
 
     Raises
@@ -85,7 +88,7 @@ def given(values: Values) -> dict[str, str]:
         Two of one name.
 
     """
-    named = {each.name: each.value for each in values or ()}
-    if len(named) < len(values or ()):
-        raise LimitError("a parameter is given twice")
-    return named
+    values_by_name = {item.name: item.value for item in values or ()}
+    if len(values_by_name) < len(values or ()):
+        raise InvalidArgumentError("a parameter is given twice")
+    return values_by_name

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from graphql import GraphQLError
 
-from trninv.errors import DatabaseError, InternalError, NotReachableError, ReadOnlyError, TrninvError
+from trninv.errors import DatabaseError, DatabaseUnreachableError, InternalError, ReadOnlyError, TrninvError
 from trninv.inventory.pinned import AsOf
 
 
@@ -31,41 +31,43 @@ class Response:
     """
 
     body: bytes
-    ran: bool = True
+    is_executed: bool = True
     cost: int = 0
     code: str | None = None
     as_of: AsOf | None = None
-    then: Mapping[str, AsOf | None] = field(default_factory=dict)
+    as_of_by_key: Mapping[str, AsOf | None] = field(default_factory=dict)
     failures: tuple[BaseException, ...] = ()
 
-    def left_out(self) -> list[dict[str, Any]]:
+    def omitted_clusters(self) -> list[dict[str, Any]]:
         """Clusters of which nothing is known at a moment, each with where in the answer it can't be."""
-        below = [([], self.as_of), *(([key], of) for key, of in self.then.items())]
+        as_of_by_path = [([], self.as_of), *(([key], as_of) for key, as_of in self.as_of_by_key.items())]
         return [
-            {"path": path, "cluster": each.slug, "knownSince": each.since}
-            for path, of in below
-            for each in (of.left_out if of else ())
+            {"path": path, "cluster": cluster.slug, "knownSince": cluster.since}
+            for path, as_of in as_of_by_path
+            for cluster in (as_of.omitted if as_of else ())
         ]
 
 
-def cause(error: GraphQLError) -> BaseException | None:
+def internal_cause(error: GraphQLError) -> BaseException | None:
     """What went wrong inside, if that is what went wrong."""
-    cause = error.original_error
-    if isinstance(cause, DatabaseError):
-        return cause
-    return None if isinstance(cause, (TrninvError, GraphQLError)) else cause
+    original = error.original_error
+    if isinstance(original, DatabaseError):
+        return original
+    return None if isinstance(original, (TrninvError, GraphQLError)) else original
 
 
-def told(error: BaseException, reference: str) -> dict[str, Any]:
+def format_error(error: BaseException, reference: str) -> dict[str, Any]:
     """What a client is told of an error: nothing of what is inside."""
     if isinstance(error, GraphQLError):
         return {"message": error.message, "extensions": {"code": "BAD_DOCUMENT"}}
     if isinstance(error, DatabaseError):
-        known = next((kind for kind in (NotReachableError, ReadOnlyError) if isinstance(error, kind)), DatabaseError)
-        said = "can only be read here" if known is ReadOnlyError else "did not answer"
+        error_class = next(
+            (kind for kind in (DatabaseUnreachableError, ReadOnlyError) if isinstance(error, kind)), DatabaseError
+        )
+        explanation = "can only be read here" if error_class is ReadOnlyError else "did not answer"
         return {
-            "message": f"the database {said}: see the server's log for request {reference}",
-            "extensions": {"code": known.code, "requestId": reference},
+            "message": f"the database {explanation}: see the server's log for request {reference}",
+            "extensions": {"code": error_class.code, "requestId": reference},
         }
     if isinstance(error, TrninvError):
         return {"message": str(error), "extensions": error.extensions}
@@ -75,20 +77,22 @@ def told(error: BaseException, reference: str) -> dict[str, Any]:
     }
 
 
-def failed(error: TrninvError, reference: str) -> Response:
+def failed_response(error: TrninvError, reference: str) -> Response:
     """The answer to what went wrong before there were data."""
-    said = told(error, reference)
+    error_json = format_error(error, reference)
     failures = (error,) if isinstance(error, DatabaseError) else ()
-    return Response(orjson.dumps({"data": None, "errors": [said]}), code=said["extensions"]["code"], failures=failures)
+    return Response(
+        orjson.dumps({"data": None, "errors": [error_json]}), code=error_json["extensions"]["code"], failures=failures
+    )
 
 
-def faulty(errors: list[GraphQLError], code: str) -> Response:
+def invalid_response(errors: list[GraphQLError], code: str) -> Response:
     """The answer to a document or variables that are wrong."""
-    told = [{**error.formatted, "extensions": {"code": code}} for error in errors]
-    return Response(orjson.dumps({"errors": told}), ran=False, code=code)
+    errors_json = [{**error.formatted, "extensions": {"code": code}} for error in errors]
+    return Response(orjson.dumps({"errors": errors_json}), is_executed=False, code=code)
 
 
-def refused(error: TrninvError) -> Response:
+def refused_response(error: TrninvError) -> Response:
     """The answer to a request that is not run."""
-    told = {"message": str(error), "extensions": error.extensions}
-    return Response(orjson.dumps({"errors": [told]}), ran=False, code=error.code)
+    error_json = {"message": str(error), "extensions": error.extensions}
+    return Response(orjson.dumps({"errors": [error_json]}), is_executed=False, code=error.code)

@@ -21,84 +21,105 @@ from sqlalchemy import (
 )
 
 from trninv.errors import FilterError
-from trninv.graphql.arguments import Asked, At
-from trninv.graphql.conditions import Binder, conditions, cursor, directed, sort_keys
-from trninv.graphql.text import Writer
-from trninv.history.events import key_of
-from trninv.inventory.address import read, resolve, resolve_link
-from trninv.inventory.fields import Kind, Many, Sql, in_cluster, rows
-from trninv.inventory.happened import inside
-from trninv.inventory.kinds import KINDS
-from trninv.inventory.named import ends
+from trninv.graphql.arguments import AddressTest, ListArguments
+from trninv.graphql.conditions import ParameterBinder, compile_conditions, cursor_sql, sort_direction, sort_keys
+from trninv.graphql.text import JsonWriter
+from trninv.history.events import place_id
+from trninv.inventory.address import parse_or_look_up, resolve_link, resolve_place
+from trninv.inventory.fields import RelatedList, Sql, Thing, is_in_cluster, select_thing
+from trninv.inventory.happened import is_at_or_below
+from trninv.inventory.kinds import THINGS
+from trninv.inventory.named import split_link
 from trninv.inventory.schema import TABLES
 
 Row = RowMapping
-Found = dict[Any, list[Any]]
-_NONE = {"count": 0}
+RowsByParent = dict[Any, list[Any]]
+_EMPTY_SUMS = {"count": 0}
 """The sums over nothing."""
-Among = Many | tuple[int, ...] | None
+ParentSelection = RelatedList | tuple[int, ...] | None
 """Of which things a list is: those below parents, those of these ids, or all."""
 
 
-def by_ids(connection: Connection, kind: Kind, ids: Sequence[int]) -> dict[int, Row]:
+def load_by_ids(connection: Connection, kind: Thing, ids: Sequence[int]) -> dict[int, Row]:
     """Things by their ids, in one statement."""
-    return {row["id"]: row for row in connection.execute(rows(kind).where(kind.key.in_(ids))).mappings()}
+    return {row["id"]: row for row in connection.execute(select_thing(kind).where(kind.key.in_(ids))).mappings()}
 
 
-def cluster(connection: Connection, slug: str) -> Row | None:
+def load_cluster(connection: Connection, slug: str) -> Row | None:
     """A cluster by its name."""
-    kind = KINDS["cluster"]
-    return connection.execute(rows(kind).where(kind.table.c.slug == slug)).mappings().first()
+    kind = THINGS["cluster"]
+    return connection.execute(select_thing(kind).where(kind.table.c.slug == slug)).mappings().first()
 
 
-def everything(connection: Connection, kind: Kind) -> list[Row]:
+def load_all(connection: Connection, kind: Thing) -> list[Row]:
     """All things of a kind, of which there are few."""
-    return list(connection.execute(rows(kind).order_by(kind.key)).mappings())
+    return list(connection.execute(select_thing(kind).order_by(kind.key)).mappings())
 
 
-def pages(connection: Connection, kind: Kind, among: Among, parents: Sequence[Any], asked: Asked) -> Found:
+def load_pages(
+    connection: Connection, kind: Thing, selection: ParentSelection, parents: Sequence[Any], arguments: ListArguments
+) -> RowsByParent:
     """A page below each parent (below nothing: of all), with one row more where there is a next page."""
-    inner = _below(connection, kind, among, parents, asked, paged=True)
-    descends = [*(down for _, down in asked.looks.order), False]
-    keys = [inner.c[f"sort_{at}"] for at in range(len(descends))]
-    way = directed(keys, descends, backwards=asked.looks.backwards)
-    values = _values(connection, asked, paged=True)
-    if not isinstance(among, Many):  # a window over a whole fleet would number it first
-        return {0: list(connection.execute(select(inner).order_by(*way).limit(asked.size + 1), values).mappings())}
-    numbered = select(inner, func.row_number().over(partition_by=inner.c.parent, order_by=way).label("position"))
+    subquery = _select_below(connection, kind, selection, parents, arguments, paged=True)
+    descends = [*(down for _, down in arguments.shape.order), False]
+    keys = [subquery.c[f"sort_{index}"] for index in range(len(descends))]
+    order = sort_direction(keys, descends, backwards=arguments.shape.backwards)
+    values = _bind_values(connection, arguments, paged=True)
+    if not isinstance(selection, RelatedList):  # a window over a whole fleet would number it first
+        return {
+            0: list(connection.execute(select(subquery).order_by(*order).limit(arguments.size + 1), values).mappings())
+        }
+    numbered = select(
+        subquery, func.row_number().over(partition_by=subquery.c.parent, order_by=order).label("position")
+    )
     page = numbered.subquery("page")
-    query = select(page).where(page.c.position <= asked.size + 1).order_by(page.c.parent, page.c.position)
-    return _by_parent(parents, connection.execute(query, values).mappings())
+    query = select(page).where(page.c.position <= arguments.size + 1).order_by(page.c.parent, page.c.position)
+    return _group_by_parent(parents, connection.execute(query, values).mappings())
 
 
-def all_below(connection: Connection, kind: Kind, among: Many, parents: Sequence[Any]) -> Found:
+def load_children(connection: Connection, kind: Thing, selection: RelatedList, parents: Sequence[Any]) -> RowsByParent:
     """What is below each parent, of lists that have no pages."""
-    inner = _below(connection, kind, among, parents, Asked.of(kind, {}), paged=False)
-    return _by_parent(parents, connection.execute(select(inner).order_by(inner.c.parent, inner.c.id)).mappings())
+    subquery = _select_below(connection, kind, selection, parents, ListArguments.parse(kind, {}), paged=False)
+    return _group_by_parent(
+        parents, connection.execute(select(subquery).order_by(subquery.c.parent, subquery.c.id)).mappings()
+    )
 
 
-def counts(connection: Connection, kind: Kind, among: Among, parents: Sequence[Any], asked: Asked) -> dict[Any, int]:
+def load_counts(
+    connection: Connection, kind: Thing, selection: ParentSelection, parents: Sequence[Any], arguments: ListArguments
+) -> dict[Any, int]:
     """How many there are below each parent, on all pages."""
-    inner = _below(connection, kind, among, parents, asked, paged=False)
-    query = select(inner.c.parent, func.count().label("number")).group_by(inner.c.parent)
-    found = connection.execute(query, _values(connection, asked, paged=False))
-    return dict.fromkeys(parents, 0) | {row.parent: row.number for row in found}
+    subquery = _select_below(connection, kind, selection, parents, arguments, paged=False)
+    query = select(subquery.c.parent, func.count().label("number")).group_by(subquery.c.parent)
+    count_rows = connection.execute(query, _bind_values(connection, arguments, paged=False))
+    return dict.fromkeys(parents, 0) | {row.parent: row.number for row in count_rows}
 
 
-def sums(
-    connection: Connection, kind: Kind, among: Among, parents: Sequence[Any], asked: Asked, by: tuple[str, ...]
-) -> Found:
+def load_aggregates(
+    connection: Connection,
+    kind: Thing,
+    selection: ParentSelection,
+    parents: Sequence[Any],
+    arguments: ListArguments,
+    group_names: tuple[str, ...],
+) -> RowsByParent:
     """Counts and sums below each parent, group by group."""
-    inner = _below(connection, kind, among, parents, asked, paged=False)
-    groups = [inner.c[f"group_{name}"] for name in by]
-    totals = [func.sum(inner.c[f"sum_{name}"]).label(name) for name in kind.sums]
-    query = select(inner.c.parent, func.count().label("count"), *groups, *totals).group_by(inner.c.parent, *groups)
-    ordered = query.order_by(inner.c.parent, *(Writer(connection.dialect.name).ordered(group) for group in groups))
-    found = _by_parent(parents, connection.execute(ordered, _values(connection, asked, paged=False)).mappings())
-    return found if by else {key: rows or [_NONE] for key, rows in found.items()}
+    subquery = _select_below(connection, kind, selection, parents, arguments, paged=False)
+    groups = [subquery.c[f"group_{name}"] for name in group_names]
+    totals = [func.sum(subquery.c[f"sum_{name}"]).label(name) for name in kind.sums]
+    query = select(subquery.c.parent, func.count().label("count"), *groups, *totals).group_by(
+        subquery.c.parent, *groups
+    )
+    ordered = query.order_by(
+        subquery.c.parent, *(JsonWriter(connection.dialect.name).collated(group) for group in groups)
+    )
+    groups_by_parent = _group_by_parent(
+        parents, connection.execute(ordered, _bind_values(connection, arguments, paged=False)).mappings()
+    )
+    return groups_by_parent if group_names else {key: rows or [_EMPTY_SUMS] for key, rows in groups_by_parent.items()}
 
 
-def check_groups(kind: Kind, by: Iterable[str]) -> tuple[str, ...]:
+def check_groups(kind: Thing, group_names: Iterable[str]) -> tuple[str, ...]:
     """Names that a kind's aggregates may be grouped by.
 
     Raises
@@ -107,13 +128,13 @@ def check_groups(kind: Kind, by: Iterable[str]) -> tuple[str, ...]:
         It has no such property.
 
     """
-    names = tuple(dict.fromkeys(by))
-    if wrong := next((name for name in names if name not in kind.groups), None):
-        raise FilterError(f"{kind.name}s have no {wrong} to group by: take {', '.join(kind.groups) or 'nothing'}")
+    names = tuple(dict.fromkeys(group_names))
+    if wrong_name := next((name for name in names if name not in kind.groups), None):
+        raise FilterError(f"{kind.name}s have no {wrong_name} to group by: take {', '.join(kind.groups) or 'nothing'}")
     return names
 
 
-def values_of(connection: Connection, values: Iterable[Any]) -> list[Any]:
+def resolve_values(connection: Connection, values: Iterable[Any]) -> list[Any]:
     """The values of a filter with addresses resolved.
 
     Raises
@@ -122,60 +143,66 @@ def values_of(connection: Connection, values: Iterable[Any]) -> list[Any]:
         An address of another level than the filter's.
 
     """
-    return [_id(connection, value) if isinstance(value, At) else value for value in values]
+    return [_resolve_id(connection, value) if isinstance(value, AddressTest) else value for value in values]
 
 
-def _id(connection: Connection, at: At) -> int | str:
-    if at.by_name:
-        return "--".join(str(read(connection, end)) for end in ends(at.address))
-    if at.may_be_gone:
-        return key_of(connection, at.address)
-    place = (resolve_link if at.level == "link" else resolve)(connection, at.address)
-    if place.level != at.level:
-        raise FilterError(f"{place.address} is a {place.level}, not a {at.level}")
+def _resolve_id(connection: Connection, test: AddressTest) -> int | str:
+    if test.by_name:
+        return "--".join(str(parse_or_look_up(connection, end)) for end in split_link(test.address))
+    if test.may_be_gone:
+        return place_id(connection, test.address)
+    place = (resolve_link if test.level == "link" else resolve_place)(connection, test.address)
+    if place.level != test.level:
+        raise FilterError(f"{place.address} is a {place.level}, not a {test.level}")
     return place.id
 
 
-def _values(connection: Connection, asked: Asked, *, paged: bool) -> dict[str, Any]:
-    values = values_of(connection, (*asked.tests, *(asked.ends if paged else ())))
-    return {f"p{at}": value for at, value in enumerate(values)}
+def _bind_values(connection: Connection, arguments: ListArguments, *, paged: bool) -> dict[str, Any]:
+    values = resolve_values(connection, (*arguments.test_values, *(arguments.cursor_values if paged else ())))
+    return {f"p{index}": value for index, value in enumerate(values)}
 
 
-def _below(
-    connection: Connection, kind: Kind, among: Among, parents: Sequence[Any], asked: Asked, *, paged: bool
+def _select_below(
+    connection: Connection,
+    kind: Thing,
+    selection: ParentSelection,
+    parents: Sequence[Any],
+    arguments: ListArguments,
+    *,
+    paged: bool,
 ) -> Subquery:
     """Rows below each of the parents that pass the filter, with their parent."""
-    looks = asked.looks if paged else replace(asked.looks, after=False, before=False)
-    writer = Writer(connection.dialect.name)
-    ways = []
-    for parent, condition in _parents(kind, among, parents):
-        query = rows(kind).add_columns(
+    shape = arguments.shape if paged else replace(arguments.shape, after=False, before=False)
+    writer = JsonWriter(connection.dialect.name)
+    queries = []
+    for parent, condition in _parent_columns(kind, selection, parents):
+        query = select_thing(kind).add_columns(
             parent.label("parent"),
-            cursor(kind, looks, _same, writer).label("cursor"),
-            *(key.label(f"sort_{at}") for at, (key, _) in enumerate(sort_keys(kind, looks, _same, writer))),
+            cursor_sql(kind, shape, _identity, writer).label("cursor"),
+            *(key.label(f"sort_{index}") for index, (key, _) in enumerate(sort_keys(kind, shape, _identity, writer))),
             *(group.label(f"group_{name}") for name, group in kind.groups.items()),
             *(total.label(f"sum_{name}") for name, total in kind.sums.items()),
         )
-        ways.append(query.where(*condition, *conditions(kind, looks, _same, writer, Binder())))
-    return (union_all(*ways) if ways[1:] else ways[0]).subquery("below")
+        queries.append(query.where(*condition, *compile_conditions(kind, shape, _identity, writer, ParameterBinder())))
+    return (union_all(*queries) if queries[1:] else queries[0]).subquery("below")
 
 
-def _parents(kind: Kind, among: Among, parents: Sequence[Any]) -> list[tuple[Sql, list[Sql]]]:
+def _parent_columns(kind: Thing, selection: ParentSelection, parents: Sequence[Any]) -> list[tuple[Sql, list[Sql]]]:
     """Ways in which rows are below parents: the column with the parent, and the condition."""
-    if not isinstance(among, Many):
-        return [(literal(0), [] if among is None else [kind.key.in_(among)])]
-    if not among.on:
-        return [(TABLES["cluster"].c.id, [or_(*(in_cluster(kind, kind.key, literal(key)) for key in parents))])]
-    if among.inside:
+    if not isinstance(selection, RelatedList):
+        return [(literal(0), [] if selection is None else [kind.key.in_(selection)])]
+    if not selection.foreign_columns:
+        return [(TABLES["cluster"].c.id, [or_(*(is_in_cluster(kind, kind.key, literal(key)) for key in parents))])]
+    if selection.by_containment:
         places = values(column("address", Text), name="places").data([(parent,) for parent in parents]).cte()
-        return [(places.c.address, [inside(among.on[0], places.c.address)])]
-    return [(of, [of.in_(parents)]) for of in among.on]
+        return [(places.c.address, [is_at_or_below(selection.foreign_columns[0], places.c.address)])]
+    return [(parent_column, [parent_column.in_(parents)]) for parent_column in selection.foreign_columns]
 
 
-def _by_parent(parents: Sequence[Any], found: Iterable[Row]) -> Found:
-    listed = {key: list(group) for key, group in groupby(found, itemgetter("parent"))}
-    return {key: listed.get(key, []) for key in parents}
+def _group_by_parent(parents: Sequence[Any], sorted_rows: Iterable[Row]) -> RowsByParent:
+    rows_by_parent = {key: list(group) for key, group in groupby(sorted_rows, itemgetter("parent"))}
+    return {key: rows_by_parent.get(key, []) for key in parents}
 
 
-def _same(sql: Sql) -> Sql:
+def _identity(sql: Sql) -> Sql:
     return sql

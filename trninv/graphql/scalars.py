@@ -11,13 +11,13 @@ from strawberry.types.field import StrawberryField
 from strawberry.types.scalar import ScalarDefinition
 
 from trninv import units
-from trninv.errors import LimitError
-from trninv.graphql.lazy import lazy
+from trninv.errors import InvalidArgumentError
+from trninv.graphql.lazy import lazy_type
 
 Address = NewType("Address", str)
 BigInt = NewType("BigInt", int)
 
-MOST_GIGABYTES = 10**9
+MAX_GIGABYTES = 10**9
 
 UNITS: Final[Mapping[str, int]] = {
     "bytesPerSecond": 1,
@@ -28,16 +28,16 @@ UNITS: Final[Mapping[str, int]] = {
 }
 """Base units of each field of a quantity."""
 
-_WHOLE = re.compile(r"-?\d{1,20}", re.ASCII)
+_INTEGER = re.compile(r"-?\d{1,20}", re.ASCII)
 
 
-def _whole(value: object) -> int:
-    if isinstance(value, int | str) and _WHOLE.fullmatch(str(value)) and abs(int(value)) < 2**63:
+def _parse_big_int(value: object) -> int:
+    if isinstance(value, int | str) and _INTEGER.fullmatch(str(value)) and abs(int(value)) < 2**63:
         return int(value)
     raise GraphQLError(f"BigInt is a whole number below 2^63 as a decimal string, not {str(value)[:40]!r}")
 
 
-def _text(value: object) -> str:
+def _parse_address(value: object) -> str:
     if isinstance(value, str):
         return value
     raise GraphQLError(f"Address is a string such as u-trn2x64/d0/s1/c5, not {str(value)[:40]!r}")
@@ -48,46 +48,48 @@ SCALARS: Mapping[object, ScalarDefinition] = {
         name="Address",
         description="An address such as u-trn2x64/d0/s1/c5, or A--B for a link; @i-0abc or @hostname is the server "
         "where that instance or host stands, and @hostname/c5 a chip of it.",
-        parse_value=_text,
+        parse_value=_parse_address,
     ),
     BigInt: strawberry.scalar(
         name="BigInt",
         description="An exact integer as a decimal string: it may need more than 53 bits.",
         serialize=str,
-        parse_value=_whole,
+        parse_value=_parse_big_int,
     ),
 }
 
 
-class Documented:
+class CitedQuantity:
     """A quantity of the inventory that says which fact it rests on."""
 
-    about: tuple[str, str] | None = None
+    fact_key: tuple[str, str] | None = None
 
 
-class Rate(units.Bandwidth, Documented):
+class CitedBandwidth(units.Bandwidth, CitedQuantity):
     """A bandwidth, and the fact that it rests on."""
 
 
-class Size(units.Capacity, Documented):
+class CitedCapacity(units.Capacity, CitedQuantity):
     """A capacity, and the fact that it rests on."""
 
 
-async def _fact(parent: strawberry.Parent[Documented], info: Info[Any, None]) -> Any:
-    about = getattr(parent, "about", None)
-    row = about and await info.context.fact(*about)
-    return row and info.context.made("fact", row)
+async def _resolve_fact(parent: strawberry.Parent[CitedQuantity], info: Info[Any, None]) -> Any:
+    fact_key = getattr(parent, "fact_key", None)
+    row = fact_key and await info.context.fact(*fact_key)
+    return row and info.context.to_object("fact", row)
 
 
-def _cited() -> StrawberryField:
-    says = "The fact that it rests on; null of what is computed from several."
-    made: StrawberryField = strawberry.field(resolver=_fact, description=says, graphql_type=lazy("Fact") | None)
-    return made
+def _fact_field() -> StrawberryField:
+    description = "The fact that it rests on; null of what is computed from several."
+    field: StrawberryField = strawberry.field(
+        resolver=_resolve_fact, description=description, graphql_type=lazy_type("Fact") | None
+    )
+    return field
 
 
 @strawberry.type(description="What a link, path, flow or cut carries in one direction.")
 class Bandwidth:
-    fact: Any = _cited()
+    fact: Any = _fact_field()
     bytes_per_second: BigInt = strawberry.field(description="Exact bytes per second, one direction.")
     gigabytes_per_second: float = strawberry.field(description="10⁹ bytes per second, one direction.")
     gigabits_per_second: float = strawberry.field(description="10⁹ bits per second, one direction.")
@@ -95,7 +97,7 @@ class Bandwidth:
 
 @strawberry.type(description="A size of memory.")
 class Capacity:
-    fact: Any = _cited()
+    fact: Any = _fact_field()
     bytes: BigInt = strawberry.field(description="Exact bytes.")
     gibibytes: float = strawberry.field(description="2³⁰ bytes.")
 
@@ -118,8 +120,8 @@ class BandwidthInput:
             return self.bytes_per_second.value
         gigabytes = self.gigabytes_per_second.value if self.gigabytes_per_second else 0.0
         gigabytes += self.gigabits_per_second.value / 8 if self.gigabits_per_second else 0.0
-        if not abs(gigabytes) < MOST_GIGABYTES:
-            raise LimitError(f"a bandwidth is below {MOST_GIGABYTES:,} GB/s")
+        if not abs(gigabytes) < MAX_GIGABYTES:
+            raise InvalidArgumentError(f"a bandwidth is below {MAX_GIGABYTES:,} GB/s")
         return round(gigabytes * UNITS["gigabytesPerSecond"])
 
 

@@ -9,7 +9,7 @@ from trninv.graphql.mutations import Mutation
 from trninv.graphql.queries import Query
 from trninv.graphql.scalars import SCALARS
 from trninv.graphql.subscriptions import Subscription
-from trninv.graphql.things import TYPES
+from trninv.graphql.things import INVENTORY_TYPES
 
 
 @lru_cache(maxsize=1)
@@ -19,6 +19,6 @@ def schema() -> strawberry.Schema:
         query=Query,
         mutation=Mutation,
         subscription=Subscription,
-        types=list(TYPES.values()),
+        types=list(INVENTORY_TYPES.values()),
         config=StrawberryConfig(scalar_map=SCALARS),
     )

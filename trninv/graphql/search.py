@@ -6,17 +6,17 @@ from typing import Annotated, Any, Final
 import strawberry
 from sqlalchemy import Connection
 
-from trninv.errors import LimitError
-from trninv.graphql.context import AppInfo, Context
-from trninv.graphql.enums import enum_of
+from trninv.errors import InvalidArgumentError
+from trninv.graphql.context import AppInfo, RequestContext
+from trninv.graphql.enums import stored_enum
 from trninv.graphql.scalars import Address
-from trninv.graphql.things import Located, at_addresses
+from trninv.graphql.things import Located, resolve_addresses
 from trninv.inventory import search
 from trninv.inventory.address import LEVELS
 from trninv.inventory.fields import Enumeration
 from trninv.reports import library
 
-MOST: Final = 20
+MAX_HITS: Final = 20
 
 _MEANINGS: Final = {
     **{level: f"A {level.replace('_', ' ')}." for level in LEVELS.values()},
@@ -26,7 +26,7 @@ _MEANINGS: Final = {
     "job": "A job that holds chips, by its name.",
     "report": "A report.",
 }
-HitKind: Final = enum_of(Enumeration("HitKind", "What a hit of search is.", lambda: _MEANINGS))
+HitKind: Final = stored_enum(Enumeration("HitKind", "What a hit of search is.", lambda: _MEANINGS))
 
 
 @strawberry.type(description="Something that a text may mean.")
@@ -41,22 +41,23 @@ class Hit:
     async def thing(self, info: AppInfo) -> Located | None:
         if self.address is None:
             return None
-        return await info.context.load(("at address",), at_addresses, str(self.address))  # type: ignore[no-any-return]
+        return await info.context.load(("at address",), resolve_addresses, str(self.address))  # type: ignore[no-any-return]
 
 
-Text = Annotated[
-    str, strawberry.argument(description=f"What was typed; of more than {search.LONGEST} characters nothing is found.")
+TextArgument = Annotated[
+    str,
+    strawberry.argument(description=f"What was typed; of more than {search.MAX_LENGTH} characters nothing is found."),
 ]
-Here = Annotated[
+NearArgument = Annotated[
     Address | None,
     strawberry.argument(
         description="Where the reader is: s1/c5 is read from there first; ignored if it names nothing."
     ),
 ]
-First = Annotated[int, strawberry.argument(description=f"How many, {MOST} at most.")]
+FirstArgument = Annotated[int, strawberry.argument(description=f"How many, {MAX_HITS} at most.")]
 
 
-async def hits(context: Context, text: str, here: str | None, first: int) -> list[Hit]:
+async def search_inventory(context: RequestContext, text: str, near: str | None, first: int) -> list[Hit]:
     """What a text may mean, the likeliest first: the address itself, what is here, elsewhere, names.
 
     Raises
@@ -64,31 +65,38 @@ async def hits(context: Context, text: str, here: str | None, first: int) -> lis
     LimitError
 
     """
-    if not 0 <= first <= MOST:
-        raise LimitError(f"first: {first} hits: ask for 0 to {MOST}")
+    if not 0 <= first <= MAX_HITS:
+        raise InvalidArgumentError(f"first: {first} hits: ask for 0 to {MAX_HITS}")
 
-    def read(connection: Connection) -> list[list[search.Found]]:
-        return search.found(connection, text, here, first)
+    def read(connection: Connection) -> list[list[search.SearchHit]]:
+        return search.search_inventory(connection, text, near, first)
 
-    groups = [*await context.read(read), _reports(context, text)]
-    shown = [each for group in _shared(groups, first) for each in group]
-    addresses = (None if each.address is None else Address(each.address) for each in shown)
-    return [Hit(kind=HitKind(each.kind), name=each.name, address=at) for each, at in zip(shown, addresses, strict=True)]
+    groups = [*await context.read(read), _find_reports(context, text)]
+    candidates = [candidate for group in _share_limit(groups, first) for candidate in group]
+    addresses = (None if candidate.address is None else Address(candidate.address) for candidate in candidates)
+    return [
+        Hit(kind=HitKind(candidate.kind), name=candidate.name, address=address)
+        for candidate, address in zip(candidates, addresses, strict=True)
+    ]
 
 
-def _reports(context: Context, text: str) -> list[search.Found]:
+def _find_reports(context: RequestContext, text: str) -> list[search.SearchHit]:
     part = text.strip().lower()
-    known = library.reports(context.settings.reports).values() if 0 < len(part) <= search.LONGEST else ()
-    return [search.Found("report", each.name) for each in known if part in f"{each.name} {each.title}".lower()]
+    definitions = library.read_reports(context.settings.reports).values() if 0 < len(part) <= search.MAX_LENGTH else ()
+    return [
+        search.SearchHit("report", definition.name)
+        for definition in definitions
+        if part in f"{definition.name} {definition.title}".lower()
+    ]
 
 
-def _shared(groups: Sequence[list[search.Found]], most: int) -> list[list[search.Found]]:
+def _share_limit(groups: Sequence[list[search.SearchHit]], limit: int) -> list[list[search.SearchHit]]:
     """Groups cut to so many in all: each has its share, and what others leave of theirs goes to the first."""
-    share = most // max(1, len(groups))
-    spare = most - sum(min(share, len(group)) for group in groups)
-    cut = []
+    share = limit // max(1, len(groups))
+    unused = limit - sum(min(share, len(group)) for group in groups)
+    shortened = []
     for group in groups:
-        more = min(spare, max(0, len(group) - share))
-        spare -= more
-        cut.append(group[: min(share, len(group)) + more])
-    return cut
+        extra = min(unused, max(0, len(group) - share))
+        unused -= extra
+        shortened.append(group[: min(share, len(group)) + extra])
+    return shortened

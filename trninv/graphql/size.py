@@ -29,12 +29,12 @@ MAX_SELECTIONS: Final = MAX_TOKENS
 """Fields, spreads and inline fragments, written out: what a document without fragments may have at most."""
 MAX_REPEATS: Final = 50
 """Fields of one name in one place; each is compared with each."""
-_MANY: Final = 1_000_000
+_MAX_COUNT: Final = 1_000_000
 """Where counting ends."""
 
 
 @dataclass(slots=True)
-class _Size:
+class _SelectionCounts:
     """Counts of a definition; its own until the fragments that it spreads are added."""
 
     selections: int = 0
@@ -43,16 +43,16 @@ class _Size:
     spreads: list[tuple[str, int | None]] = field(default_factory=list)
     """Names, and how deep each stands if that counts."""
 
-    def add(self, sizes: Mapping[str, "_Size"]) -> None:
+    def add(self, sizes: Mapping[str, "_SelectionCounts"]) -> None:
         """Add the fragments that it spreads, which are complete."""
-        for name, at in self.spreads:
+        for name, depth in self.spreads:
             if (spread := sizes.get(name)) is not None:
-                self.selections = min(self.selections + spread.selections, _MANY)
-                self.aliases = min(self.aliases + spread.aliases, _MANY)
-                self.depth = self.depth if at is None else min(max(self.depth, at + spread.depth), _MANY)
+                self.selections = min(self.selections + spread.selections, _MAX_COUNT)
+                self.aliases = min(self.aliases + spread.aliases, _MAX_COUNT)
+                self.depth = self.depth if depth is None else min(max(self.depth, depth + spread.depth), _MAX_COUNT)
 
 
-def check(document: DocumentNode) -> None:
+def check_size(document: DocumentNode) -> None:
     """Refuse a document that selects too much.
 
     Raises
@@ -62,69 +62,76 @@ def check(document: DocumentNode) -> None:
 
     """
     fragments = {
-        each.name.value: _own(each.selection_set)
-        for each in document.definitions
-        if isinstance(each, FragmentDefinitionNode)
+        definition.name.value: _count_definition(definition.selection_set)
+        for definition in document.definitions
+        if isinstance(definition, FragmentDefinitionNode)
     }
-    for name in _inside_out(fragments):
+    for name in _order_fragments(fragments):
         fragments[name].add(fragments)
     operations = [
-        _own(each.selection_set) for each in document.definitions if isinstance(each, OperationDefinitionNode)
+        _count_definition(definition.selection_set)
+        for definition in document.definitions
+        if isinstance(definition, OperationDefinitionNode)
     ]
     for operation in operations:
         operation.add(fragments)
-    _refuse(operations, fragments.values())
+    _check_counts(operations, fragments.values())
 
 
-def _refuse(operations: list[_Size], fragments: Iterable[_Size]) -> None:
-    if max((each.depth for each in operations), default=0) > MAX_DEPTH:
+def _check_counts(operations: list[_SelectionCounts], fragments: Iterable[_SelectionCounts]) -> None:
+    if max((counts.depth for counts in operations), default=0) > MAX_DEPTH:
         raise DocumentError(f"the document exceeds the maximum operation depth of {MAX_DEPTH}: nest less")
-    if (aliases := sum(each.aliases for each in operations)) > MAX_ALIASES:
-        raise DocumentError(f"the document has {_told(aliases)} aliases of {MAX_ALIASES} at most: ask in two requests")
-    written_out = max(sum(each.selections for each in operations), *(each.selections for each in fragments), 0)
-    if written_out > MAX_SELECTIONS:
+    if (aliases := sum(counts.aliases for counts in operations)) > MAX_ALIASES:
         raise DocumentError(
-            f"the document selects {_told(written_out)} fields of {MAX_SELECTIONS:,} at most, written out without its "
+            f"the document has {_format_count(aliases)} aliases of {MAX_ALIASES} at most: ask in two requests"
+        )
+    selections = max(sum(counts.selections for counts in operations), *(counts.selections for counts in fragments), 0)
+    if selections > MAX_SELECTIONS:
+        raise DocumentError(
+            f"the document selects {_format_count(selections)} fields of {MAX_SELECTIONS:,} at most, written "
+            "out without its "
             "fragments: spread fewer fragments, or ask in several requests"
         )
 
 
-def _told(number: int) -> str:
-    return f"{number:,}" if number < _MANY else f"{_MANY:,} or more"
+def _format_count(number: int) -> str:
+    return f"{number:,}" if number < _MAX_COUNT else f"{_MAX_COUNT:,} or more"
 
 
-def _own(selections: SelectionSetNode) -> _Size:
+def _count_definition(selections: SelectionSetNode) -> _SelectionCounts:
     """What a definition has, without the fragments that it spreads."""
-    size = _Size()
-    left: list[tuple[SelectionSetNode, int | None, Counter[str]]] = [(selections, 0, Counter())]
-    while left:
-        within, depth, names = left.pop()
-        size.selections += len(within.selections)
-        size.depth = max(size.depth, depth or 0) if within.selections else size.depth
-        for node in within.selections:
+    counts = _SelectionCounts()
+    stack: list[tuple[SelectionSetNode, int | None, Counter[str]]] = [(selections, 0, Counter())]
+    while stack:
+        selection_set, depth, names = stack.pop()
+        counts.selections += len(selection_set.selections)
+        counts.depth = max(counts.depth, depth or 0) if selection_set.selections else counts.depth
+        for node in selection_set.selections:
             if isinstance(node, FragmentSpreadNode):
-                size.spreads.append((node.name.value, depth))
+                counts.spreads.append((node.name.value, depth))
             elif not isinstance(node, FieldNode):
-                left.append((node.selection_set, depth, names))  # type: ignore[attr-defined] # an inline fragment
+                stack.append((node.selection_set, depth, names))  # type: ignore[attr-defined] # an inline fragment
             else:
-                size.aliases += node.alias is not None
-                _count(names, (node.alias or node.name).value)
+                counts.aliases += node.alias is not None
+                _count_name(names, (node.alias or node.name).value)
                 if node.selection_set:
-                    below = None if depth is None or node.name.value.startswith("__") else depth + 1
-                    left.append((node.selection_set, below, Counter()))
-    return size
+                    depth_below = None if depth is None or node.name.value.startswith("__") else depth + 1
+                    stack.append((node.selection_set, depth_below, Counter()))
+    return counts
 
 
-def _count(names: Counter[str], name: str) -> None:
+def _count_name(names: Counter[str], name: str) -> None:
     names[name] += 1
     if names[name] > MAX_REPEATS:
         raise DocumentError(f"{name[:40]} is selected more than {MAX_REPEATS} times in one place: once is enough")
 
 
-def _inside_out(fragments: Mapping[str, _Size]) -> Iterable[str]:
+def _order_fragments(fragments: Mapping[str, _SelectionCounts]) -> Iterable[str]:
     """Names of fragments, each after those that it spreads."""
-    known = {name: {spread for spread, _ in size.spreads if spread in fragments} for name, size in fragments.items()}
+    spreads_by_fragment = {
+        name: {spread for spread, _ in counts.spreads if spread in fragments} for name, counts in fragments.items()
+    }
     try:
-        return list(TopologicalSorter(known).static_order())
+        return list(TopologicalSorter(spreads_by_fragment).static_order())
     except CycleError as error:
         raise DocumentError(f"fragment {error.args[1][0][:40]} spreads itself: leave that out") from None

@@ -12,11 +12,11 @@ from trninv.errors import InternalError
 from trninv.graphql.context import AppInfo
 from trninv.graphql.documents import Operation
 from trninv.graphql.scalars import Address
-from trninv.graphql.things import made
+from trninv.graphql.things import to_object
 from trninv.history.events import Event
 from trninv.inventory.state import Condition
 
-_REMEMBERED: Final = 64
+_MAX_CACHED_EVENTS: Final = 64
 """Of the events that a document was told of."""
 
 
@@ -38,27 +38,27 @@ class Subscription:
         yield
 
 
-class Told:
+class EventSerializer:
     """What a subscription tells of each event; the same for all who send the same document. Its events are plain."""
 
     def __init__(self, schema: GraphQLSchema, operation: Operation, values: dict[str, Any]) -> None:
         self._schema, self._values = schema, values
         self._document = DocumentNode(definitions=(operation.node, *operation.fragments.values()))
-        self._known = OrderedDict[int, bytes]()
+        self._cache = OrderedDict[int, bytes]()
 
-    def of(self, event: Event) -> bytes:
+    def serialize(self, event: Event) -> bytes:
         """The answer's JSON."""
-        if (found := self._known.get(event.event)) is None:
-            found = self._known[event.event] = self._made(event)
-            if len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
-        return found
+        if (content := self._cache.get(event.event)) is None:
+            content = self._cache[event.event] = self._execute(event)
+            if len(self._cache) > _MAX_CACHED_EVENTS:
+                self._cache.popitem(last=False)
+        return content
 
-    def _made(self, event: Event) -> bytes:
+    def _execute(self, event: Event) -> bytes:
         row = {name: getattr(event, name) for name in Event.__slots__}
-        before, after = (of or Condition("") for of in (event.before, event.after))
+        before, after = (condition or Condition("") for condition in (event.before, event.after))
         row |= {"id": event.event, "before": before.state or None, "factor_before": before.factor_ppm}
         row |= {"after": after.state or None, "factor": after.factor_ppm}
-        found = execute(self._schema, self._document, made("event", row), variable_values=self._values)
-        assert isinstance(found, ExecutionResult)
-        return orjson.dumps(found.formatted)
+        result = execute(self._schema, self._document, to_object("event", row), variable_values=self._values)
+        assert isinstance(result, ExecutionResult)
+        return orjson.dumps(result.formatted)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import trninv
 from trninv.errors import TrninvError, WorkerError
-from trninv.graphql.jobs import Job, JobState, asked, is_cancelled, keep
+from trninv.graphql.jobs import JobState, SweepRecord, is_cancelled, read_request, write_progress
 from trninv.routing.answer import Answer
 from trninv.routing.questions import find
 from trninv.settings import Settings
@@ -17,49 +17,49 @@ _NICE = 10
 """So that requests come first."""
 
 
-class _CancelledError(Exception):
+class _SweepCancelledError(Exception):
     """Nobody wants the result any more."""
 
 
-class _Progress:
+class _ProgressWriter:
     """Keeps how far a job is."""
 
-    def __init__(self, place: Path) -> None:
-        self.place, self.job, self._parent = place, Job(place.name), os.getppid()
+    def __init__(self, directory: Path) -> None:
+        self.directory, self.record, self._parent = directory, SweepRecord(directory.name), os.getppid()
 
     def __call__(self, _: str, done: int, total: int) -> None:
-        self.keep(done=done, total=total)
-        if is_cancelled(self.place):
-            raise _CancelledError
+        self.write(done=done, total=total)
+        if is_cancelled(self.directory):
+            raise _SweepCancelledError
         if os.getppid() != self._parent:
             raise WorkerError("the service that began it has ended: start it again")
 
-    def keep(self, **changed: object) -> None:
-        self.job = replace(self.job, **changed)  # type: ignore[arg-type] # fields of a job
-        keep(self.place, self.job)
+    def write(self, **changed: object) -> None:
+        self.record = replace(self.record, **changed)  # type: ignore[arg-type] # fields of a job
+        write_progress(self.directory, self.record)
 
 
-def main(place: Path) -> None:
+def main(directory: Path) -> None:
     """Solve a job, and keep what became of it."""
-    progress = _Progress(place)
+    progress = _ProgressWriter(directory)
     os.nice(_NICE)
     try:
-        answer = _solved(place, progress)
-    except _CancelledError:
-        progress.keep(state=JobState.CANCELLED)
+        answer = _run_sweep(directory, progress)
+    except _SweepCancelledError:
+        progress.write(state=JobState.CANCELLED)
     except TrninvError as error:
-        progress.keep(state=JobState.FAILED, error=str(error))
+        progress.write(state=JobState.FAILED, error=str(error))
     else:
-        progress.keep(state=JobState.DONE, answer=answer)
+        progress.write(state=JobState.DONE, answer=answer)
 
 
-def _solved(place: Path, progress: _Progress) -> Answer:
+def _run_sweep(directory: Path, progress: _ProgressWriter) -> Answer:
     with (
         trninv.open(Settings.load().database_url) as fleet,
-        fleet.in_one_state() as one,
+        fleet.in_one_state() as snapshot,
         ThreadPoolExecutor(1) as executor,
     ):
-        answer: Answer = one.ask(find("sweep"), **asked(place), executor=executor, progress=progress)
+        answer: Answer = snapshot.ask(find("sweep"), **read_request(directory), executor=executor, progress=progress)
         return answer
 
 

@@ -5,40 +5,40 @@ from typing import Annotated, Any
 import strawberry
 
 from trninv.errors import UsageError
-from trninv.graphql.answers import object_type, word_type
+from trninv.graphql.answers import answer_type, enum_type
 from trninv.graphql.context import AppInfo
-from trninv.graphql.jobs import Job, Jobs, JobState
+from trninv.graphql.jobs import JobState, SweepRecord, SweepStore
 from trninv.routing.questions.sweep import SweepAnswer
 
-Key = Annotated[strawberry.ID, strawberry.argument(description="The job's id.")]
+SweepIdArgument = Annotated[strawberry.ID, strawberry.argument(description="The job's id.")]
 
 
 @strawberry.type(description="A sweep that a service is at, or was.")
 class SweepJob:
     id: strawberry.ID = strawberry.field(description="What to ask for it by; whoever knows it may.")
-    state: Any = strawberry.field(description="What has become of it.", graphql_type=word_type(JobState))
+    state: Any = strawberry.field(description="What has become of it.", graphql_type=enum_type(JobState))
     done: int = strawberry.field(description="Classes of failures that are solved.")
     total: int | None = strawberry.field(description="Of how many; null until the first is solved.")
     error: str | None = strawberry.field(description="Why it failed.")
     result: Any = strawberry.field(
         description="Its answer, as of when it began; null before it is done.",
-        graphql_type=object_type(SweepAnswer) | None,
+        graphql_type=answer_type(SweepAnswer) | None,
     )
 
     @classmethod
-    def of(cls, job: Job) -> "SweepJob":
+    def from_record(cls, record: SweepRecord) -> "SweepJob":
         """A job as it is now."""
         return cls(
-            id=strawberry.ID(job.id),
-            state=job.state,
-            done=job.done,
-            total=job.total,
-            error=job.error,
-            result=job.answer,
+            id=strawberry.ID(record.id),
+            state=record.state,
+            done=record.done,
+            total=record.total,
+            error=record.error,
+            result=record.answer,
         )
 
 
-def jobs_of(info: AppInfo) -> Jobs:
+def sweep_store(info: AppInfo) -> SweepStore:
     """The jobs of the service that answers.
 
     Raises
@@ -47,6 +47,6 @@ def jobs_of(info: AppInfo) -> Jobs:
         There is no service.
 
     """
-    if info.context.jobs is None:
+    if info.context.sweeps is None:
         raise UsageError("jobs are a service's: start one with trninv serve, or run trninv sweep")
-    return info.context.jobs
+    return info.context.sweeps

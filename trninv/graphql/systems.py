@@ -8,17 +8,17 @@ import strawberry
 from sqlalchemy import Connection as Database
 from sqlalchemy import RowMapping
 
-from trninv.catalog.design import Design, Total
-from trninv.catalog.facts import catalog
+from trninv.catalog.design import DocumentedTotal, SystemTotals
+from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import System as CatalogSystem
-from trninv.graphql.arguments import Asked
+from trninv.graphql.arguments import ListArguments
 from trninv.graphql.context import AppInfo
 from trninv.graphql.enums import Disagreement
-from trninv.graphql.lazy import lazy, lazy_list
-from trninv.graphql.scalars import Bandwidth, Capacity, Rate, Size
-from trninv.graphql.things import made
-from trninv.inventory.fields import rows
-from trninv.inventory.kinds import KINDS
+from trninv.graphql.lazy import lazy_list, lazy_type
+from trninv.graphql.scalars import Bandwidth, Capacity, CitedBandwidth, CitedCapacity
+from trninv.graphql.things import to_object
+from trninv.inventory.fields import select_thing
+from trninv.inventory.kinds import THINGS
 from trninv.inventory.schema import TABLES
 
 
@@ -32,7 +32,7 @@ class Conflict:
         description="All of them, the picked one first.", graphql_type=lazy_list("Fact")
     )
 
-    @strawberry.field(description="The one that counts.", graphql_type=lazy("Fact"))
+    @strawberry.field(description="The one that counts.", graphql_type=lazy_type("Fact"))
     def picked(self) -> Any:
         return self.facts[0]
 
@@ -70,38 +70,40 @@ class System:
     sources: list[Any] = strawberry.field(description="Documents that it rests on.", graphql_type=lazy_list("Source"))
 
     @classmethod
-    def of(cls, system: CatalogSystem) -> "System":
+    def from_catalog(cls, system: CatalogSystem) -> "System":
         """A system of the catalog."""
-        named = {name: getattr(system, name) for name in ("slug", "name", "chips", "servers", "domains")}
-        sources: list[Any] = [made("source", asdict(source)) for source in system.sources(catalog())]
-        design = Design.of(catalog(), system)
+        same_fields = {name: getattr(system, name) for name in ("slug", "name", "chips", "servers", "domains")}
+        sources: list[Any] = [to_object("source", asdict(source)) for source in system.sources(default_catalog())]
+        design = SystemTotals.from_system(default_catalog(), system)
         return cls(
-            **named,
+            **same_fields,
             aliases=list(system.aliases),
             domain_model=system.domain.name,
-            memory=_quantity(Size, design.memory),
-            memory_bandwidth=_quantity(Rate, design.memory_bandwidth),
+            memory=_cite(CitedCapacity, design.memory),
+            memory_bandwidth=_cite(CitedBandwidth, design.memory_bandwidth),
             teraflops=design.teraflops,
-            host_memory=_quantity(Size, design.host_memory),
+            host_memory=_cite(CitedCapacity, design.host_memory),
             nics=design.nics.parts,
-            efa_bandwidth=_quantity(Rate, design.nics),
+            efa_bandwidth=_cite(CitedBandwidth, design.nics),
             links=design.wires.parts,
-            link_bandwidth=_quantity(Rate, design.wires),
+            link_bandwidth=_cite(CitedBandwidth, design.wires),
             network_nodes=design.network_nodes,
             sources=sources,
         )
 
 
-def _quantity(unit: type[Size] | type[Rate], total: Total) -> Size | Rate | None:
+def _cite(
+    unit: type[CitedCapacity] | type[CitedBandwidth], total: DocumentedTotal
+) -> CitedCapacity | CitedBandwidth | None:
     """A total with the fact that it rests on."""
     if total.value is None:
         return None
     quantity = unit(total.value)
-    quantity.about = total.fact.key if total.fact else None
+    quantity.fact_key = total.fact.key if total.fact else None
     return quantity
 
 
-async def conflicts_about(_: object, info: AppInfo, given: Mapping[str, Any]) -> list[Conflict]:
+async def resolve_conflicts(_: object, info: AppInfo, arguments: Mapping[str, Any]) -> list[Conflict]:
     """The conflicts about a subject, an attribute, or both.
 
     Raises
@@ -110,16 +112,20 @@ async def conflicts_about(_: object, info: AppInfo, given: Mapping[str, Any]) ->
         No fact is about it.
 
     """
-    wanted = {name: given[name] for name in ("subject", "attribute") if given.get(name) is not None}
-    Asked.of(KINDS["fact"], wanted)
-    found = await info.context.read(conflicts)
-    return [each for each in found if all(getattr(each, name) == value for name, value in wanted.items())]
+    filters = {name: arguments[name] for name in ("subject", "attribute") if arguments.get(name) is not None}
+    ListArguments.parse(THINGS["fact"], filters)
+    all_conflicts = await info.context.read(read_conflicts)
+    return [
+        conflict
+        for conflict in all_conflicts
+        if all(getattr(conflict, name) == value for name, value in filters.items())
+    ]
 
 
-def conflicts(connection: Database) -> list[Conflict]:
+def read_conflicts(connection: Database) -> list[Conflict]:
     """Every subject and attribute that documents disagree on, or that must be read otherwise than it is written."""
     fact = TABLES["fact"]
-    query = rows(KINDS["fact"]).where(fact.c.differs_in.is_not(None)).order_by(fact.c.id)
+    query = select_thing(THINGS["fact"]).where(fact.c.differs_in.is_not(None)).order_by(fact.c.id)
     groups: dict[tuple[str, str], list[RowMapping]] = {}
     for row in connection.execute(query).mappings():
         groups.setdefault((row["subject"], row["attribute"]), []).append(row)
@@ -127,9 +133,9 @@ def conflicts(connection: Database) -> list[Conflict]:
         Conflict(
             subject=subject,
             attribute=attribute,
-            differs_in=Disagreement(found[0]["differs_in"]),
-            note=found[0]["note"],
-            facts=[made("fact", row) for row in found],
+            differs_in=Disagreement(fact_rows[0]["differs_in"]),
+            note=fact_rows[0]["note"],
+            facts=[to_object("fact", row) for row in fact_rows],
         )
-        for (subject, attribute), found in groups.items()
+        for (subject, attribute), fact_rows in groups.items()
     ]

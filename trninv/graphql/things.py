@@ -8,23 +8,23 @@ from sqlalchemy import Connection as Database
 from strawberry.types.field import StrawberryField
 from strawberry.utils.str_converters import to_camel_case as camel
 
-from trninv.graphql.arguments import Asked
+from trninv.graphql.arguments import ListArguments
 from trninv.graphql.connections import Connection
-from trninv.graphql.context import AppInfo, Below, Context
-from trninv.graphql.enums import enum_of
-from trninv.graphql.inputs import FILTERS, ORDERS, type_of
-from trninv.graphql.lazy import lazy, lazy_list, list_of
-from trninv.graphql.pages import PAGE_ARGUMENTS, Offered, arguments, taking
-from trninv.graphql.rows import Row, by_ids
-from trninv.graphql.scalars import Address, Rate, Size
-from trninv.inventory.address import locate
-from trninv.inventory.fields import DIVISORS, Field, Form, Kind, Many, One
-from trninv.inventory.kinds import KINDS
+from trninv.graphql.context import AppInfo, ChildList, RequestContext
+from trninv.graphql.enums import stored_enum
+from trninv.graphql.inputs import FILTERS, ORDERS, field_type
+from trninv.graphql.lazy import lazy_list, lazy_type, list_type
+from trninv.graphql.pages import PAGE_ARGUMENTS, OptionalArgument, field_with_arguments, read_arguments
+from trninv.graphql.rows import Row, load_by_ids
+from trninv.graphql.scalars import Address, CitedBandwidth, CitedCapacity
+from trninv.inventory.address import resolve
+from trninv.inventory.fields import DIVISORS, Field, RelatedList, Relation, Thing, ValueFormat
+from trninv.inventory.kinds import THINGS
 
 
 @strawberry.interface(description="Something with an id, which node and nodes take.")
 class Node:
-    kind: strawberry.Private[Kind]
+    kind: strawberry.Private[Thing]
     row: strawberry.Private[Row]
 
     @strawberry.field(description="Opaque id, which node and nodes take.")
@@ -34,7 +34,7 @@ class Node:
 
 @strawberry.interface(description="Something that an address names.")
 class Located:
-    kind: strawberry.Private[Kind]
+    kind: strawberry.Private[Thing]
     row: strawberry.Private[Row]
 
     @strawberry.field(description="Address that names it, unique and stable across reseeding.")
@@ -42,75 +42,80 @@ class Located:
         return Address(self.row["address"])
 
 
-def _shown(field: Field, row: Row) -> Any:
+def _to_graphql(field: Field, row: Row) -> Any:
     value = row[field.name]
     if value is None:
         return None
-    if field.form in (Form.CAPACITY, Form.BANDWIDTH):
-        quantity = (Size if field.form is Form.CAPACITY else Rate)(value)
-        quantity.about = (row[f"{field.name}_subject"], field.fact[1]) if field.fact else None
+    if field.format in (ValueFormat.CAPACITY, ValueFormat.BANDWIDTH):
+        quantity = (CitedCapacity if field.format is ValueFormat.CAPACITY else CitedBandwidth)(value)
+        quantity.fact_key = (row[f"{field.name}_subject"], field.fact[1]) if field.fact else None
         return quantity
     if field.enumeration:
-        return enum_of(field.enumeration)(value)
-    divisor = DIVISORS.get(field.form)
-    return value / divisor if divisor else bool(value) if field.form is Form.YES else value
+        return stored_enum(field.enumeration)(value)
+    divisor = DIVISORS.get(field.format)
+    return value / divisor if divisor else bool(value) if field.format is ValueFormat.BOOLEAN else value
 
 
-def _value(field: Field) -> StrawberryField:
+def _scalar_field(field: Field) -> StrawberryField:
     def resolve(self: Any) -> Any:
-        return _shown(field, self.row)
+        return _to_graphql(field, self.row)
 
-    of = type_of(field)
-    shown: StrawberryField = strawberry.field(
-        resolver=resolve, description=field.says, graphql_type=of | None if field.null else of
+    value_type = field_type(field)
+    graphql_field: StrawberryField = strawberry.field(
+        resolver=resolve,
+        description=field.description,
+        graphql_type=value_type | None if field.nullable else value_type,
     )
-    return shown
+    return graphql_field
 
 
-def _one(one: One) -> StrawberryField:
+def _to_one_field(one: Relation) -> StrawberryField:
     async def resolve(self: Any, info: AppInfo) -> Any:
         key = self.row[f"{one.name}_key"]
         if key is None:
             return None
-        name = one.kinds[0] if not one.kinds[1:] else await info.context.kind_of(key)
-        return made(name, await info.context.row(name, key))
+        name = one.things[0] if not one.things[1:] else await info.context.node_kind(key)
+        return to_object(name, await info.context.row(name, key))
 
-    of = lazy("Located" if one.kinds[1:] else KINDS[one.kinds[0]].type)
-    shown: StrawberryField = strawberry.field(
-        resolver=resolve, description=one.says, graphql_type=of | None if one.null else of
+    target_type = lazy_type("Located" if one.things[1:] else THINGS[one.things[0]].type)
+    graphql_field: StrawberryField = strawberry.field(
+        resolver=resolve, description=one.description, graphql_type=target_type | None if one.nullable else target_type
     )
-    return shown
+    return graphql_field
 
 
-def _many(many: Many) -> StrawberryField:
-    kind = KINDS[many.kind]
+def _to_many_field(many: RelatedList) -> StrawberryField:
+    kind = THINGS[many.thing]
 
-    def below(info: AppInfo, parent: Any) -> Below:
-        return Below(info.context, kind, many, parent.row[f"{many.name}_key"])
+    def children(info: AppInfo, parent: Any) -> ChildList:
+        return ChildList(info.context, kind, many, parent.row[f"{many.name}_key"])
 
     if many.paged:
-        return listed(kind, below, many.says)
+        return connection_field(kind, children, many.description)
 
-    async def every(self: Any, info: AppInfo) -> Any:
-        own = self.row["id"] if many.but is not None else None
-        return [made(kind.name, row) for row in await below(info, self).all() if row["id"] != own]
+    async def resolve_all(self: Any, info: AppInfo) -> Any:
+        own = self.row["id"] if many.exclude is not None else None
+        return [to_object(kind.name, row) for row in await children(info, self).all_rows() if row["id"] != own]
 
-    async def some(
+    async def resolve_facts(
         self: Any,
         info: AppInfo,
         attribute: Annotated[str | None, strawberry.argument(description="Only facts about this attribute.")] = None,
     ) -> Any:
-        return [fact for fact in await every(self, info) if attribute in (None, fact.row["attribute"])]
+        return [fact for fact in await resolve_all(self, info) if attribute in (None, fact.row["attribute"])]
 
-    resolve = some if kind.name == "fact" else every
-    shown: StrawberryField = strawberry.field(
-        resolver=resolve, description=many.says, graphql_type=lazy_list(kind.type)
+    resolve = resolve_facts if kind.name == "fact" else resolve_all
+    graphql_field: StrawberryField = strawberry.field(
+        resolver=resolve, description=many.description, graphql_type=lazy_list(kind.type)
     )
-    return shown
+    return graphql_field
 
 
-def listed(
-    kind: Kind, below: Callable[[AppInfo, Any], Below], says: str, more: Sequence[Offered] = ()
+def connection_field(
+    kind: Thing,
+    children: Callable[[AppInfo, Any], ChildList],
+    description: str,
+    extra_arguments: Sequence[OptionalArgument] = (),
 ) -> StrawberryField:
     """A field with a page of a kind: filtered, ordered, in either direction.
 
@@ -122,26 +127,32 @@ def listed(
     """
 
     def resolve(self: Any, info: AppInfo, **_: Any) -> Any:
-        asked = Asked.of(kind, arguments(info))
-        return Connection(below=below(info, self), asked=asked, make=lambda row: made(kind.name, row))
+        list_arguments = ListArguments.parse(kind, read_arguments(info))
+        return Connection(
+            child_list=children(info, self),
+            list_arguments=list_arguments,
+            to_object=lambda row: to_object(kind.name, row),
+        )
 
-    of: Any = Connection
-    field = strawberry.field(resolver=resolve, description=says, graphql_type=of[lazy(kind.type)])
-    offered = (
+    connection_type: Any = Connection
+    field = strawberry.field(
+        resolver=resolve, description=description, graphql_type=connection_type[lazy_type(kind.type)]
+    )
+    optional_arguments = (
         ("filter", FILTERS[kind.name], "What must hold of the items."),
-        ("order_by", list_of(ORDERS[kind.name]), "What the items are sorted by, the id always last."),
-        *more,
+        ("order_by", list_type(ORDERS[kind.name]), "What the items are sorted by, the id always last."),
+        *extra_arguments,
         *PAGE_ARGUMENTS,
     )
-    return taking(field, offered)
+    return field_with_arguments(field, optional_arguments)
 
 
-def made(kind: str, row: Any) -> Any:
+def to_object(kind: str, row: Any) -> Any:
     """The object of a row."""
-    return TYPES[kind](kind=KINDS[kind], row=row)
+    return INVENTORY_TYPES[kind](kind=THINGS[kind], row=row)
 
 
-def at_addresses(connection: Database, addresses: Iterable[str]) -> list[Any]:
+def resolve_addresses(connection: Database, addresses: Iterable[str]) -> list[Any]:
     """What addresses name, in their order.
 
     Raises
@@ -150,33 +161,33 @@ def at_addresses(connection: Database, addresses: Iterable[str]) -> list[Any]:
         One names nothing.
 
     """
-    places = [locate(connection, each) for each in addresses]
+    places = [resolve(connection, address) for address in addresses]
     keys: dict[str, set[int]] = {}
     for place in places:
         keys.setdefault(place.level, set()).add(place.id)
-    found = {level: by_ids(connection, KINDS[level], sorted(ids)) for level, ids in keys.items()}
-    return [made(place.level, found[place.level][place.id]) for place in places]
+    rows_by_level = {level: load_by_ids(connection, THINGS[level], sorted(ids)) for level, ids in keys.items()}
+    return [to_object(place.level, rows_by_level[place.level][place.id]) for place in places]
 
 
-def _type(kind: Kind) -> type:
+def _create_type(kind: Thing) -> type:
     namespace: dict[str, Any] = {
-        "__annotations__": {"kind": strawberry.Private[Kind], "row": strawberry.Private[Row]},
+        "__annotations__": {"kind": strawberry.Private[Thing], "row": strawberry.Private[Row]},
         "__module__": __name__,
     }
     for field in kind.fields:
-        if field.form not in (Form.ID, Form.ADDRESS):
-            namespace[f"{field.name}_"] = _value(field)
-    namespace |= {f"{one.name}_": _one(one) for one in kind.ones}
-    namespace |= {f"{many.name}_": _many(many) for many in kind.lists}
+        if field.format not in (ValueFormat.ID, ValueFormat.ADDRESS):
+            namespace[f"{field.name}_"] = _scalar_field(field)
+    namespace |= {f"{one.name}_": _to_one_field(one) for one in kind.relations}
+    namespace |= {f"{many.name}_": _to_many_field(many) for many in kind.lists}
     for name, member in namespace.items():  # their names end in _ lest they hide kind and row
         if hasattr(member, "graphql_name"):
             member.graphql_name = camel(name.removesuffix("_"))
     bases = (*([Node] if kind.is_node else []), *([Located] if kind.is_located else []))
-    made_type: type = strawberry.type(description=kind.says)(type(kind.type, bases, namespace))
-    return made_type
+    generated: type = strawberry.type(description=kind.description)(type(kind.type, bases, namespace))
+    return generated
 
 
-TYPES = {kind.name: _type(kind) for kind in KINDS.values()}
-globals().update({kind.type: TYPES[kind.name] for kind in KINDS.values()})
+INVENTORY_TYPES = {kind.name: _create_type(kind) for kind in THINGS.values()}
+globals().update({kind.type: INVENTORY_TYPES[kind.name] for kind in THINGS.values()})
 globals().update({made_input.__name__: made_input for made_input in FILTERS.values()})
-Context.made = staticmethod(made)
+RequestContext.to_object = staticmethod(to_object)

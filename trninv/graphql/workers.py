@@ -23,43 +23,43 @@ from trninv.errors import BusyError
 
 T = TypeVar("T")
 
-READING: Final = 4
+MAX_READING: Final = 4
 """Threads of one process that read the inventory; each may hold a connection, as each that routes may."""
-ROUTING: Final = 4
-WRITING: Final = 1
+MAX_ROUTING: Final = 4
+MAX_WRITING: Final = 1
 """Threads that change the inventory, which every database does one at a time; in no queue behind those that read."""
-PREPARING: Final = 2
+MAX_PREPARING: Final = 2
 """Threads that parse and check documents."""
-STATES: Final = 6
+MAX_SNAPSHOTS: Final = 6
 """Documents that are executed at a time; each keeps a connection besides those of the threads, of a pool of 15."""
 
-_home: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("home", default=None)
+_serving_loop: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("home", default=None)
 """The loop that serves, which has the queues, for what runs on one of `Loops`."""
 
-client: ContextVar[str | None] = ContextVar("client", default=None)
+current_client: ContextVar[str | None] = ContextVar("client", default=None)
 """Who asks: a token's name, else an address; None is the process itself, which may use every worker."""
 
 
-class _Place(NamedTuple):
+class _LimiterToken(NamedTuple):
     """What work holds while it runs."""
 
-    holder: object
+    borrower: object
     limiters: tuple[CapacityLimiter, ...]
 
-    def leave(self) -> None:
+    def release(self) -> None:
         for limiter in self.limiters:
-            limiter.release_on_behalf_of(self.holder)
+            limiter.release_on_behalf_of(self.borrower)
 
 
-class Places:
+class FairLimiter:
     """Room for so many at a time, half of it at most for one client."""
 
-    def __init__(self, most: int) -> None:
-        self._all, self._share = CapacityLimiter(most), max(most // 2, 1)
+    def __init__(self, limit: int) -> None:
+        self._all, self._share = CapacityLimiter(limit), max(limit // 2, 1)
         self._clients = WeakValueDictionary[str, CapacityLimiter]()
 
     @asynccontextmanager
-    async def one(self) -> AsyncIterator[None]:
+    async def slot(self) -> AsyncIterator[None]:
         """A place, once one is free.
 
         Raises
@@ -68,55 +68,55 @@ class Places:
             None was before the deadline.
 
         """
-        place = await self._place()
+        token = await self._acquire()
         try:
             yield
         finally:
-            place.leave()
+            token.release()
 
-    async def _place(self) -> _Place:
-        if free := self._free():
-            return free
-        with move_on_after(deadline.remaining(inf)):
-            return await self._queued()
+    async def _acquire(self) -> _LimiterToken:
+        if token := self._acquire_nowait():
+            return token
+        with move_on_after(deadline.cap_timeout(inf)):
+            return await self._acquire_queued()
         raise BusyError("no worker was free in time: ask again later, or for less at a time")
 
-    def _free(self) -> _Place | None:
+    def _acquire_nowait(self) -> _LimiterToken | None:
         """A place, if nobody has to wait for it."""
-        holder, taken = object(), list[CapacityLimiter]()
+        borrower, acquired = object(), list[CapacityLimiter]()
         try:
             for limiter in self._limiters():
-                limiter.acquire_on_behalf_of_nowait(holder)
-                taken.append(limiter)
+                limiter.acquire_on_behalf_of_nowait(borrower)
+                acquired.append(limiter)
         except WouldBlock:
-            _Place(holder, tuple(taken)).leave()
+            _LimiterToken(borrower, tuple(acquired)).release()
             return None
-        return _Place(holder, tuple(taken))
+        return _LimiterToken(borrower, tuple(acquired))
 
-    async def _queued(self) -> _Place:
-        holder, taken = object(), list[CapacityLimiter]()
+    async def _acquire_queued(self) -> _LimiterToken:
+        borrower, acquired = object(), list[CapacityLimiter]()
         try:
             for limiter in self._limiters():
-                await limiter.acquire_on_behalf_of(holder)
-                taken.append(limiter)
+                await limiter.acquire_on_behalf_of(borrower)
+                acquired.append(limiter)
         except BaseException:
-            _Place(holder, tuple(taken)).leave()
+            _LimiterToken(borrower, tuple(acquired)).release()
             raise
-        return _Place(holder, tuple(taken))
+        return _LimiterToken(borrower, tuple(acquired))
 
     def _limiters(self) -> list[CapacityLimiter]:
-        who = client.get()
+        who = current_client.get()
         return [self._all] if who is None else [self._clients.setdefault(who, CapacityLimiter(self._share)), self._all]
 
 
-class Workers(Places):
+class WorkerPool(FairLimiter):
     """Threads of one kind."""
 
-    def __init__(self, most: int) -> None:
-        super().__init__(most)
-        self._pool = ThreadPoolExecutor(most)
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self._pool = ThreadPoolExecutor(limit)
 
-    async def run(self, work: Callable[..., T], *given: Any, to_end: bool = False) -> T:
+    async def run(self, work: Callable[..., T], *args: Any, to_end: bool = False) -> T:
         """Run something in a thread, once one is free.
 
         Parameters
@@ -131,23 +131,23 @@ class Workers(Places):
 
         """
         loop = asyncio.get_running_loop()
-        if (home := _home.get()) not in (None, loop):
-            there = asyncio.run_coroutine_threadsafe(self.run(work, *given, to_end=to_end), home)
-            return await _ended(asyncio.wrap_future(there), to_end=to_end)
-        place, answer = await self._place(), loop.create_future()
-        running = self._pool.submit(copy_context().run, partial(work, *given))
-        running.add_done_callback(partial(_over, loop, place, answer))
-        return await _ended(answer, to_end=to_end)
+        if (home := _serving_loop.get()) not in (None, loop):
+            remote = asyncio.run_coroutine_threadsafe(self.run(work, *args, to_end=to_end), home)
+            return await _await_result(asyncio.wrap_future(remote), to_end=to_end)
+        token, answer = await self._acquire(), loop.create_future()
+        submitted = self._pool.submit(copy_context().run, partial(work, *args))
+        submitted.add_done_callback(partial(_deliver_result, loop, token, answer))
+        return await _await_result(answer, to_end=to_end)
 
 
-async def _ended(answer: asyncio.Future[T], *, to_end: bool) -> T:
+async def _await_result(answer: asyncio.Future[T], *, to_end: bool) -> T:
     if to_end:
         with CancelScope(shield=True):
             await asyncio.wait([answer])
     return await answer
 
 
-class Loops:
+class LoopPool:
     """Threads with an event loop each, for what takes long to be put together while the loop that serves goes on."""
 
     def __init__(self) -> None:
@@ -155,17 +155,17 @@ class Loops:
 
     async def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine in one of them; it ends before this does, also if nobody waits for it any more."""
-        loop = self._idle.pop() if self._idle else _begun()
-        home, scope = asyncio.get_running_loop(), CancelScope()
+        loop = self._idle.pop() if self._idle else _start_loop()
+        serving_loop, scope = asyncio.get_running_loop(), CancelScope()
 
         async def cancellable() -> T | None:
-            _home.set(home)
+            _serving_loop.set(serving_loop)
             with scope:
                 return await work()
             return None
 
-        running = asyncio.run_coroutine_threadsafe(cancellable(), loop)
-        answer = asyncio.wrap_future(running)
+        submitted = asyncio.run_coroutine_threadsafe(cancellable(), loop)
+        answer = asyncio.wrap_future(submitted)
         try:
             await asyncio.wait([answer])
         finally:
@@ -177,19 +177,19 @@ class Loops:
         return cast("T", answer.result())
 
 
-def _begun() -> asyncio.AbstractEventLoop:
+def _start_loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     Thread(target=loop.run_forever, name="trninv-document", daemon=True).start()
     return loop
 
 
-def _over(
-    loop: asyncio.AbstractEventLoop, place: _Place, answer: asyncio.Future[Any], done: ConcurrentFuture[Any]
+def _deliver_result(
+    loop: asyncio.AbstractEventLoop, token: _LimiterToken, answer: asyncio.Future[Any], done: ConcurrentFuture[Any]
 ) -> None:
     """Tell the loop, from the thread, what came of it: one call for both, the place and the answer."""
 
-    def tell() -> None:
-        place.leave()
+    def set_result() -> None:
+        token.release()
         if answer.done():  # nobody waits any more
             return
         if (error := done.exception()) is None:
@@ -198,6 +198,6 @@ def _over(
             answer.set_exception(error)
 
     try:
-        loop.call_soon_threadsafe(tell)
+        loop.call_soon_threadsafe(set_result)
     except RuntimeError:  # the loop has ended
-        place.leave()
+        token.release()

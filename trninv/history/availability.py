@@ -35,13 +35,13 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from trninv.choice import Choice
-from trninv.history.sums import Move, Sums, When
-from trninv.inventory.address import Place, address_of, nodes_of
-from trninv.inventory.fields import block
-from trninv.inventory.kinds import KINDS
-from trninv.inventory.past import among_lost
-from trninv.inventory.schema import BIG, NODE_KINDS, PART_KINDS, STATES, TABLES, is_not_up
+from trninv.choice import DescribedEnum
+from trninv.history.sums import AvailabilitySums, Transition, TransitionPeriod
+from trninv.inventory.address import Place, address_expression, node_condition
+from trninv.inventory.fields import id_block_range
+from trninv.inventory.kinds import THINGS
+from trninv.inventory.past import maybe_unhealthy
+from trninv.inventory.schema import BIGINT, NODE_KINDS, PART_KINDS, STATES, TABLES, is_unhealthy
 from trninv.timestamps import format_timestamp
 
 _EVENT, _NODE, _SERVER = (TABLES[name] for name in ("state_event", "node", "server"))
@@ -50,7 +50,7 @@ _SECOND: Final = 1_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class AvailabilityBy(Choice):
+class AvailabilityBy(DescribedEnum):
     """What parts of a kind are one group."""
 
     KIND = "KIND", "All of the kind."
@@ -59,55 +59,64 @@ class AvailabilityBy(Choice):
     CLUSTER = "CLUSTER", "Those of the cluster."
 
 
-def sums(
+def availability_sums(
     connection: Connection, place: Place, by: AvailabilityBy, known_from: int, since: datetime, until: datetime
-) -> Iterator[Sums]:
+) -> Iterator[AvailabilitySums]:
     """Of each group of parts of a place; what happened before an event that is not known is left out."""
-    when = times_of_events(connection, known_from)
-    times = _EVENT.c.id > known_from, when.c.at > format_timestamp(since), when.c.at <= format_timestamp(until)
+    event_times_ = event_times(connection, known_from)
+    times = (
+        _EVENT.c.id > known_from,
+        event_times_.c.at > format_timestamp(since),
+        event_times_.c.at <= format_timestamp(until),
+    )
     branches = (
         branch
-        for parts in _parts(connection, place, by)
-        for branch in (_all(parts), _lost(connection, parts), _changes(parts, when, times))
+        for parts in _part_queries(connection, place, by)
+        for branch in (_all_parts(parts), _unhealthy_parts(connection, parts), _changes(parts, event_times_, times))
     )
     if (
         connection.dialect.name == "postgresql"
     ):  # racks times sorts of changes are grouped in memory, not sorted on disk
         connection.execute(text("SET LOCAL work_mem = '64MB'"))
-    groups: defaultdict[tuple[str, int], list[_Counted]] = defaultdict(list)
+    groups: defaultdict[tuple[str, int], list[_CountedRow]] = defaultdict(list)
     for kind, key, *counted in connection.execute(union_all(*branches)).all():
         groups[kind, key or 0].append(tuple(counted))
-    names = _names(connection, by, place)
+    names = _group_names(connection, by, place)
     start, span = (since - _EPOCH) // _MICROSECOND, (until - since) // _MICROSECOND
     for (kind, key), rows in sorted(groups.items()):
-        yield _summed(kind, names.get((kind, key)), rows, start, span)
+        yield _group_sums(kind, names.get((kind, key)), rows, start, span)
 
 
 _MICROSECOND: Final = datetime.resolution
 
-_Counted = tuple[str, int, int, int, int, int]
+_CountedRow = tuple[str, int, int, int, int, int]
 """What is counted, a sort of change, how many, and of those in time how many, and their seconds and microseconds."""
 
 
-def _summed(kind: str, name: str | None, rows: Sequence[_Counted], start: int, span: int) -> Sums:
+def _group_sums(kind: str, name: str | None, rows: Sequence[_CountedRow], start: int, span: int) -> AvailabilitySums:
     """From the rows of a group: all its parts, those that are not up now, and the changes since the start."""
-    parts = sum(number for what, _, number, *_ in rows if what == _ALL)
-    moves = (move for row in rows for move in _moves(row, start, span))
-    return Sums.of(kind, name, parts, parts * span, moves, backwards=True)
+    parts = sum(number for category, _, number, *_ in rows if category == _ALL)
+    transitions = (move for row in rows for move in _transitions(row, start, span))
+    return AvailabilitySums.from_transitions(kind, name, parts, parts * span, transitions, backwards=True)
 
 
-def _moves(row: _Counted, start: int, span: int) -> Iterator[Move]:
-    what, sort, number, within, seconds, micros = row
-    if what == _LOST:
-        yield Move(When.EDGE, number, number * span, *_read(sort))
-    if what == _CHANGED and within:
-        yield Move(When.WITHIN, within, within * start - int(seconds) * _SECOND - int(micros), *_read(sort))
-    if what == _CHANGED and (later := number - within):
-        yield Move(When.BEYOND, later, -later * span, *_read(sort))
+def _transitions(row: _CountedRow, start: int, span: int) -> Iterator[Transition]:
+    category, sort, number, within, seconds, micros = row
+    if category == _UNHEALTHY:
+        yield Transition(TransitionPeriod.INITIAL, number, number * span, *_decode_states(sort))
+    if category == _CHANGED and within:
+        yield Transition(
+            TransitionPeriod.INSIDE,
+            within,
+            within * start - int(seconds) * _SECOND - int(micros),
+            *_decode_states(sort),
+        )
+    if category == _CHANGED and (later := number - within):
+        yield Transition(TransitionPeriod.OUTSIDE, later, -later * span, *_decode_states(sort))
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
+class _PartQuery:
     """Parts of a kind in a place.
 
     Attributes
@@ -125,7 +134,7 @@ class _Parts:
     table: Table
     source: FromClause
     key: ColumnElement[int] | None
-    ours: ColumnElement[bool]
+    in_scope: ColumnElement[bool]
 
     @property
     def groups(self) -> tuple[ColumnElement[int], ...]:
@@ -133,20 +142,20 @@ class _Parts:
         return () if self.key is None else (self.key,)
 
 
-_ALL, _LOST, _CHANGED = "all", "lost", "changed"
+_ALL, _UNHEALTHY, _CHANGED = "all", "lost", "changed"
 _UP: Final = literal_column("'up'", Text)
-_NONE: Final = literal_column("0", BIG)
+_NONE: Final = literal_column("0", BIGINT)
 _NUMBERS: Final[dict[Any, Any]] = {
     literal_column(f"'{state}'", Text): literal_column(str(at), Integer) for at, state in enumerate(STATES)
 }
 
 
-def _row(parts: _Parts, what: str, sort: ColumnElement[int], *sums: ColumnElement[Any]) -> Select[Any]:
+def _count_query(parts: _PartQuery, category: str, sort: ColumnElement[int], *sums: ColumnElement[Any]) -> Select[Any]:
     within, seconds, micros = sums or (_NONE, _NONE, _NONE)
     return select(
         literal_column(f"'{parts.kind}'", Text).label("kind"),
         (cast(null(), Integer) if parts.key is None else parts.key).label("key"),
-        literal_column(f"'{what}'", Text).label("what"),
+        literal_column(f"'{category}'", Text).label("what"),
         sort.label("sort"),
         func.count().label("number"),
         within.label("within"),
@@ -155,56 +164,69 @@ def _row(parts: _Parts, what: str, sort: ColumnElement[int], *sums: ColumnElemen
     )
 
 
-def _all(parts: _Parts) -> Select[Any]:
-    counted = _row(parts, _ALL, _NONE).select_from(parts.source).where(parts.ours)
+def _all_parts(parts: _PartQuery) -> Select[Any]:
+    counted = _count_query(parts, _ALL, _NONE).select_from(parts.source).where(parts.in_scope)
     return counted.group_by(*parts.groups).having(func.count() > 0)
 
 
-def _lost(connection: Connection, parts: _Parts) -> Select[Any]:
+def _unhealthy_parts(connection: Connection, parts: _PartQuery) -> Select[Any]:
     is_node = parts.kind in NODE_KINDS
     table = _NODE if is_node else parts.table
     source = parts.source.join(_NODE, _NODE.c.id == parts.table.c.id) if is_node else parts.source
-    sort = _sort(_UP, table.c.state, _UP, func.coalesce(_NODE.c.own_state, _NODE.c.state) if is_node else table.c.state)
-    lost = _row(parts, _LOST, sort).select_from(source)
-    return lost.where(parts.ours, is_not_up(table), among_lost(connection, table)).group_by(*parts.groups, "sort")
+    sort = _encode_states(
+        _UP, table.c.state, _UP, func.coalesce(_NODE.c.own_state, _NODE.c.state) if is_node else table.c.state
+    )
+    unhealthy = _count_query(parts, _UNHEALTHY, sort).select_from(source)
+    return unhealthy.where(parts.in_scope, is_unhealthy(table), maybe_unhealthy(connection, table)).group_by(
+        *parts.groups, "sort"
+    )
 
 
-def _changes(parts: _Parts, when: FromClause, times: tuple[ColumnElement[bool], ...]) -> Select[Any]:
+def _changes(parts: _PartQuery, when: FromClause, times: tuple[ColumnElement[bool], ...]) -> Select[Any]:
     """How often each change was made since a time, and by its end how often and the sums of the times."""
-    known, begun, ended = times
+    after_start, since_condition, until_condition = times
     own_before = func.coalesce(_EVENT.c.own_before, _EVENT.c.before)
     own_state = func.coalesce(_EVENT.c.own_state, _EVENT.c.state)
-    sort = _sort(_EVENT.c.before, _EVENT.c.state, own_before, own_state)
-    seconds, micros = Seconds(when.c.at), cast(func.substr(when.c.at, 21, 6), Integer)
-    within = func.count().filter(ended), *(func.sum(each).filter(ended) for each in (seconds, micros))
+    sort = _encode_states(_EVENT.c.before, _EVENT.c.state, own_before, own_state)
+    seconds, micros = EpochSeconds(when.c.at), cast(func.substr(when.c.at, 21, 6), Integer)
+    within = (
+        func.count().filter(until_condition),
+        *(func.sum(column_).filter(until_condition) for column_ in (seconds, micros)),
+    )
     source = _EVENT if when is _EVENT else _EVENT.join(when, when.c.id == _EVENT.c.id)
-    counted = _row(parts, _CHANGED, sort, *within)
+    counted = _count_query(parts, _CHANGED, sort, *within)
     joined = counted.select_from(source.join(parts.source, parts.table.c.id == _EVENT.c.part_id))
-    return joined.where(_EVENT.c.kind == parts.kind, known, begun, parts.ours).group_by(*parts.groups, "sort")
+    return joined.where(_EVENT.c.kind == parts.kind, after_start, since_condition, parts.in_scope).group_by(
+        *parts.groups, "sort"
+    )
 
 
-def _sort(*states: ColumnElement[str]) -> ColumnElement[int]:
+def _encode_states(*states: ColumnElement[str]) -> ColumnElement[int]:
     """States as one number, by which SQLite sorts faster than by texts; see `_read`."""
-    numbers = (case(_NUMBERS, value=each) for each in states)
+    numbers = (case(_NUMBERS, value=state) for state in states)
     return reduce(lambda one, other: one * literal_column(str(len(STATES)), Integer) + other, numbers)
 
 
 @lru_cache(maxsize=len(STATES) ** 4)
-def _read(sort: int) -> tuple[str, str, str, str]:
+def _decode_states(sort: int) -> tuple[str, str, str, str]:
     one, two, three, four = (STATES[sort // len(STATES) ** place % len(STATES)] for place in (3, 2, 1, 0))
     return one, two, three, four
 
 
-def _names(connection: Connection, by: AvailabilityBy, place: Place) -> dict[tuple[str, int], str]:
+def _group_names(connection: Connection, by: AvailabilityBy, place: Place) -> dict[tuple[str, int], str]:
     """Of the groups, by kinds and keys; none of those that have no name."""
     if by is AvailabilityBy.MODEL:
         models = ((kind, TABLES[f"{kind}_model"]) for kind in ("server", "chip", "switch", "link"))
         return {
-            (kind, key): slug for kind, of in models for key, slug in connection.execute(select(of.c.id, of.c.slug))
+            (kind, key): slug
+            for kind, model_table in models
+            for key, slug in connection.execute(select(model_table.c.id, model_table.c.slug))
         }
     if by is AvailabilityBy.RACK:
-        named = select(_RACK.c.id, address_of("rack")).join(_CLUSTER, _CLUSTER.c.id == _RACK.c.cluster_id)
-        racks = connection.execute(named.where(_CLUSTER.c.id == place.cluster_id)).all()
+        rack_addresses = select(_RACK.c.id, address_expression("rack")).join(
+            _CLUSTER, _CLUSTER.c.id == _RACK.c.cluster_id
+        )
+        racks = connection.execute(rack_addresses.where(_CLUSTER.c.id == place.cluster_id)).all()
         return {(kind, key): name for key, name in racks for kind in PART_KINDS}
     if by is AvailabilityBy.CLUSTER:
         slug = connection.scalar(select(_CLUSTER.c.slug).where(_CLUSTER.c.id == place.cluster_id))
@@ -212,7 +234,7 @@ def _names(connection: Connection, by: AvailabilityBy, place: Place) -> dict[tup
     return {}
 
 
-def times_of_events(connection: Connection, known_from: int) -> FromClause:
+def event_times(connection: Connection, known_from: int) -> FromClause:
     """Number and time of each event; where the clock went back, the time at which its state was first seen to hold.
 
     That is the earliest of its own and all later ones, as `trninv.history.moment` reads them.
@@ -225,12 +247,12 @@ def times_of_events(connection: Connection, known_from: int) -> FromClause:
     return select(timed.c.id, least.label("at")).where(timed.c.id > known_from).cte("timed")
 
 
-def _parts(connection: Connection, place: Place, by: AvailabilityBy) -> Iterator[_Parts]:
+def _part_queries(connection: Connection, place: Place, by: AvailabilityBy) -> Iterator[_PartQuery]:
     """Servers, nodes and links of a place, or the one that it is."""
     for kind in PART_KINDS:
         table = TABLES[kind]
-        ours = _ours(connection, place, kind, table)
-        if ours is None:
+        in_scope = _scope_condition(connection, place, kind, table)
+        if in_scope is None:
             continue
         source: FromClause = table
         key: ColumnElement[int] | None = None
@@ -240,13 +262,13 @@ def _parts(connection: Connection, place: Place, by: AvailabilityBy) -> Iterator
             source, key = table.join(_SERVER, _SERVER.c.id == table.c.server_id), _SERVER.c.rack_id
         elif by is AvailabilityBy.RACK:
             key = table.c.get("rack_id")
-        yield _Parts(kind, table, source, key, ours)
+        yield _PartQuery(kind, table, source, key, in_scope)
 
 
-def _ours(connection: Connection, place: Place, kind: str, table: Table) -> ColumnElement[bool] | None:
+def _scope_condition(connection: Connection, place: Place, kind: str, table: Table) -> ColumnElement[bool] | None:
     """Which parts of a kind are in a place; None: there are none."""
     if place.level == "cluster":  # in numbers: from a subquery PostgreSQL would expect few rows, and look each up
-        first, end = connection.execute(select(*block(KINDS[kind], literal(place.id)))).one()
+        first, end = connection.execute(select(*id_block_range(THINGS[kind], literal(place.id)))).one()
         return table.c.id.between(first, end - 1)
     if kind == "server":
         column = {"server": table.c.id, "rack": table.c.rack_id, "domain": table.c.domain_id}.get(place.level)
@@ -255,26 +277,26 @@ def _ours(connection: Connection, place: Place, kind: str, table: Table) -> Colu
         return table.c.id == place.id
     if place.level == "link":
         return None
-    inside = select(_NODE.c.id).where(nodes_of(place))
+    nodes_ = select(_NODE.c.id).where(node_condition(place))
     if kind == "link":
-        return or_(table.c.a_id.in_(inside), table.c.b_id.in_(inside))
-    return table.c.id.in_(inside)
+        return or_(table.c.a_id.in_(nodes_), table.c.b_id.in_(nodes_))
+    return table.c.id.in_(nodes_)
 
 
-class Seconds(FunctionElement[int]):
+class EpochSeconds(FunctionElement[int]):
     """Whole seconds since 1970 of a time as events have it."""
 
     inherit_cache = True
-    type = BIG
+    type = BIGINT
 
 
-@compiles(Seconds, "sqlite")
-def _on_sqlite(of: Seconds, compiler: SQLCompiler, **how: object) -> str:
-    days = f"julianday(substr({compiler.process(of.clauses, **how)}, 1, 19))"  # strftime would write a text first
+@compiles(EpochSeconds, "sqlite")
+def _on_sqlite(function: EpochSeconds, compiler: SQLCompiler, **how: object) -> str:
+    days = f"julianday(substr({compiler.process(function.clauses, **how)}, 1, 19))"  # strftime would write a text first
     return f"(CAST({days} * 86400 + 0.5 AS INTEGER) - 210866760000)"
 
 
-@compiles(Seconds, "postgresql")
-def _on_postgresql(of: Seconds, compiler: SQLCompiler, **how: object) -> str:
-    time = f"CAST(substr({compiler.process(of.clauses, **how)}, 1, 19) AS timestamp)"
+@compiles(EpochSeconds, "postgresql")
+def _on_postgresql(function: EpochSeconds, compiler: SQLCompiler, **how: object) -> str:
+    time = f"CAST(substr({compiler.process(function.clauses, **how)}, 1, 19) AS timestamp)"
     return f"CAST(date_part('epoch', {time}) AS bigint)"

@@ -7,17 +7,17 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Text, and_, func, literal, literal_column, or_, select
 
-from trninv.errors import LimitError, UnknownAddressError
-from trninv.history.moment import instant
-from trninv.inventory.address import level_of, nodes_at, read, resolve
+from trninv.errors import InvalidArgumentError, UnknownAddressError
+from trninv.history.moment import parse_time
+from trninv.inventory.address import level_of, node_condition_at, parse_or_look_up, resolve_place
 from trninv.inventory.fields import Sql
-from trninv.inventory.happened import EVENT, FIELDS, inside
-from trninv.inventory.named import ends
+from trninv.inventory.happened import EVENT, EVENT_FIELDS, is_at_or_below
+from trninv.inventory.named import split_link
 from trninv.inventory.schema import ACTIONS, EVENT_SOURCES, NODE_KINDS, PART_KINDS, SERVER_ACTIONS, TABLES
-from trninv.inventory.state import PPM, Condition, taken_along
+from trninv.inventory.state import PPM, Condition, is_cascaded
 from trninv.timestamps import format_lower_bound, format_timestamp
 
-_COLUMNS: Final = [field.sql.label(field.name) for field in FIELDS if field.name != "id"]
+_COLUMNS: Final = [field.sql.label(field.name) for field in EVENT_FIELDS if field.name != "id"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +56,22 @@ class Event:
     taken_along: bool
     clock_went_back: bool
 
-    def fields(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """By the names that GraphQL gives them, with values as the database has them."""
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for name in self.__slots__:
             value = getattr(self, name)
             if name in ("before", "after"):
                 factor = value and value.factor_ppm and value.factor_ppm / PPM
-                found |= {name: value and value.state, "factorBefore" if name == "before" else "factor": factor}
+                values |= {name: value and value.state, "factorBefore" if name == "before" else "factor": factor}
             else:
                 first, *rest = name.split("_")
-                found[first + "".join(map(str.capitalize, rest))] = value
-        return found
+                values[first + "".join(map(str.capitalize, rest))] = value
+        return values
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EventFilter:
     """Which events; every test must hold.
 
     Attributes
@@ -113,14 +113,14 @@ class Wanted:
 
         """
         if self.scope is not None:
-            yield of_scope(connection, self.scope)
+            yield in_scope(connection, self.scope)
         if self.since is not None:
-            yield EVENT.c.at >= format_lower_bound(instant(self.since))
+            yield EVENT.c.at >= format_lower_bound(parse_time(self.since))
         if self.until is not None:
-            yield EVENT.c.at <= format_timestamp(instant(self.until))
-        for name, known in (("kind", PART_KINDS), ("action", ACTIONS), ("source", EVENT_SOURCES)):
-            if (value := getattr(self, name)) is not None and value not in known:
-                raise LimitError(f"{name} {value!r}: choose {', '.join(known[:-1])} or {known[-1]}")
+            yield EVENT.c.at <= format_timestamp(parse_time(self.until))
+        for name, choices in (("kind", PART_KINDS), ("action", ACTIONS), ("source", EVENT_SOURCES)):
+            if (value := getattr(self, name)) is not None and value not in choices:
+                raise InvalidArgumentError(f"{name} {value!r}: choose {', '.join(choices[:-1])} or {choices[-1]}")
         for name in ("kind", "action", "job", "who", "source", "batch"):
             if (value := getattr(self, name)) is not None:
                 yield EVENT.c[name] == value
@@ -128,11 +128,11 @@ class Wanted:
             yield EVENT.c.why.contains(self.why, autoescape=True)
         level = None if self.scope is None else level_of(self.scope)
         if level in (None, "cluster", "domain", "rack", "server"):
-            yield ~taken_along()  # last: SQLite asks in this order, and it takes longest
+            yield ~is_cascaded()  # last: SQLite asks in this order, and it takes longest
 
 
-def events(
-    connection: Connection, scope: str | None = None, *, most: int = 50, after: int | None = None, **tests: Any
+def list_events(
+    connection: Connection, scope: str | None = None, *, limit: int = 50, after: int | None = None, **tests: Any
 ) -> Iterator[Event]:
     """The latest events, newest first; or the first ones after a number, oldest first.
 
@@ -147,43 +147,46 @@ def events(
         As `Wanted.conditions` says.
 
     """
-    query = select(*_COLUMNS).where(*Wanted(scope, **tests).conditions(connection)).limit(most)
+    query = select(*_COLUMNS).where(*EventFilter(scope, **tests).conditions(connection)).limit(limit)
     newest_first = query.order_by(EVENT.c.id.desc())
-    found = newest_first if after is None else query.where(EVENT.c.id > after).order_by(EVENT.c.id)
-    yield from map(_event, connection.execute(found))
+    ordered = newest_first if after is None else query.where(EVENT.c.id > after).order_by(EVENT.c.id)
+    yield from map(_event_from_row, connection.execute(ordered))
 
 
-def every(connection: Connection, after: int, most: int) -> list[Event]:
+def events_after(connection: Connection, after: int, limit: int) -> list[Event]:
     """The first events after a number, oldest first, with what servers took along."""
-    query = select(*_COLUMNS).where(EVENT.c.id > after).order_by(EVENT.c.id).limit(most)
-    return [_event(row) for row in connection.execute(query)]
+    query = select(*_COLUMNS).where(EVENT.c.id > after).order_by(EVENT.c.id).limit(limit)
+    return [_event_from_row(row) for row in connection.execute(query)]
 
 
-def last(connection: Connection) -> int:
+def last_event_number(connection: Connection) -> int:
     """The number of the newest event; 0: there is none."""
     return connection.scalar(select(func.max(EVENT.c.id))) or 0
 
 
-def of_scope(connection: Connection, scope: str) -> Sql:
+def in_scope(connection: Connection, scope: str) -> Sql:
     """`of_place`, of an address as people write it."""
     level = level_of(scope)
     if level == "rack":
-        return of_place(level, lambda: literal(resolve(connection, scope).id))
-    named = ["--".join(str(read(connection, end)) for end in each) for each in (ends(scope), ends(scope)[::-1])]
-    if level in HOLDING:
-        return of_place(level, map(literal, (named[0], key_of(connection, scope))).__next__)
-    return of_place(level, lambda: literal(named.pop()))
+        return in_place(level, lambda: literal(resolve_place(connection, scope).id))
+    link_names = [
+        "--".join(str(parse_or_look_up(connection, end)) for end in ends_)
+        for ends_ in (split_link(scope), split_link(scope)[::-1])
+    ]
+    if level in ALLOCATION_LEVELS:
+        return in_place(level, map(literal, (link_names[0], place_id(connection, scope))).__next__)
+    return in_place(level, lambda: literal(link_names.pop()))
 
 
-def key_of(connection: Connection, scope: str) -> int:
+def place_id(connection: Connection, scope: str) -> int:
     """The id of a place; 0 of one that is gone."""
     try:
-        return resolve(connection, scope).id
+        return resolve_place(connection, scope).id
     except UnknownAddressError:
         return 0
 
 
-def of_place(level: str, take: Callable[[], Sql]) -> Sql:
+def in_place(level: str, next_value: Callable[[], Sql]) -> Sql:
     """Of a place, of all it holds and of the links that end there; and of jobs that held chips there.
 
     Parameters
@@ -193,57 +196,69 @@ def of_place(level: str, take: Callable[[], Sql]) -> Sql:
         of the levels `HOLDING` its id after the address.
 
     """
-    place = take()
+    place = next_value()
     if level == "link":
-        return EVENT.c.address.in_([place, take()])
+        return EVENT.c.address.in_([place, next_value()])
     if level == "rack":
         return _in_rack(place)
-    ends_there = or_(*(EVENT.c.address.like(literal_column("'%--%'") + place + rest) for rest in _BELOW))
-    ways = [inside(EVENT.c.address, place), and_(EVENT.c.address.like(literal_column("'%--%'")), ends_there)]
-    if level in HOLDING:
+    ends_there = or_(*(EVENT.c.address.like(literal_column("'%--%'") + place + rest) for rest in _SUFFIXES))
+    conditions = [
+        is_at_or_below(EVENT.c.address, place),
+        and_(EVENT.c.address.like(literal_column("'%--%'")), ends_there),
+    ]
+    if level in ALLOCATION_LEVELS:
         holds = EVENT.c.address + literal_column("'/'")
-        ways.append(_held(level, take(), func.substr(place, 1, func.length(holds)) == holds))
-    return or_(*ways)
+        conditions.append(_job_was_in(level, next_value(), func.substr(place, 1, func.length(holds)) == holds))
+    return or_(*conditions)
 
 
-HOLDING: Final = ("domain", "server", "chip")
+ALLOCATION_LEVELS: Final = ("domain", "server", "chip")
 """Levels of places that jobs of a larger one may hold chips in."""
 
 
-def _held(level: str, key: Sql, *before: Sql) -> Sql:
+def _job_was_in(level: str, key: Sql, *first_tests: Sql) -> Sql:
     """That an event is of a job which held chips of a place; `before` is asked first."""
-    held, chip, server = (TABLES[name] for name in ("allocation", "chip", "server"))
+    allocation, chip, server = (TABLES[name] for name in ("allocation", "chip", "server"))
     columns = {"chip": chip.c.id, "server": chip.c.server_id, "rack": server.c.rack_id, "domain": server.c.domain_id}
     chips = select(chip.c.id).join(server, server.c.id == chip.c.server_id).where(columns[level] == key)
-    query = select(held.c.id).where(held.c.job_id == EVENT.c.part_id, held.c.chip_id.in_(chips)).correlate(EVENT)
-    return and_(EVENT.c.job.is_not(None), *before, query.exists())
+    query = (
+        select(allocation.c.id)
+        .where(allocation.c.job_id == EVENT.c.part_id, allocation.c.chip_id.in_(chips))
+        .correlate(EVENT)
+    )
+    return and_(EVENT.c.job.is_not(None), *first_tests, query.exists())
 
 
-_BELOW: Final[tuple[Sql, ...]] = (literal_column("''"), literal_column("'/%'"))
+_SUFFIXES: Final[tuple[Sql, ...]] = (literal_column("''"), literal_column("'/%'"))
 
 
 def _in_rack(rack: Sql) -> Sql:
     """What is in it now; not what a cluster that is gone had by the same ids."""
     node, server, link, racks, cluster = (TABLES[name] for name in ("node", "server", "link", "rack", "cluster"))
     slash = literal_column("'/'", Text)
-    of = select(cluster.c.slug + slash).join(racks, racks.c.cluster_id == cluster.c.id).where(racks.c.id == rack)
-    here = func.substr(EVENT.c.address + slash, 1, func.length(of.scalar_subquery())) == of.scalar_subquery()
-    nodes = select(node.c.id).where(nodes_at("rack", rack))
+    cluster_prefix = (
+        select(cluster.c.slug + slash).join(racks, racks.c.cluster_id == cluster.c.id).where(racks.c.id == rack)
+    )
+    in_cluster = (
+        func.substr(EVENT.c.address + slash, 1, func.length(cluster_prefix.scalar_subquery()))
+        == cluster_prefix.scalar_subquery()
+    )
+    nodes = select(node.c.id).where(node_condition_at("rack", rack))
     parts = [
         (("server",), select(server.c.id).where(server.c.rack_id == rack)),
         (NODE_KINDS, nodes),
         (("link",), select(link.c.id).where(or_(link.c.a_id.in_(nodes), link.c.b_id.in_(nodes)))),
     ]
-    states = (and_(EVENT.c.kind.in_(list(map(_word, kinds))), EVENT.c.part_id.in_(ids)) for kinds, ids in parts)
-    closings = and_(EVENT.c.action.in_(list(map(_word, SERVER_ACTIONS))), EVENT.c.part_id.in_(parts[0][1]))
-    return and_(here, or_(*states, closings, _held("rack", rack)))
+    states = (and_(EVENT.c.kind.in_(list(map(_literal, kinds))), EVENT.c.part_id.in_(ids)) for kinds, ids in parts)
+    cordons = and_(EVENT.c.action.in_(list(map(_literal, SERVER_ACTIONS))), EVENT.c.part_id.in_(parts[0][1]))
+    return and_(in_cluster, or_(*states, cordons, _job_was_in("rack", rack)))
 
 
-def _word(kind: str) -> Sql:
+def _literal(kind: str) -> Sql:
     return literal_column(f"'{kind}'")
 
 
-def _event(row: Any) -> Event:
+def _event_from_row(row: Any) -> Event:
     values = dict(row._mapping)  # noqa: SLF001 # SQLAlchemy's public name for it
     factors = values.pop("factor_before"), values.pop("factor")
     states = values.pop("before"), values.pop("after")

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, Engine, func, select, text
 
-from trninv.errors import MomentError
-from trninv.inventory.database import reading
-from trninv.inventory.past import Unknown, past
+from trninv.errors import InvalidTimeError
+from trninv.inventory.database import read_transaction
+from trninv.inventory.past import OmittedCluster, engine_as_of
 from trninv.inventory.schema import TABLES
-from trninv.inventory.unknown import clusters, refused
+from trninv.inventory.unknown import history_start_error, history_starts
 from trninv.timestamps import format_timestamp
 
 Time = str | int | datetime
@@ -23,7 +23,7 @@ _LEAP = re.compile(r"(:\d\d):60(?=\D|$)")
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class PointInTime:
     """A state of the fleet.
 
     Attributes
@@ -39,10 +39,10 @@ class Moment:
 
     event: int
     time: datetime
-    unknown: tuple[Unknown, ...] = ()
+    omitted: tuple[OmittedCluster, ...] = ()
 
 
-def at(engine: Engine, time: Time | None) -> Engine:
+def engine_at(engine: Engine, time: Time | None) -> Engine:
     """The database as it was at a time; as it is where none is given.
 
     Raises
@@ -53,12 +53,12 @@ def at(engine: Engine, time: Time | None) -> Engine:
     """
     if time is None:
         return engine
-    with reading(engine) as connection:
-        found = moment(connection, time)
-    return past(engine, found.event, found.time, found.unknown)
+    with read_transaction(engine) as connection:
+        point = resolve_point_in_time(connection, time)
+    return engine_as_of(engine, point.event, point.time, point.omitted)
 
 
-def moment(connection: Connection, given: Time) -> Moment:
+def resolve_point_in_time(connection: Connection, time_or_event: Time) -> PointInTime:
     """The state that a time or an event's number means; a change of several parts is one, and never seen in part.
 
     Raises
@@ -67,28 +67,30 @@ def moment(connection: Connection, given: Time) -> Moment:
         It is no time with a zone, it is yet to come, or no cluster's history reaches back so far.
 
     """
-    if isinstance(given, int) or (isinstance(given, str) and _NUMBER.fullmatch(given.strip())):
-        return _numbered(connection, int(given))
-    time = instant(given, ", or the number of an event")
-    event = last_by(connection, time)
-    known = clusters(connection)
-    return Moment(
-        event, time, _without(connection, known, [each for each in known if _begins_after(each, event, time)])
+    if isinstance(time_or_event, int) or (isinstance(time_or_event, str) and _NUMBER.fullmatch(time_or_event.strip())):
+        return _point_of_event(connection, int(time_or_event))
+    time = parse_time(time_or_event, ", or the number of an event")
+    event = last_event_by(connection, time)
+    starts = history_starts(connection)
+    return PointInTime(
+        event, time, _omitted(connection, starts, [start for start in starts if _begins_after(start, event, time)])
     )
 
 
-def _begins_after(of: Unknown, event: int, time: datetime) -> bool:
-    return of.since is None or format_timestamp(time) < of.since or event < of.event
+def _begins_after(cluster: OmittedCluster, event: int, time: datetime) -> bool:
+    return cluster.since is None or format_timestamp(time) < cluster.since or event < cluster.event
 
 
-def _without(connection: Connection, known: Collection[Unknown], unknown: Collection[Unknown]) -> tuple[Unknown, ...]:
+def _omitted(
+    connection: Connection, starts: Collection[OmittedCluster], omitted: Collection[OmittedCluster]
+) -> tuple[OmittedCluster, ...]:
     """The clusters that are left out, which must not be all that there are."""
-    if unknown and len(unknown) == len(known):
-        raise refused(connection, min(unknown, key=lambda each: (each.since is None, each.since)))
-    return tuple(unknown)
+    if omitted and len(omitted) == len(starts):
+        raise history_start_error(connection, min(omitted, key=lambda start: (start.since is None, start.since)))
+    return tuple(omitted)
 
 
-def instant(given: str | datetime, otherwise: str = "") -> datetime:
+def parse_time(value: str | datetime, alternative: str = "") -> datetime:
     """A time in UTC; a leap second is the one after it. Otherwise: what else could be written, for the refusal.
 
     Raises
@@ -97,41 +99,43 @@ def instant(given: str | datetime, otherwise: str = "") -> datetime:
         It is none, has no zone, or is yet to come.
 
     """
-    written, leap = _LEAP.subn(r"\1:59", given.strip()) if isinstance(given, str) else (given, 0)
+    iso, leap = _LEAP.subn(r"\1:59", value.strip()) if isinstance(value, str) else (value, 0)
     try:
-        time = datetime.fromisoformat(written) if isinstance(written, str) else written
+        time = datetime.fromisoformat(iso) if isinstance(iso, str) else iso
         if time.tzinfo is None:
-            said = time.isoformat()
-            raise MomentError(f"{said}: a time needs its zone, such as {said}Z or {said}-08:00")
+            iso_text = time.isoformat()
+            raise InvalidTimeError(f"{iso_text}: a time needs its zone, such as {iso_text}Z or {iso_text}-08:00")
         time = time.astimezone(UTC) + timedelta(seconds=leap)
     except (ValueError, OverflowError):
-        says = f"write a time with its zone, such as 2026-11-22T02:00:00Z{otherwise}"
-        raise MomentError(f"{str(given)[:60]!r}: {says}") from None
+        advice = f"write a time with its zone, such as 2026-11-22T02:00:00Z{alternative}"
+        raise InvalidTimeError(f"{str(value)[:60]!r}: {advice}") from None
     if time > datetime.now(UTC):
-        raise MomentError(f"{given!s:.60} is yet to come: nothing is known of it")
+        raise InvalidTimeError(f"{value!s:.60} is yet to come: nothing is known of it")
     return time
 
 
-def _numbered(connection: Connection, number: int) -> Moment:
+def _point_of_event(connection: Connection, number: int) -> PointInTime:
     last = connection.scalar(select(func.max(_EVENT.c.id))) or 0
     if not 0 <= number <= last:
-        raise MomentError(f"there is no event {number}: the last one is {last}")
-    of = select(_EVENT.c.batch).where(_EVENT.c.id == number).scalar_subquery()
-    whole = connection.scalar(select(func.max(_EVENT.c.id)).where(_EVENT.c.batch == of)) or number
-    at = connection.scalar(select(_EVENT.c.at).where(_EVENT.c.id == whole)) or ""
-    known = clusters(connection)
-    unknown = _without(connection, known, [each for each in known if each.since is None or whole < each.event])
-    at = max([at, *(each.since or "" for each in known if each not in unknown)])
-    return Moment(whole, datetime.fromisoformat(at) if at else datetime.now(UTC), unknown)
+        raise InvalidTimeError(f"there is no event {number}: the last one is {last}")
+    batch = select(_EVENT.c.batch).where(_EVENT.c.id == number).scalar_subquery()
+    last_of_batch = connection.scalar(select(func.max(_EVENT.c.id)).where(_EVENT.c.batch == batch)) or number
+    time_text = connection.scalar(select(_EVENT.c.at).where(_EVENT.c.id == last_of_batch)) or ""
+    starts = history_starts(connection)
+    omitted = _omitted(
+        connection, starts, [start for start in starts if start.since is None or last_of_batch < start.event]
+    )
+    time_text = max([time_text, *(start.since or "" for start in starts if start not in omitted)])
+    return PointInTime(last_of_batch, datetime.fromisoformat(time_text) if time_text else datetime.now(UTC), omitted)
 
 
-def last_by(connection: Connection, time: datetime) -> int:
+def last_event_by(connection: Connection, time: datetime) -> int:
     """The last event that was recorded by a time: numbers count where a clock went back between two of them."""
-    at = format_timestamp(time)
+    time_text = format_timestamp(time)
     back = select(_EVENT.c.id).where(text("clock_went_back"))  # as its index says it
-    first = connection.scalar(back.where(_EVENT.c.at <= at).order_by(_EVENT.c.id.desc()).limit(1)) or 0
+    first = connection.scalar(back.where(_EVENT.c.at <= time_text).order_by(_EVENT.c.id.desc()).limit(1)) or 0
     until = connection.scalar(back.where(_EVENT.c.id > first).order_by(_EVENT.c.id).limit(1))
-    query = select(_EVENT.c.id).where(_EVENT.c.at <= at, _EVENT.c.id >= first)
+    query = select(_EVENT.c.id).where(_EVENT.c.at <= time_text, _EVENT.c.id >= first)
     if until:
         query = query.where(_EVENT.c.id < until)
     return connection.scalar(query.order_by(_EVENT.c.at.desc(), _EVENT.c.id.desc()).limit(1)) or 0

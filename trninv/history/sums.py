@@ -11,19 +11,19 @@ from enum import Enum, auto
 _UP, _DOWN = "up", "down"
 
 
-class When(Enum):
+class TransitionPeriod(Enum):
     """When parts came into a state, seen from the two times."""
 
-    EDGE = auto()
+    INITIAL = auto()
     """They stood in it where the count begins: all parts, at one end of what is known."""
-    BEYOND = auto()
+    OUTSIDE = auto()
     """Between that end and the nearer of the two times."""
-    WITHIN = auto()
+    INSIDE = auto()
     """Between the two times."""
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class Transition:
     """A number of parts that came from one state into another.
 
     Attributes
@@ -35,7 +35,7 @@ class Move:
 
     """
 
-    when: When
+    period: TransitionPeriod
     number: int
     micros: int
     before: str
@@ -45,7 +45,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class AvailabilitySums:
     """What the parts of a kind did between two times.
 
     Attributes
@@ -69,7 +69,7 @@ class Sums:
     name: str | None
     parts: int
     observed: int
-    spent: dict[str, int]
+    time_in_state: dict[str, int]
     repairing: int
     failures: int
     repaired: int
@@ -78,33 +78,44 @@ class Sums:
 
     def share(self, state: str) -> float:
         """Of the time of all parts."""
-        return self.spent[state] / self.observed
+        return self.time_in_state[state] / self.observed
 
     @property
     def carried(self) -> int:
         """Microseconds up or degraded: those that MTBF counts."""
-        return self.spent[_UP] + self.spent["degraded"]
+        return self.time_in_state[_UP] + self.time_in_state["degraded"]
 
     @classmethod
-    def of(
-        cls, kind: str, name: str | None, parts: int, observed: int, moves: Iterable[Move], *, backwards: bool = False
-    ) -> "Sums":
+    def from_transitions(
+        cls,
+        kind: str,
+        name: str | None,
+        parts: int,
+        observed: int,
+        transitions: Iterable[Transition],
+        *,
+        backwards: bool = False,
+    ) -> "AvailabilitySums":
         """Of parts that would have been up all the time, so many microseconds in all, but for what moved.
 
         Backwards: the edge is the end of what is known, and changes beyond it are undone to come to the second time.
         """
         spent = {_UP: observed, "degraded": 0, _DOWN: 0, "maintenance": 0}
         edge = repairing = failures = repaired = 0
-        for move in moves:
-            spent[move.before] -= move.micros
-            spent[move.state] += move.micros
-            failed = (move.own_state == _DOWN) - (move.own_before == _DOWN)
-            repairing += failed * move.micros
-            if move.when is When.WITHIN:
-                failures += move.number if failed > 0 else 0
-                repaired += move.number if failed < 0 else 0
+        for transition in transitions:
+            spent[transition.before] -= transition.micros
+            spent[transition.state] += transition.micros
+            failed = (transition.own_state == _DOWN) - (transition.own_before == _DOWN)
+            repairing += failed * transition.micros
+            if transition.period is TransitionPeriod.INSIDE:
+                failures += transition.number if failed > 0 else 0
+                repaired += transition.number if failed < 0 else 0
             else:
-                edge += failed * move.number * (-1 if backwards and move.when is When.BEYOND else 1)
+                edge += (
+                    failed
+                    * transition.number
+                    * (-1 if backwards and transition.period is TransitionPeriod.OUTSIDE else 1)
+                )
         net = failures - repaired
         ends = (edge - net, edge) if backwards else (edge, edge + net)
         return cls(kind, name, parts, observed, spent, repairing, failures, repaired, *ends)

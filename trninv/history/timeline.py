@@ -21,85 +21,87 @@ from sqlalchemy import (
     union_all,
 )
 
-from trninv.history.availability import Seconds, times_of_events
-from trninv.history.events import of_scope
-from trninv.inventory.address import Place, nodes_of
-from trninv.inventory.happened import OF_STATE
-from trninv.inventory.past import among_lost
-from trninv.inventory.schema import BIG, STATES, TABLES, is_not_up
+from trninv.history.availability import EpochSeconds, event_times
+from trninv.history.events import in_scope
+from trninv.inventory.address import Place, node_condition
+from trninv.inventory.happened import IS_STATE_CHANGE
+from trninv.inventory.past import maybe_unhealthy
+from trninv.inventory.schema import BIGINT, STATES, TABLES, is_unhealthy
 from trninv.timestamps import format_timestamp
 
 _EVENT, _NODE, _SERVER, _LINK, _DOMAIN = (TABLES[name] for name in ("state_event", "node", "server", "link", "domain"))
 _MICROSECOND: Final = timedelta.resolution
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-LOST: Final = STATES[1:]
+UNHEALTHY_STATES: Final = STATES[1:]
 """States other than up."""
 
 
 @dataclass(frozen=True, slots=True)
-class NotUp:
+class UnhealthyCounts:
     """Parts in each of LOST, and all of them together."""
 
     counts: tuple[int, ...]
     all: int
 
-    def plus(self, other: "NotUp") -> "NotUp":
+    def __add__(self, other: "UnhealthyCounts") -> "UnhealthyCounts":
         """The sums."""
-        return NotUp(tuple(map(sum, zip(self.counts, other.counts, strict=True))), self.all + other.all)
+        return UnhealthyCounts(tuple(map(sum, zip(self.counts, other.counts, strict=True))), self.all + other.all)
 
-    def less(self, other: "NotUp") -> "NotUp":
+    def __sub__(self, other: "UnhealthyCounts") -> "UnhealthyCounts":
         """The differences."""
-        return self.plus(NotUp(tuple(-count for count in other.counts), -other.all))
+        return self.__add__(UnhealthyCounts(tuple(-count for count in other.counts), -other.all))
 
 
-_NONE: Final = NotUp((0,) * len(LOST), 0)
+_NONE: Final = UnhealthyCounts((0,) * len(UNHEALTHY_STATES), 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TimelineInterval:
     """What was not up in a part of the time: at its end, and the most at once, of each state and of all together."""
 
     begin: datetime
     end: datetime
-    at_end: NotUp
-    worst: NotUp
+    at_end: UnhealthyCounts
+    worst: UnhealthyCounts
     events: int
 
 
-def timeline(
-    connection: Connection, place: Place, known_from: int, since: datetime, until: datetime, parts: int
-) -> list[Part]:
+def timeline_intervals(
+    connection: Connection, place: Place, known_from: int, since: datetime, until: datetime, count: int
+) -> list[TimelineInterval]:
     """The time in so many parts; what happens at the end of one is its own."""
-    rows = {row.part: row for row in connection.execute(_changes(connection, place, known_from, since, until, parts))}
-    held = _now(connection, place)
-    if after := rows.get(parts):
-        held = held.less(_read(after, "change"))
-    found = list[Part]()
-    for number in reversed(range(parts)):
-        begin, end = (since + (until - since) * at // parts for at in (number, number + 1))
+    rows = {row.part: row for row in connection.execute(_changes(connection, place, known_from, since, until, count))}
+    current = _current_counts(connection, place)
+    if after := rows.get(count):
+        current = current.__sub__(_read_counts(after, "change"))
+    intervals = list[TimelineInterval]()
+    for number in reversed(range(count)):
+        begin, end = (since + (until - since) * index // count for index in (number, number + 1))
         row = rows.get(number)
-        before = held.less(_read(row, "change")) if row else held
-        peak = before.plus(_read(row, "most")) if row else held
-        worst = NotUp(tuple(map(max, before.counts, peak.counts)), max(before.all, peak.all))
-        found.append(Part(begin, end, held, worst, int(row.events) if row else 0))
-        held = before
-    return found[::-1]
+        before = current.__sub__(_read_counts(row, "change")) if row else current
+        peak = before.__add__(_read_counts(row, "most")) if row else current
+        worst = UnhealthyCounts(tuple(map(max, before.counts, peak.counts)), max(before.all, peak.all))
+        intervals.append(TimelineInterval(begin, end, current, worst, int(row.events) if row else 0))
+        current = before
+    return intervals[::-1]
 
 
-def _read(row: Any, name: str) -> NotUp:
-    return NotUp(tuple(int(getattr(row, f"{name}_{state}")) for state in LOST), int(getattr(row, f"{name}_all")))
+def _read_counts(row: Any, name: str) -> UnhealthyCounts:
+    return UnhealthyCounts(
+        tuple(int(getattr(row, f"{name}_{state}")) for state in UNHEALTHY_STATES), int(getattr(row, f"{name}_all"))
+    )
 
 
-def _now(connection: Connection, place: Place) -> NotUp:
-    found = Counter[str]()
-    for state, parts in connection.execute(union_all(*_lost(connection, place))):
-        found[state] += parts
-    return NotUp(tuple(found[state] for state in LOST), found.total())
+def _current_counts(connection: Connection, place: Place) -> UnhealthyCounts:
+    counts_by_state = Counter[str]()
+    for state, parts in connection.execute(union_all(*_unhealthy_queries(connection, place))):
+        counts_by_state[state] += parts
+    return UnhealthyCounts(tuple(counts_by_state[state] for state in UNHEALTHY_STATES), counts_by_state.total())
 
 
-def _lost(connection: Connection, place: Place) -> Iterator[Select[Any]]:
+def _unhealthy_queries(connection: Connection, place: Place) -> Iterator[Select[Any]]:
     """How many servers, nodes and links of a place are in each state but up."""
-    inside = select(_NODE.c.id).where(nodes_of(place))
+    node_ids = select(_NODE.c.id).where(node_condition(place))
     servers = {
         "server": _SERVER.c.id,
         "rack": _SERVER.c.rack_id,
@@ -107,28 +109,30 @@ def _lost(connection: Connection, place: Place) -> Iterator[Select[Any]]:
         "cluster": _DOMAIN.c.cluster_id,
     }
     if place.level in servers:
-        within = select(_SERVER.c.id).join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
-        yield _counted(connection, _SERVER, _SERVER.c.id.in_(within.where(servers[place.level] == place.id)))
+        servers_ = select(_SERVER.c.id).join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
+        yield _count_by_state(connection, _SERVER, _SERVER.c.id.in_(servers_.where(servers[place.level] == place.id)))
     if place.level == "link":
-        yield _counted(connection, _LINK, _LINK.c.id == place.id)
+        yield _count_by_state(connection, _LINK, _LINK.c.id == place.id)
         return
-    yield _counted(connection, _NODE, nodes_of(place))
-    yield _counted(connection, _LINK, or_(_LINK.c.a_id.in_(inside), _LINK.c.b_id.in_(inside)))
+    yield _count_by_state(connection, _NODE, node_condition(place))
+    yield _count_by_state(connection, _LINK, or_(_LINK.c.a_id.in_(node_ids), _LINK.c.b_id.in_(node_ids)))
 
 
-def _counted(connection: Connection, table: Table, ours: ColumnElement[bool]) -> Select[Any]:
-    lost = select(table.c.state, func.count().label("parts")).where(
-        is_not_up(table), among_lost(connection, table), ours
+def _count_by_state(connection: Connection, table: Table, in_scope: ColumnElement[bool]) -> Select[Any]:
+    unhealthy = select(table.c.state, func.count().label("parts")).where(
+        is_unhealthy(table), maybe_unhealthy(connection, table), in_scope
     )
-    return lost.group_by(table.c.state)
+    return unhealthy.group_by(table.c.state)
 
 
 def _changes(
     connection: Connection, place: Place, known_from: int, since: datetime, until: datetime, parts: int
 ) -> Select[Any]:
     """Of each part of the time, and of what came after it, what was changed in all, and at most at once."""
-    when = times_of_events(connection, known_from)
-    part = case((when.c.at > format_timestamp(until), parts), else_=_part(when.c.at, since, until - since, parts))
+    when = event_times(connection, known_from)
+    part = case(
+        (when.c.at > format_timestamp(until), parts), else_=_interval_number(when.c.at, since, until - since, parts)
+    )
     events = (
         select(
             part.label("part"),
@@ -138,18 +142,21 @@ def _changes(
         )
         .select_from(_EVENT if when is _EVENT else _EVENT.join(when, when.c.id == _EVENT.c.id))
         .where(
-            _EVENT.c.id > known_from, when.c.at > format_timestamp(since), OF_STATE, of_scope(connection, place.address)
+            _EVENT.c.id > known_from,
+            when.c.at > format_timestamp(since),
+            IS_STATE_CHANGE,
+            in_scope(connection, place.address),
         )
         .subquery("events")
     )
-    one = {state: _one(events.c.state == state) - _one(events.c.before == state) for state in LOST}
-    one["all"] = _one(events.c.before == "up") - _one(events.c.state == "up")
+    one = {state: _flag(events.c.state == state) - _flag(events.c.before == state) for state in UNHEALTHY_STATES}
+    one["all"] = _flag(events.c.before == "up") - _flag(events.c.state == "up")
     changes = (
         select(
             events.c.part,
             events.c.batch,
             func.count().label("events"),
-            *(cast(func.sum(change), BIG).label(name) for name, change in one.items()),
+            *(cast(func.sum(change), BIGINT).label(name) for name, change in one.items()),
         )
         .group_by(events.c.part, events.c.batch)
         .subquery("changes")
@@ -166,12 +173,16 @@ def _changes(
     ).group_by(so_far.c.part)
 
 
-def _part(at: ColumnElement[str], since: datetime, span: timedelta, parts: int) -> ColumnElement[int]:
+def _interval_number(
+    time_column: ColumnElement[str], since: datetime, span: timedelta, parts: int
+) -> ColumnElement[int]:
     """The number of the part of a time in which an event was, in whole numbers."""
-    seconds = Seconds(at) * literal_column("1000000", BIG) + cast(func.substr(at, 21, 6), Integer)
-    passed = seconds - literal_column(str((since - _EPOCH) // _MICROSECOND), BIG)
-    return (passed * parts - 1) // literal_column(str(span // _MICROSECOND), BIG)
+    seconds = EpochSeconds(time_column) * literal_column("1000000", BIGINT) + cast(
+        func.substr(time_column, 21, 6), Integer
+    )
+    passed = seconds - literal_column(str((since - _EPOCH) // _MICROSECOND), BIGINT)
+    return (passed * parts - 1) // literal_column(str(span // _MICROSECOND), BIGINT)
 
 
-def _one(condition: ColumnElement[bool]) -> ColumnElement[int]:
+def _flag(condition: ColumnElement[bool]) -> ColumnElement[int]:
     return case((condition, 1), else_=0)

@@ -6,20 +6,20 @@ from itertools import accumulate
 from sqlalchemy import Connection
 
 from trninv.errors import WrongLevelError
-from trninv.inventory.address import locate
-from trninv.inventory.fields import rows
-from trninv.inventory.kinds import KINDS
-from trninv.inventory.named import ends
+from trninv.inventory.address import resolve
+from trninv.inventory.fields import select_thing
+from trninv.inventory.kinds import THINGS
+from trninv.inventory.named import split_link
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class ScopeMatcher:
     """A place, all that it holds and the links that end there; of a rack, what is in it when it is asked for."""
 
     places: frozenset[str]
 
     @classmethod
-    def of(cls, connection: Connection, scope: str) -> "Within":
+    def from_scope(cls, connection: Connection, scope: str) -> "ScopeMatcher":
         """Of a place that there is.
 
         Raises
@@ -29,17 +29,19 @@ class Within:
             A core, which has no state.
 
         """
-        place = locate(connection, scope)
+        place = resolve(connection, scope)
         if place.level == "core":
             raise WrongLevelError(f"{place.address} is a core and has no state: name its chip")
         if place.level == "rack":
-            kinds = KINDS["server"], KINDS["switch"]
-            found = (connection.execute(rows(kind).where(kind.within["rack"] == place.id)) for kind in kinds)
-            return cls(frozenset(row.address for each in found for row in each))
+            things = THINGS["server"], THINGS["switch"]
+            results = (
+                connection.execute(select_thing(kind).where(kind.containers["rack"] == place.id)) for kind in things
+            )
+            return cls(frozenset(row.address for rows_ in results for row in rows_))
         return cls(frozenset({place.address}))
 
-    def has(self, address: str) -> bool:
+    def matches(self, address: str) -> bool:
         """Whether a part with this address is there."""
         return address in self.places or any(
-            above in self.places for end in ends(address) for above in accumulate(end.split("/"), "{}/{}".format)
+            above in self.places for end in split_link(address) for above in accumulate(end.split("/"), "{}/{}".format)
         )

@@ -3,57 +3,57 @@
 from collections.abc import Iterator
 from typing import Final
 
-from trninv.importers.value import Value, shown
+from trninv.importers.value import JsonValue, quote_value
 
 _ERRORS: Final = ("errors", "Errors", "error", "Error")
 _MESSAGES: Final = ("description", "error", "message", "Message", "Code")
-_AGAIN: Final = "run the command again"
+_RETRY_HINT: Final = "run the command again"
 
 
-def items(answer: Value, name: str) -> Iterator[Value]:
+def read_items(response: JsonValue, name: str) -> Iterator[JsonValue]:
     """Yield the objects of an answer's list; nothing, and a fault, where the call failed.
 
     One failed call must never declare a fleet gone, or all jobs ended.
     """
-    failed = [error for key in _ERRORS if (error := answer.get(key)).of]
-    for error in failed:
-        error.fault(f"says {shown(_message(error.of))}: {_AGAIN}")
-    if not isinstance(answer.of, dict) or name not in answer.of:
-        answer.fault(f"has no list {name}")
-    elif answer.get(name).of is None:
-        answer.get(name).fault(f"is null, not a list: {_AGAIN}")
-    elif not failed:
-        yield from answer.get(name).objects()
+    errors = [error for key in _ERRORS if (error := response.get(key)).raw]
+    for error in errors:
+        error.add_error(f"says {quote_value(_error_message(error.raw))}: {_RETRY_HINT}")
+    if not isinstance(response.raw, dict) or name not in response.raw:
+        response.add_error(f"has no list {name}")
+    elif response.get(name).raw is None:
+        response.get(name).add_error(f"is null, not a list: {_RETRY_HINT}")
+    elif not errors:
+        yield from response.get(name).objects()
 
 
-def _message(error: object) -> object:
+def _error_message(error: object) -> object:
     """Return the words of an error, or of the first of several."""
     first = error[0] if isinstance(error, list) else error
-    words = (first.get(key) for key in _MESSAGES) if isinstance(first, dict) else iter(())
-    return next((word for word in words if isinstance(word, str) and word), first)
+    messages = (first.get(key) for key in _MESSAGES) if isinstance(first, dict) else iter(())
+    return next((message for message in messages if isinstance(message, str) and message), first)
 
 
-def objects(answer: Value, *kinds: str) -> Iterator[tuple[str, Value]]:
+def read_objects(response: JsonValue, *kinds: str) -> Iterator[tuple[str, JsonValue]]:
     """Yield Kubernetes' objects with their kinds: those of a list, or the answer itself if it is one of these kinds.
 
     A typed list, such as a NodeList of the API, names the kind of its items once.
     """
-    kind = answer.get("kind").as_text() or ""
-    if is_list(answer):
-        for each in items(answer, "items"):
-            yield each.get("kind").as_text() or kind.removesuffix("List"), each
+    kind = response.get("kind").as_text() or ""
+    if is_list(response):
+        for item in read_items(response, "items"):
+            yield item.get("kind").as_text() or kind.removesuffix("List"), item
     elif kind in kinds:
-        yield kind, answer
+        yield kind, response
     else:
-        answer.fault(f"is no List, {', '.join(kinds[:-1])} or {kinds[-1]}")
+        response.add_error(f"is no List, {', '.join(kinds[:-1])} or {kinds[-1]}")
 
 
-def is_list(answer: Value) -> bool:
+def is_list(response: JsonValue) -> bool:
     """Whether Kubernetes answers with a list of objects."""
-    kind = answer.get("kind").as_text() or ""
-    return kind.endswith("List") or (isinstance(answer.of, dict) and "items" in answer.of)
+    kind = response.get("kind").as_text() or ""
+    return kind.endswith("List") or (isinstance(response.raw, dict) and "items" in response.raw)
 
 
-def next_page(answer: Value) -> str | None:
+def next_page_token(response: JsonValue) -> str | None:
     """Return the token of Kubernetes' next page; None of the last page."""
-    return answer.get("metadata").get("continue").as_text()
+    return response.get("metadata").get("continue").as_text()

@@ -9,23 +9,23 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from trninv.errors import NotFoundError, NotReachableError, UsageError
-from trninv.importers.neuron_ls import OF_DEVICE, OF_MACHINE, PROCESSES, device_lists
-from trninv.importers.neuron_sysfs import CLASS, DEVICES
-from trninv.importers.reading import parsed
+from trninv.errors import DatabaseUnreachableError, NotFoundError, UsageError
+from trninv.importers.neuron_ls import DEVICE_KEYS, MACHINE_KEYS, PROCESSES_KEY, device_list_keys
+from trninv.importers.neuron_sysfs import CLASS_DIRECTORY, DEVICES_DIRECTORY
+from trninv.importers.reading import parse_json
 
 _COMMANDS = (("neuron-ls", "--json-output"), ("neuron-ls", "--output-format", "json"))
 """Up to Neuron 2.33, and from 2.34 on."""
-_SECONDS = 60
-_MAX_ANSWER = 1 << 16
+_TIMEOUT_SECONDS = 60
+_MAX_RESPONSE = 1 << 16
 _MAX_VALUE = 4_096
-_FILES = (
+_SERVER_FILES = (
     "ultraserver_mode",
     *(f"{name}_{size}" for size in (2, 4) for name in ("node_id", "server_id")),
     "node_id",
     "reservation_id",
 )
-_OF_A_CHIP = (
+_CHIP_FILES = (
     "connected_devices",
     "core_count",
     "info/serial_number",
@@ -49,10 +49,10 @@ def collect(root: Path = Path("/")) -> dict[str, Any]:
         neuron-ls is not there, or finds no device.
 
     """
-    return {"host": platform.node(), "neuron_ls": _devices(), "sysfs": _sysfs(root)}
+    return {"host": platform.node(), "neuron_ls": _list_devices(), "sysfs": _read_sysfs(root)}
 
 
-def sent(service: str, observation: str, token: str | None) -> str:
+def post_observation(service: str, observation: str, token: str | None) -> str:
     """What a service answers to an observation, posted to its /observations.
 
     Raises
@@ -70,15 +70,15 @@ def sent(service: str, observation: str, token: str | None) -> str:
         headers["Authorization"] = f"Bearer {token}"
     request = Request(f"{service.rstrip('/')}/observations", observation.encode(), headers)  # noqa: S310 # as above
     try:
-        with _OPENER.open(request, timeout=_SECONDS) as answer:
-            return str(answer.read(_MAX_ANSWER).decode(errors="replace"))
+        with _OPENER.open(request, timeout=_TIMEOUT_SECONDS) as response:
+            return str(response.read(_MAX_RESPONSE).decode(errors="replace"))
     except HTTPError as error:
-        raise UsageError(f"{service} answers {error.code}: {_said(error.read(_MAX_ANSWER))}") from None
+        raise UsageError(f"{service} answers {error.code}: {_error_message(error.read(_MAX_RESPONSE))}") from None
     except (URLError, TimeoutError, HTTPException, ValueError) as error:
-        raise NotReachableError(f"{service} does not answer: {getattr(error, 'reason', error)}") from None
+        raise DatabaseUnreachableError(f"{service} does not answer: {getattr(error, 'reason', error)}") from None
 
 
-def _said(body: bytes) -> str:
+def _error_message(body: bytes) -> str:
     """The message in a refusal, of whatever service it is."""
     try:
         return str(json.loads(body)["errors"][0]["message"])
@@ -86,45 +86,51 @@ def _said(body: bytes) -> str:
         return "it is no trninv service"
 
 
-class _Straight(HTTPRedirectHandler):
+class _NoRedirect(HTTPRedirectHandler):
     """Follows no redirection: the token is for one service."""
 
     def redirect_request(self, *_: object) -> None:
         return None
 
 
-_OPENER = build_opener(_Straight)
+_OPENER = build_opener(_NoRedirect)
 
 
-def _devices() -> list[Any] | dict[str, Any]:
+def _list_devices() -> list[Any] | dict[str, Any]:
     """What neuron-ls prints, by whichever option it knows for JSON."""
     failures = {}
     for command in _COMMANDS:
-        ran = _neuron_ls(command)
+        process = _run_neuron_ls(command)
         try:
-            return _public(parsed(ran.stdout))
+            return _public_fields(parse_json(process.stdout))
         except ValueError as error:
-            lines = ran.stderr.decode(errors="replace").strip().splitlines()
+            lines = process.stderr.decode(errors="replace").strip().splitlines()
             failures[" ".join(command)] = lines[-1] if lines else f"its output {error}"
     reasons = set(failures.values())
-    why = reasons.pop() if len(reasons) == 1 else "; ".join(f"{words}: {why}" for words, why in failures.items())
-    raise NotFoundError(f"neuron-ls found no device: {why}")
+    reason = (
+        reasons.pop()
+        if len(reasons) == 1
+        else "; ".join(f"{command_line}: {reason}" for command_line, reason in failures.items())
+    )
+    raise NotFoundError(f"neuron-ls found no device: {reason}")
 
 
-def _neuron_ls(command: tuple[str, ...]) -> subprocess.CompletedProcess[bytes]:
+def _run_neuron_ls(command: tuple[str, ...]) -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run(  # noqa: S603 # words of our own
-            command, capture_output=True, timeout=_SECONDS, check=False
+            command, capture_output=True, timeout=_TIMEOUT_SECONDS, check=False
         )
     except FileNotFoundError:
         raise NotFoundError(
             "neuron-ls is not on PATH: install aws-neuronx-tools, or run this on a Trainium machine"
         ) from None
     except subprocess.TimeoutExpired:
-        raise NotFoundError(f"neuron-ls did not end within {_SECONDS} s: look at the Neuron driver (dmesg)") from None
+        raise NotFoundError(
+            f"neuron-ls did not end within {_TIMEOUT_SECONDS} s: look at the Neuron driver (dmesg)"
+        ) from None
 
 
-def _public(printed: Any) -> list[Any] | dict[str, Any]:
+def _public_fields(output: Any) -> list[Any] | dict[str, Any]:
     """What is read of it here; of other keys only the names, since their values may be secrets.
 
     Raises
@@ -133,28 +139,28 @@ def _public(printed: Any) -> list[Any] | dict[str, Any]:
         It lists no device.
 
     """
-    if isinstance(printed, dict):
-        lists = device_lists(printed)
-        machine = {name: printed[name] if name in OF_MACHINE else None for name in printed if name not in lists}
+    if isinstance(output, dict):
+        lists = device_list_keys(output)
+        machine = {name: output[name] if name in MACHINE_KEYS else None for name in output if name not in lists}
         if lists:
-            return machine | {name: _public(printed[name]) for name in lists}
-    elif isinstance(printed, list) and printed and all(isinstance(device, dict) for device in printed):
+            return machine | {name: _public_fields(output[name]) for name in lists}
+    elif isinstance(output, list) and output and all(isinstance(device, dict) for device in output):
         return [
-            {name: device[name] if name in OF_DEVICE else None for name in device if name != PROCESSES}
-            for device in printed
+            {name: device[name] if name in DEVICE_KEYS else None for name in device if name != PROCESSES_KEY}
+            for device in output
         ]
     raise ValueError("lists no device")
 
 
-def _sysfs(root: Path) -> dict[str, str]:
-    paths = [root / CLASS.lstrip("/") / name for name in _FILES]
-    for chip in sorted((root / DEVICES.lstrip("/")).glob("neuron[0-9]*")):
-        paths += [path for pattern in _OF_A_CHIP for path in sorted(chip.glob(pattern))]
-    found = {f"/{path.relative_to(root)}": text for path in paths if (text := _text(path))}
-    return dict(sorted(found.items()))
+def _read_sysfs(root: Path) -> dict[str, str]:
+    paths = [root / CLASS_DIRECTORY.lstrip("/") / name for name in _SERVER_FILES]
+    for chip in sorted((root / DEVICES_DIRECTORY.lstrip("/")).glob("neuron[0-9]*")):
+        paths += [path for pattern in _CHIP_FILES for path in sorted(chip.glob(pattern))]
+    text_by_path = {f"/{path.relative_to(root)}": text for path in paths if (text := _read_value(path))}
+    return dict(sorted(text_by_path.items()))
 
 
-def _text(path: Path) -> str | None:
+def _read_value(path: Path) -> str | None:
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             return file.read(_MAX_VALUE).strip()

@@ -6,99 +6,105 @@ here is left out. Network nodes' ids are made for each account: import one accou
 
 from collections.abc import Callable, Iterator, Mapping
 
-from trninv.importers.answer import items
-from trninv.importers.observed import Block, Listing, Seen, Server, Whole
-from trninv.importers.reading import Source
-from trninv.importers.value import Value
+from trninv.importers.answer import read_items
+from trninv.importers.observed import (
+    CapacityBlockStatus,
+    CompleteListing,
+    InstanceListing,
+    ObservedRecord,
+    ObservedServer,
+)
+from trninv.importers.reading import InputFile
+from trninv.importers.value import JsonValue
 
-_OF_INSTANCE = {
+_INSTANCE_FIELDS = {
     "host": "PrivateDnsName",
     "instance_type": "InstanceType",
     "zone": "Placement.AvailabilityZone",
     "state": "State.Name",
 }
-_OF_TOPOLOGY = {"instance_type": "InstanceType", "zone": "ZoneId", "network_nodes": "NetworkNodes"}
-EXPECTED = _OF_TOPOLOGY | _OF_INSTANCE | {"zone": "Placement.AvailabilityZone or ZoneId"}
+_TOPOLOGY_FIELDS = {"instance_type": "InstanceType", "zone": "ZoneId", "network_nodes": "NetworkNodes"}
+EXPECTED = _TOPOLOGY_FIELDS | _INSTANCE_FIELDS | {"zone": "Placement.AvailabilityZone or ZoneId"}
 _STATES = {"pending": "maintenance", "running": "up", "stopping": "down", "shutting-down": "down", "stopped": "down"}
 """Of DescribeInstances; a terminated instance is none any more."""
 
 
-def read(source: Source) -> Iterator[Seen]:
+def read(source: InputFile) -> Iterator[ObservedRecord]:
     """The servers and capacity blocks of a file."""
-    ended: dict[str, bool] = {}
+    is_last_page: dict[str, bool] = {}
     for page in source.values():
-        kinds = [name for name in _PAGES if isinstance(page.of, dict) and name in page.of]
+        kinds = [name for name in _PAGE_READERS if isinstance(page.raw, dict) and name in page.raw]
         if not kinds:
-            page.fault(f"has none of {', '.join(_PAGES)}")
+            page.add_error(f"has none of {', '.join(_PAGE_READERS)}")
         for name in kinds:
-            yield from _PAGES[name](items(page, name))
-            ended[name] = page.get("NextToken").as_text() is None
-    yield from (listing for name, listing in _LISTS.items() if ended.get(name))
+            yield from _PAGE_READERS[name](read_items(page, name))
+            is_last_page[name] = page.get("NextToken").as_text() is None
+    yield from (listing for name, listing in _LISTINGS.items() if is_last_page.get(name))
 
 
-def _instances(reservations: Iterator[Value]) -> Iterator[Seen]:
+def _read_instances(reservations: Iterator[JsonValue]) -> Iterator[ObservedRecord]:
     for reservation in reservations:
-        for each in items(reservation, "Instances"):
-            state = each.get("State").get("Name").as_text()
-            if state != "terminated" and (instance := _required(each, "InstanceId")):
-                placement = each.get("Placement")
-                yield Server(
-                    where=each.where,
+        for entry in read_items(reservation, "Instances"):
+            state = entry.get("State").get("Name").as_text()
+            if state != "terminated" and (instance := _require_name(entry, "InstanceId")):
+                placement = entry.get("Placement")
+                yield ObservedServer(
+                    where=entry.where,
                     instance=instance,
-                    host=each.get("PrivateDnsName").as_name(),
-                    instance_type=each.get("InstanceType").as_name(),
+                    host=entry.get("PrivateDnsName").as_name(),
+                    instance_type=entry.get("InstanceType").as_name(),
                     zone=placement.get("AvailabilityZoneId").as_name() or placement.get("AvailabilityZone").as_name(),
-                    reservation=each.get("CapacityReservationId").as_name(),
-                    capacity_block=each.get("CapacityBlockId").as_name(),
+                    reservation=entry.get("CapacityReservationId").as_name(),
+                    capacity_block=entry.get("CapacityBlockId").as_name(),
                     state=_STATES.get(state or ""),
                     reason=state,
-                    expected=_OF_INSTANCE,
+                    expected=_INSTANCE_FIELDS,
                 )
 
 
-def _topology(instances: Iterator[Value]) -> Iterator[Seen]:
-    for each in instances:
-        if instance := _required(each, "InstanceId"):
-            yield Server(
-                where=each.where,
+def _read_topology(instances: Iterator[JsonValue]) -> Iterator[ObservedRecord]:
+    for entry in instances:
+        if instance := _require_name(entry, "InstanceId"):
+            yield ObservedServer(
+                where=entry.where,
                 instance=instance,
-                instance_type=each.get("InstanceType").as_name(),
-                zone=each.get("ZoneId").as_name(),
-                capacity_block=each.get("CapacityBlockId").as_name(),
-                network_nodes=each.get("NetworkNodes").names() or None,
-                expected=_OF_TOPOLOGY,
+                instance_type=entry.get("InstanceType").as_name(),
+                zone=entry.get("ZoneId").as_name(),
+                capacity_block=entry.get("CapacityBlockId").as_name(),
+                network_nodes=entry.get("NetworkNodes").names() or None,
+                expected=_TOPOLOGY_FIELDS,
             )
 
 
-def _reserved(reservations: Iterator[Value]) -> Iterator[Seen]:
+def _read_reservations(reservations: Iterator[JsonValue]) -> Iterator[ObservedRecord]:
     """Where instances of a reservation will stand; it names none, so nothing is known of servers yet."""
-    for each in reservations:
-        _required(each, "CapacityReservationId")
-        each.get("NetworkNodes").names()
+    for reservation in reservations:
+        _require_name(reservation, "CapacityReservationId")
+        reservation.get("NetworkNodes").names()
     yield from ()
 
 
-def _blocks(statuses: Iterator[Value]) -> Iterator[Seen]:
-    for each in statuses:
-        block, status = _required(each, "CapacityBlockId"), each.get("InterconnectStatus").as_text()
+def _read_capacity_blocks(statuses: Iterator[JsonValue]) -> Iterator[ObservedRecord]:
+    for entry in statuses:
+        block, status = _require_name(entry, "CapacityBlockId"), entry.get("InterconnectStatus").as_text()
         if status not in (None, "ok", "impaired", "insufficient-data"):
-            each.get("InterconnectStatus").fault("is not ok, impaired or insufficient-data")
+            entry.get("InterconnectStatus").add_error("is not ok, impaired or insufficient-data")
         elif block and status:
-            yield Block(block, status)
+            yield CapacityBlockStatus(block, status)
 
 
-def _required(each: Value, name: str) -> str | None:
-    found = each.get(name).as_name()
-    if found is None:
-        each.fault(f"has no {name}")
-    return found
+def _require_name(entry: JsonValue, name: str) -> str | None:
+    text = entry.get(name).as_name()
+    if text is None:
+        entry.add_error(f"has no {name}")
+    return text
 
 
-_PAGES: Mapping[str, Callable[[Iterator[Value]], Iterator[Seen]]] = {
-    "Reservations": _instances,
-    "Instances": _topology,
-    "CapacityReservations": _reserved,
-    "CapacityBlockStatuses": _blocks,
+_PAGE_READERS: Mapping[str, Callable[[Iterator[JsonValue]], Iterator[ObservedRecord]]] = {
+    "Reservations": _read_instances,
+    "Instances": _read_topology,
+    "CapacityReservations": _read_reservations,
+    "CapacityBlockStatuses": _read_capacity_blocks,
 }
-_LISTS: Mapping[str, Listing] = {"Reservations": Whole(), "Instances": Listing()}
+_LISTINGS: Mapping[str, InstanceListing] = {"Reservations": CompleteListing(), "Instances": InstanceListing()}
 """What the last page of a listing says of it."""

@@ -9,6 +9,8 @@ EXTENSIONS: Final = (".json", ".jsonl", ".ndjson", ".txt", ".log", ".out", ".yam
 def machine_name(file_name: str) -> str:
     """Return a file's name without its known extensions, of which it may have several."""
     name = file_name
-    while (end := next((each for each in EXTENSIONS if name.lower().endswith(each)), "")) and name != end:
-        name = name[: -len(end)]
+    while (
+        suffix := next((extension for extension in EXTENSIONS if name.lower().endswith(extension)), "")
+    ) and name != suffix:
+        name = name[: -len(suffix)]
     return name

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from trninv.characters import plain
-from trninv.importers.value import Value
+from trninv.characters import escape_controls
+from trninv.importers.value import JsonValue
 from trninv.timestamps import format_timestamp
 
-LONGEST: Final = 200
+MAX_NAME_LENGTH: Final = 200
 """Characters of a name that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class HostAllocation:
     """What a job holds of a host.
 
     Attributes
@@ -32,7 +32,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class SchedulerJob:
     """A job that holds chips.
 
     Attributes
@@ -48,21 +48,21 @@ class Held:
     identity: str
     name: str
     who: str
-    parts: tuple[Part, ...]
-    submitted: str | None = None
-    began: str | None = None
+    allocations: tuple[HostAllocation, ...]
+    submitted_at: str | None = None
+    started_at: str | None = None
     priority: int | None = None
 
 
-Fault = Callable[[str, str], None]
-Jobs = Iterator[Held]
+ErrorCallback = Callable[[str, str], None]
+SchedulerJobs = Iterator[SchedulerJob]
 
 
-def called(value: Value, otherwise: str) -> str:
+def clean_job_name(value: JsonValue, default: str) -> str:
     """A name that users chose freely: what a terminal would obey is spelled out, and what is too long is cut."""
-    return plain(value.as_text() or otherwise)[:LONGEST]
+    return escape_controls(value.as_text() or default)[:MAX_NAME_LENGTH]
 
 
-def at(seconds: int | None) -> str | None:
+def from_unix_time(seconds: int | None) -> str | None:
     """A time of Unix as it is kept, UTC; 0 is none."""
     return format_timestamp(datetime.fromtimestamp(seconds, UTC)) if seconds else None

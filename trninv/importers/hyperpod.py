@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from trninv.importers.answer import items
-from trninv.importers.observed import Listing, Seen, Server
-from trninv.importers.reading import Source
+from trninv.importers.answer import read_items
+from trninv.importers.observed import InstanceListing, ObservedRecord, ObservedServer
+from trninv.importers.reading import InputFile
 
 EXPECTED = {"host": "PrivateDnsHostname", "instance_type": "InstanceType", "state": "InstanceStatus.Status"}
 _STATES = {
@@ -17,24 +17,24 @@ _STATES = {
 }
 
 
-def read(source: Source) -> Iterator[Seen]:
+def read(source: InputFile) -> Iterator[ObservedRecord]:
     """The servers of a file."""
     for page in source.values():
-        for each in items(page, "ClusterNodeSummaries"):
-            status = each.get("InstanceStatus")
-            word, kind = status.get("Status").as_text(), each.get("InstanceType").as_name()
-            instance = each.get("InstanceId").as_name()
+        for node in read_items(page, "ClusterNodeSummaries"):
+            status = node.get("InstanceStatus")
+            status_name, kind = status.get("Status").as_text(), node.get("InstanceType").as_name()
+            instance = node.get("InstanceId").as_name()
             if instance is None:
-                each.fault("has no InstanceId")
-            elif word != "NotFound":
-                yield Server(
-                    where=each.where,
+                node.add_error("has no InstanceId")
+            elif status_name != "NotFound":
+                yield ObservedServer(
+                    where=node.where,
                     instance=instance,
-                    host=each.get("PrivateDnsHostname").as_name(),
+                    host=node.get("PrivateDnsHostname").as_name(),
                     instance_type=kind and kind.removeprefix("ml."),
-                    ultraserver=each.get("UltraServerInfo").get("Id").as_name(),
-                    state=_STATES.get(word or ""),
-                    reason=status.get("Message").as_text() or word,
+                    ultraserver=node.get("UltraServerInfo").get("Id").as_name(),
+                    state=_STATES.get(status_name or ""),
+                    reason=status.get("Message").as_text() or status_name,
                     expected=EXPECTED,
                 )
-    yield Listing()
+    yield InstanceListing()

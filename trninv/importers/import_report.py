@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from trninv.catalog.instance_types import UnclaimedType
 from trninv.importers.kinds import EXPECTED
-from trninv.importers.observed import unknown_keys
-from trninv.units import counted
+from trninv.importers.observed import shorten_keys
+from trninv.units import pluralize
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class MissingField:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportResult:
     """What became of a file.
 
     Attributes
@@ -57,22 +57,27 @@ class Imported:
     unclaimed: tuple[UnclaimedType, ...] = ()
 
 
-def missing_fields(kind: str, servers: Counter[str]) -> tuple[MissingField, ...]:
+def describe_missing_fields(kind: str, servers: Counter[str]) -> tuple[MissingField, ...]:
     """Return the fields that are missing of so many servers, with where a source of this kind has them."""
     return tuple(MissingField(name, EXPECTED[kind].get(name, name), servers[name]) for name in sorted(servers))
 
 
-def render_unseen(files: Iterable[Imported]) -> Iterator[str]:
+def render_unreported(files: Iterable[ImportResult]) -> Iterator[str]:
     """Yield, for a terminal, what all files together did not report, and the keys that were not read."""
     files = list(files)
     servers, missing = sum(file.servers for file in files), dict[str, MissingField]()
     for file in files:
-        for each in file.missing_fields:
-            before = missing.get(each.field)
-            missing[each.field] = replace(each, servers=each.servers + (before.servers if before else 0))
-    for each in missing.values():
-        yield f"not reported: {each.field} ({each.source_field}) of {each.servers:,} of {counted(servers, 'server')}"
-    if unknown := unknown_keys({key for file in files for key in file.unknown_keys}):
-        yield f"not read: unknown keys {', '.join(unknown)}"
+        for missing_field in file.missing_fields:
+            previous = missing.get(missing_field.field)
+            missing[missing_field.field] = replace(
+                missing_field, servers=missing_field.servers + (previous.servers if previous else 0)
+            )
+    for missing_field in missing.values():
+        yield (
+            f"not reported: {missing_field.field} ({missing_field.source_field}) of "
+            f"{missing_field.servers:,} of {pluralize(servers, 'server')}"
+        )
+    if unread_keys := shorten_keys({key for file in files for key in file.unknown_keys}):
+        yield f"not read: unknown keys {', '.join(unread_keys)}"
     for what in sorted({what for file in files for what in file.unread}):
         yield f"not read: {what}"

@@ -5,18 +5,18 @@ from types import ModuleType
 from typing import Final
 
 from trninv.importers import ec2, hyperpod, kubernetes, neuron_ls, neuron_monitor, neuron_sysfs, slurm
-from trninv.importers.observed import Seen
-from trninv.importers.reading import Source
+from trninv.importers.observed import ObservedRecord
+from trninv.importers.reading import InputFile
 
-Reader = Callable[[Source], Iterator[Seen]]
-Expected = Mapping[str, str]
+SourceReader = Callable[[InputFile], Iterator[ObservedRecord]]
+ExpectedFields = Mapping[str, str]
 """Fields that a source should report, with where it has them."""
 
-_FILES: tuple[ModuleType, ...] = (neuron_ls, neuron_monitor, neuron_sysfs, ec2, kubernetes, slurm, hyperpod)
+_MODULES: tuple[ModuleType, ...] = (neuron_ls, neuron_monitor, neuron_sysfs, ec2, kubernetes, slurm, hyperpod)
 
-_KINDS: Final = {file.__name__.rpartition(".")[2].replace("_", "-"): file for file in _FILES}
+_MODULE_BY_KIND: Final = {module.__name__.rpartition(".")[2].replace("_", "-"): module for module in _MODULES}
 
-READERS: Final[Mapping[str, Reader]] = {kind: file.read for kind, file in _KINDS.items()}
-EXPECTED: Final[Mapping[str, Expected]] = {kind: file.EXPECTED for kind, file in _KINDS.items()}
+READERS: Final[Mapping[str, SourceReader]] = {kind: module.read for kind, module in _MODULE_BY_KIND.items()}
+EXPECTED: Final[Mapping[str, ExpectedFields]] = {kind: module.EXPECTED for kind, module in _MODULE_BY_KIND.items()}
 OF_MACHINES: Final = frozenset({"neuron-ls", "neuron-monitor", "neuron-sysfs"})
 """Sources that are machines themselves; the others are managers of many."""

@@ -8,85 +8,96 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from trninv.importers import kubernetes_slices
-from trninv.importers.answer import is_list, next_page, objects
-from trninv.importers.kubernetes_health import TaintRule, node_state, taint_rule
-from trninv.importers.kubernetes_slices import MOST_CHIPS, is_ours, servers_of
-from trninv.importers.observed import Listing, Seen, Server, Side, Unread, Whole
-from trninv.importers.reading import Source
-from trninv.importers.value import Value
+from trninv.importers.answer import is_list, next_page_token, read_objects
+from trninv.importers.kubernetes_health import TaintRule, node_state, parse_taint_rule
+from trninv.importers.kubernetes_slices import MAX_CHIPS, is_neuron_slice, servers_of
+from trninv.importers.observed import (
+    CompleteListing,
+    InstanceListing,
+    ObservedRecord,
+    ObservedServer,
+    ObservedSide,
+    Unread,
+)
+from trninv.importers.reading import InputFile
+from trninv.importers.value import JsonValue
 
-_PROVIDER = re.compile(r"aws:///[a-z0-9-]+/(i-[0-9a-z]+)")
-_ULTRASERVER = "neuron.amazonaws.com/ultraserver-"
-_LAYERS = [f"topology.k8s.aws/network-node-layer-{number}" for number in (1, 2, 3, 4)]
-_CHIPS = ("aws.amazon.com/neuron", "aws.amazon.com/neurondevice")
+_PROVIDER_ID = re.compile(r"aws:///[a-z0-9-]+/(i-[0-9a-z]+)")
+_ULTRASERVER_LABEL = "neuron.amazonaws.com/ultraserver-"
+_LAYER_LABELS = [f"topology.k8s.aws/network-node-layer-{number}" for number in (1, 2, 3, 4)]
+_CHIP_RESOURCES = ("aws.amazon.com/neuron", "aws.amazon.com/neurondevice")
 _KINDS = "Node", "ResourceSlice", "DeviceTaintRule", "NeuronUltraServer"
-_MOST_SERVERS = 64
+_MAX_SERVERS = 64
 _NO_SLICE = "taints devices of no ResourceSlice here: kubectl get nodes,resourceslices,devicetaintrules -o json"
-_OF_NODE = {
+_NODE_FIELDS = {
     "instance": "spec.providerID",
     "instance_type": "label node.kubernetes.io/instance-type",
     "network_nodes": "labels topology.k8s.aws/network-node-layer-*",
     "chip_count": "status.allocatable aws.amazon.com/neuron",
 }
-_TYPE = {"instance_type": f"{_OF_NODE['instance_type']} or attribute {kubernetes_slices.EXPECTED['instance_type']}"}
-EXPECTED = kubernetes_slices.EXPECTED | _OF_NODE | _TYPE
+_INSTANCE_TYPE_FIELD = {
+    "instance_type": f"{_NODE_FIELDS['instance_type']} or attribute {kubernetes_slices.EXPECTED['instance_type']}"
+}
+EXPECTED = kubernetes_slices.EXPECTED | _NODE_FIELDS | _INSTANCE_TYPE_FIELD
 
 
-def read(source: Source) -> Iterator[Seen]:
+def read(source: InputFile) -> Iterator[ObservedRecord]:
     """The servers of a file."""
-    slices: dict[str, list[Value]] = {}
-    rules: list[Value] = []
+    slices: dict[str, list[JsonValue]] = {}
+    rules: list[JsonValue] = []
     for value in source.yaml_or_json():
         count = nodes = 0
-        for kind, each in objects(value, *_KINDS):
+        for kind, resource in read_objects(value, *_KINDS):
             count += 1
             if kind == "Node":
                 nodes += 1
-                yield from _node(each)
+                yield from _read_node(resource)
             elif kind == "ResourceSlice":
-                if is_ours(each):
-                    slices.setdefault(each.get("spec").get("nodeName").as_name() or "", []).append(each)
+                if is_neuron_slice(resource):
+                    slices.setdefault(resource.get("spec").get("nodeName").as_name() or "", []).append(resource)
             elif kind == "DeviceTaintRule":
-                rules.append(each)
+                rules.append(resource)
             elif kind == "NeuronUltraServer":
-                yield from _ultraserver(each)
+                yield from _read_ultraserver(resource)
         if is_list(value):
-            yield Whole() if (nodes or not count) and next_page(value) is None else Listing()
-    yield from _servers(slices, rules)
+            yield CompleteListing() if (nodes or not count) and next_page_token(value) is None else InstanceListing()
+    yield from _read_servers(slices, rules)
 
 
-def _servers(slices: Mapping[str, Sequence[Value]], rules: Sequence[Value]) -> Iterator[Server | Unread]:
+def _read_servers(
+    slices: Mapping[str, Sequence[JsonValue]], rules: Sequence[JsonValue]
+) -> Iterator[ObservedServer | Unread]:
     """Yield nodes with their chips; taints of rules are those of devices, so that both have to be listed at once."""
-    ours = list[TaintRule]()
+    device_rules = list[TaintRule]()
     for rule in rules:
-        match taint_rule(rule):
+        match parse_taint_rule(rule):
             case Unread() as unread:
                 yield unread
-            case TaintRule() as found:
-                ours.append(found)
+            case TaintRule() as device_rule:
+                device_rules.append(device_rule)
                 if not slices:
-                    rule.fault(_NO_SLICE)
-    for host, of_host in slices.items():
-        yield from servers_of(host, of_host, ours)
+                    rule.add_error(_NO_SLICE)
+    for host, host_slices in slices.items():
+        yield from servers_of(host, host_slices, device_rules)
 
 
-def _node(node: Value) -> Iterator[Seen]:
+def _read_node(node: JsonValue) -> Iterator[ObservedRecord]:
     metadata, spec, status = (node.get(name) for name in ("metadata", "spec", "status"))
     labels = metadata.get("labels")
     provider = spec.get("providerID").as_text()
-    found = _PROVIDER.fullmatch(provider or "")
-    if provider and provider.startswith("aws:") and not found:
-        spec.get("providerID").fault("is not aws:///ZONE/INSTANCE")
+    match = _PROVIDER_ID.fullmatch(provider or "")
+    if provider and provider.startswith("aws:") and not match:
+        spec.get("providerID").add_error("is not aws:///ZONE/INSTANCE")
     host = metadata.get("name").as_name()
     if host is None:
-        node.fault("has no metadata.name")
+        node.add_error("has no metadata.name")
         return
-    ultraserver, position = _place(labels)
+    ultraserver, position = _ultraserver_position(labels)
     state, reason = node_state(spec, status, labels)
-    layers = tuple(name for each in _LAYERS if (name := labels.get(each).as_name()))
-    yield Server(
+    layers = tuple(name for label in _LAYER_LABELS if (name := labels.get(label).as_name()))
+    yield ObservedServer(
         where=node.where,
-        instance=found and found[1],
+        instance=match and match[1],
         host=host,
         instance_type=labels.get("node.kubernetes.io/instance-type").as_name(),
         zone=labels.get("topology.k8s.aws/zone-id").as_name(),
@@ -94,37 +105,37 @@ def _node(node: Value) -> Iterator[Seen]:
         network_nodes=layers or None,
         ultraserver=ultraserver,
         position=position,
-        ultraserver_mode=labels.get(f"{_ULTRASERVER}mode").as_name(),
+        ultraserver_mode=labels.get(f"{_ULTRASERVER_LABEL}mode").as_name(),
         state=state,
         reason=reason,
-        chip_count=_quantity(status.get("allocatable")),
-        expected=_OF_NODE,
+        chip_count=_allocatable_chips(status.get("allocatable")),
+        expected=_NODE_FIELDS,
     )
 
 
-def _place(labels: Value) -> tuple[str | None, int | None]:
+def _ultraserver_position(labels: JsonValue) -> tuple[str | None, int | None]:
     """The UltraServer that a node is in, the largest that was elected, and its place there."""
     for size in (4, 2):
-        ultraserver = labels.get(f"{_ULTRASERVER}server-id-{size}").as_name()
+        ultraserver = labels.get(f"{_ULTRASERVER_LABEL}server-id-{size}").as_name()
         if ultraserver and ultraserver.strip("0"):
-            return ultraserver, labels.get(f"{_ULTRASERVER}node-id-{size}").as_digits(_MOST_SERVERS)
+            return ultraserver, labels.get(f"{_ULTRASERVER_LABEL}node-id-{size}").as_digits(_MAX_SERVERS)
     return None, None
 
 
-def _quantity(allocatable: Value) -> int | None:
-    counts = (allocatable.get(name).as_digits(MOST_CHIPS) for name in _CHIPS)
+def _allocatable_chips(allocatable: JsonValue) -> int | None:
+    counts = (allocatable.get(name).as_digits(MAX_CHIPS) for name in _CHIP_RESOURCES)
     return next((count for count in counts if count is not None), None)
 
 
-def _ultraserver(each: Value) -> Iterator[Seen]:
-    for member in each.get("spec").get("topology").objects():
+def _read_ultraserver(resource: JsonValue) -> Iterator[ObservedRecord]:
+    for member in resource.get("spec").get("topology").objects():
         host = member.get("nodeName").as_name()
         if host is None:
-            member.fault("has no nodeName")
+            member.add_error("has no nodeName")
             continue
         for side, name in (("H", "linkStatusHorizontal"), ("V", "linkStatusVertical")):
             status = member.get(name).as_text()
             if status not in (None, "up", "down"):
-                member.get(name).fault("is not up or down")
+                member.get(name).add_error("is not up or down")
             elif status:
-                yield Side(host, side, status == "up")
+                yield ObservedSide(host, side, status == "up")

@@ -7,18 +7,18 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from trninv.importers.observed import Unread
-from trninv.importers.value import Value
+from trninv.importers.value import JsonValue
 
 DRIVER: Final = "neuron.aws.com"
 CORDONED: Final = "unschedulable"
 """The reason of a node that somebody cordoned."""
-_PROBLEMS: Final = {
+_PROBLEM_STATUSES: Final = {
     "Ready": ("False", "Unknown"),
     "NeuronHealth": ("True",),
     "AcceleratedHardwareReady": ("False",),
 }
 """Conditions of a node, and the statuses that mean a problem: opposite for the agents that set them."""
-_TAINTS: Final = {
+_TAINT_STATES: Final = {
     "node.kubernetes.io/not-ready": "down",
     "node.kubernetes.io/unreachable": "down",
     "node.kubernetes.io/out-of-service": "down",
@@ -26,31 +26,31 @@ _TAINTS: Final = {
 }
 """Taints of a node that speak of its health, and the state that they mean; others reserve nodes for some jobs."""
 _UNEVALUATED: Final = "is not evaluated, so this rule taints nothing here: select devices by driver, pool and device"
-_HYPERPOD: Final = "sagemaker.amazonaws.com/node-health-status"
+_HYPERPOD_HEALTH_LABEL: Final = "sagemaker.amazonaws.com/node-health-status"
 
 
-def node_state(spec: Value, status: Value, labels: Value) -> tuple[str, str | None]:
+def node_state(spec: JsonValue, status: JsonValue, labels: JsonValue) -> tuple[str, str | None]:
     """Return the state of a node, and everything that is wrong with it."""
-    problems = list(_problems(spec, status, labels))
+    problems = list(_read_problems(spec, status, labels))
     if not problems:
         return "up", None
     state = "down" if any(state == "down" for state, _ in problems) else "maintenance"
     return state, "; ".join(dict.fromkeys(reason for _, reason in problems))
 
 
-def _problems(spec: Value, status: Value, labels: Value) -> Iterator[tuple[str, str]]:
+def _read_problems(spec: JsonValue, status: JsonValue, labels: JsonValue) -> Iterator[tuple[str, str]]:
     for condition in status.get("conditions").objects():
         kind = condition.get("type").as_text() or ""
-        if condition.get("status").as_text() in _PROBLEMS.get(kind, ()):
+        if condition.get("status").as_text() in _PROBLEM_STATUSES.get(kind, ()):
             yield "down", f"{kind}: {condition.get('reason').as_text() or 'no reason given'}"
     for taint in spec.get("taints").objects():
         key = taint.get("key").as_text() or ""
-        if key in _TAINTS:
-            yield _TAINTS[key], key.rpartition("/")[2]
-    health = labels.get(_HYPERPOD).as_text()
+        if key in _TAINT_STATES:
+            yield _TAINT_STATES[key], key.rpartition("/")[2]
+    health = labels.get(_HYPERPOD_HEALTH_LABEL).as_text()
     if health and health != "Schedulable":
         yield "maintenance", health
-    if spec.get("unschedulable").of is True:
+    if spec.get("unschedulable").raw is True:
         yield "maintenance", CORDONED
 
 
@@ -64,37 +64,37 @@ class TaintRule(NamedTuple):
 
     def selects(self, pool: str | None, device: str | None) -> bool:
         """Whether it taints a device of Neuron's driver."""
-        wanted = (self.driver, DRIVER), (self.pool, pool), (self.device, device)
-        return all(name in (None, actual) for name, actual in wanted)
+        criteria = (self.driver, DRIVER), (self.pool, pool), (self.device, device)
+        return all(name in (None, actual) for name, actual in criteria)
 
 
-def taint_rule(rule: Value) -> TaintRule | Unread | None:
+def parse_taint_rule(rule: JsonValue) -> TaintRule | Unread | None:
     """Read a DeviceTaintRule; None of one that selects no device of Neuron's driver."""
     selector = rule.get("spec").get("deviceSelector")
-    if selector.of is None or not selector.is_a(dict, "an object"):
+    if selector.raw is None or not selector.is_a(dict, "an object"):
         return None
     driver, pool, device = (selector.get(name).as_name() for name in ("driver", "pool", "device"))
     if driver not in (None, DRIVER):
         return None
-    for name in sorted(selector.of.keys() - {"driver", "pool", "device"}):
-        if selector.get(name).of is not None:
+    for name in sorted(selector.raw.keys() - {"driver", "pool", "device"}):
+        if selector.get(name).raw is not None:
             return Unread(selector.get(name).where, _UNEVALUATED)
-    taint = _taint(rule.get("spec").get("taint"))
+    taint = _format_taint(rule.get("spec").get("taint"))
     return TaintRule(driver, pool, device, taint) if taint else None
 
 
-def device_taints(device: Value, pool: str | None, rules: Iterable[TaintRule]) -> tuple[str, ...]:
+def device_taints(device: JsonValue, pool: str | None, rules: Iterable[TaintRule]) -> tuple[str, ...]:
     """Return the taints of a device as kubectl writes them, KEY=VALUE:EFFECT; v1beta1 has them below ``basic``."""
-    name, of = device.get("name").as_name(), device.get("basic") if "basic" in device.of else device
-    own = (_taint(taint) for taint in of.get("taints").objects())
+    name, details = device.get("name").as_name(), device.get("basic") if "basic" in device.raw else device
+    own = (_format_taint(taint) for taint in details.get("taints").objects())
     by_rule = (rule.taint for rule in rules if rule.selects(pool, name))
     return tuple(sorted({taint for taint in (*own, *by_rule) if taint}))
 
 
-def _taint(taint: Value) -> str | None:
+def _format_taint(taint: JsonValue) -> str | None:
     key, value, effect = (taint.get(name).as_name() for name in ("key", "value", "effect"))
     if key is None or effect is None:
-        taint.fault("has no key and effect")
+        taint.add_error("has no key and effect")
         return None
     return f"{key}={value}:{effect}" if value else f"{key}:{effect}"
 

@@ -11,46 +11,46 @@ from typing import Final, NamedTuple
 
 from trninv.catalog.instance_types import chips_of
 from trninv.importers.kubernetes_health import DRIVER, TaintRule, device_taints, is_active
-from trninv.importers.observed import Chip, Server, Unread
-from trninv.importers.value import Value
+from trninv.importers.observed import ObservedChip, ObservedServer, Unread
+from trninv.importers.value import JsonValue
 
 EXPECTED: Final = {"instance_type": "instanceType", "efa_bdf": "resource.aws.com/devicegroup1_id"}
-MOST_CHIPS: Final = 128
+MAX_CHIPS: Final = 128
 _WHOSE_CHIPS: Final = "is tainted, and no device or instanceType says which chips are its own"
-_NUMBERED: Final = re.compile(r"neuron-?device-?(\d{1,4})", re.ASCII)
+_DEVICE_NAME: Final = re.compile(r"neuron-?device-?(\d{1,4})", re.ASCII)
 
 
 class _Device(NamedTuple):
     """A device of a slice; without a number, the whole node."""
 
     where: str
-    attributes: Value
+    attributes: JsonValue
     number: int | None
     taints: tuple[str, ...]
 
 
-def is_ours(resource_slice: Value) -> bool:
+def is_neuron_slice(resource_slice: JsonValue) -> bool:
     """Whether a ResourceSlice is of Neuron's driver."""
     return resource_slice.get("spec").get("driver").as_text() == DRIVER
 
 
-def servers_of(host: str, slices: Sequence[Value], rules: Sequence[TaintRule]) -> Iterator[Server | Unread]:
+def servers_of(host: str, slices: Sequence[JsonValue], rules: Sequence[TaintRule]) -> Iterator[ObservedServer | Unread]:
     """Yield a node with its chips, by the newest generation of each pool; a part, where not all slices are there."""
     pools = _pools(slices)
     specs = [spec for pool in pools for spec in pool]
-    devices = [each for spec in specs for each in _devices(spec, rules)]
-    chips = _chips(devices)
+    devices = [each for spec in specs for each in _read_devices(spec, rules)]
+    chips = _build_chips(devices)
     if not host:
-        specs[0].fault("has no nodeName")
+        specs[0].add_error("has no nodeName")
     elif len({chip.ordinal for chip in chips}) < len(chips):
-        specs[0].fault("names a device twice")
+        specs[0].add_error("names a device twice")
     elif devices:
         first, kind = min(devices, key=lambda device: device.number is None).attributes, _instance_type(devices)
         is_partial = not chips or any(len(pool) < _wanted(pool[0]) for pool in pools)
         if not (chips := chips or _chips_of_node(devices, kind)):
             yield from (Unread(each.where, _WHOSE_CHIPS) for each in devices if any(map(is_active, each.taints)))
         layers = (first.get(f"networkNodeLayer{number}").as_name() for number in (1, 2, 3))
-        yield Server(
+        yield ObservedServer(
             where=specs[0].where,
             host=host,
             instance_type=kind,
@@ -62,29 +62,29 @@ def servers_of(host: str, slices: Sequence[Value], rules: Sequence[TaintRule]) -
         )
 
 
-def _pools(slices: Sequence[Value]) -> list[list[Value]]:
+def _pools(slices: Sequence[JsonValue]) -> list[list[JsonValue]]:
     """Return the newest generation of the slices of each pool."""
-    pools = defaultdict[str | None, dict[int, list[Value]]](lambda: defaultdict(list))
+    pools = defaultdict[str | None, dict[int, list[JsonValue]]](lambda: defaultdict(list))
     for spec in (each.get("spec") for each in slices):
         pool = spec.get("pool")
         pools[pool.get("name").as_name()][pool.get("generation").as_integer() or 0].append(spec)
     return [generations[max(generations)] for generations in pools.values()]
 
 
-def _wanted(spec: Value) -> int:
+def _wanted(spec: JsonValue) -> int:
     return spec.get("pool").get("resourceSliceCount").as_integer() or 1
 
 
-def _devices(spec: Value, rules: Sequence[TaintRule]) -> list[_Device]:
-    pool, found = spec.get("pool").get("name").as_name(), []
+def _read_devices(spec: JsonValue, rules: Sequence[TaintRule]) -> list[_Device]:
+    pool, devices = spec.get("pool").get("name").as_name(), []
     for device in spec.get("devices").objects():
-        has, taints = attributes(device), device_taints(device, pool, rules)
+        device_attributes, taints = untyped_attributes(device), device_taints(device, pool, rules)
         number = device_number(device)
-        if number is None and not is_node(has):
-            has.fault("has no deviceId")
+        if number is None and not is_whole_node(device_attributes):
+            device_attributes.add_error("has no deviceId")
         else:
-            found.append(_Device(device.where, has, number, taints))
-    return found
+            devices.append(_Device(device.where, device_attributes, number, taints))
+    return devices
 
 
 def _instance_type(devices: Sequence[_Device]) -> str | None:
@@ -92,58 +92,58 @@ def _instance_type(devices: Sequence[_Device]) -> str | None:
     return next((kind for kind in kinds if kind), None)
 
 
-def _chips(devices: Sequence[_Device]) -> list[Chip]:
-    of_node = _taints_of_node(devices)
+def _build_chips(devices: Sequence[_Device]) -> list[ObservedChip]:
+    node_taints = _taints_of_node(devices)
     if any(map(is_active, (taint for device in devices if device.number is not None for taint in device.taints))):
-        of_node = set()
+        node_taints = set()
     return [
-        Chip(
+        ObservedChip(
             device.number,
             efa_bdf=device.attributes.get("resource.aws.com/devicegroup1_id").as_bdf(),
-            taints=tuple(sorted({*device.taints, *of_node})) or None,
+            taints=tuple(sorted({*device.taints, *node_taints})) or None,
         )
         for device in devices
         if device.number is not None
     ]
 
 
-def _chips_of_node(devices: Sequence[_Device], kind: str | None) -> list[Chip]:
+def _chips_of_node(devices: Sequence[_Device], kind: str | None) -> list[ObservedChip]:
     """Return the chips that a node of a type has, where its slices show no device but the node."""
     taints = tuple(sorted(_taints_of_node(devices))) or None
     count = chips_of(kind) if kind else None
-    return [Chip(ordinal, taints=taints) for ordinal in range(count or 0)]
+    return [ObservedChip(ordinal, taints=taints) for ordinal in range(count or 0)]
 
 
 def _taints_of_node(devices: Sequence[_Device]) -> set[str]:
     return {taint for device in devices if device.number is None for taint in device.taints}
 
 
-def attributes(device: Value) -> Value:
+def untyped_attributes(device: JsonValue) -> JsonValue:
     """The attributes of a device without their types, which v1beta1 has below ``basic``."""
-    given = device.get("attributes") if "attributes" in device.of else device.get("basic").get("attributes")
-    typed = given.of if isinstance(given.of, dict) else {}
+    original = device.get("attributes") if "attributes" in device.raw else device.get("basic").get("attributes")
+    typed = original.raw if isinstance(original.raw, dict) else {}
     plain = {
-        name: next(iter(each.values())) if isinstance(each, dict) and len(each) == 1 else each
-        for name, each in typed.items()
+        name: next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else value
+        for name, value in typed.items()
     }
-    return given.with_(plain)
+    return original.with_raw(plain)
 
 
-def is_node(attributes: Value) -> bool:
+def is_whole_node(attributes: JsonValue) -> bool:
     """Whether a device is a whole node."""
     return attributes.get("resourceType").as_text() == "neuron_node"
 
 
-def device_number(device: Value) -> int | None:
+def device_number(device: JsonValue) -> int | None:
     """Return the number of a device's chip, or that in its name; None of a device that is a whole node."""
-    has = attributes(device)
-    if is_node(has):
+    device_attributes = untyped_attributes(device)
+    if is_whole_node(device_attributes):
         return None
-    number = has.get("deviceId").as_integer(MOST_CHIPS - 1)
-    return number_in(device.get("name").as_name()) if number is None else number
+    number = device_attributes.get("deviceId").as_integer(MAX_CHIPS - 1)
+    return parse_device_number(device.get("name").as_name()) if number is None else number
 
 
-def number_in(name: str | None) -> int | None:
+def parse_device_number(name: str | None) -> int | None:
     """Return the number in a device's name, neuron-device-3 or neurondevice3."""
-    found = _NUMBERED.fullmatch(name or "")
-    return int(found[1]) if found and int(found[1]) < MOST_CHIPS else None
+    match = _DEVICE_NAME.fullmatch(name or "")
+    return int(match[1]) if match and int(match[1]) < MAX_CHIPS else None

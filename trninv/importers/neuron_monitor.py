@@ -5,24 +5,24 @@ One object of many lines, as it is after formatting, is read too.
 
 from collections.abc import Iterator
 
-from trninv.importers.observed import Chip, Seen, Server
-from trninv.importers.reading import Source
-from trninv.importers.value import Value
+from trninv.importers.observed import ObservedChip, ObservedRecord, ObservedServer
+from trninv.importers.reading import InputFile
+from trninv.importers.value import JsonValue
 
 _GROUPS = ("instance_info", "neuron_hardware_info", "system_data")
-_OF_INSTANCE = {
+_INSTANCE_FIELDS = {
     "instance": "instance_info.instance_id",
     "instance_type": "instance_info.instance_type",
     "zone": "instance_info.instance_availability_zone_id",
 }
-EXPECTED = _OF_INSTANCE | {
+EXPECTED = _INSTANCE_FIELDS | {
     "chip_count": "neuron_hardware_info.neuron_device_count",
     "ecc_uncorrected": "system_data.neuron_hw_counters",
 }
 _UNCORRECTED = ("mem_ecc_uncorrected", "sram_ecc_uncorrected")
 
 
-def read(source: Source) -> Iterator[Seen]:
+def read(source: InputFile) -> Iterator[ObservedRecord]:
     """The server of a file.
 
     A group with an error has no data. An error of the hardware's is the driver's: the machine is down.
@@ -30,18 +30,18 @@ def read(source: Source) -> Iterator[Seen]:
     value = source.last_value()
     if value is None:
         return
-    if not (isinstance(value.of, dict) and value.of.keys() & set(_GROUPS)):
-        value.fault(f"has none of {', '.join(_GROUPS)}")
+    if not (isinstance(value.raw, dict) and value.raw.keys() & set(_GROUPS)):
+        value.add_error(f"has none of {', '.join(_GROUPS)}")
         return
     info, system = value.get("instance_info"), value.get("system_data")
-    hardware, failure = _group(value, "neuron_hardware_info")
-    counters, _ = _group(system, "neuron_hw_counters")
+    hardware, failure = _read_group(value, "neuron_hardware_info")
+    counters, _ = _read_group(system, "neuron_hw_counters")
     lnc = hardware.get("logical_neuroncore_config").as_integer(8)
     cores, memory = (
         hardware.get("neuroncore_per_device_count").as_integer(1_024),
         hardware.get("neuron_device_memory_size").as_integer(),
     )
-    yield Server(
+    yield ObservedServer(
         where=value.where,
         instance=info.get("instance_id").as_name(),
         instance_type=info.get("instance_type").as_name(),
@@ -52,23 +52,23 @@ def read(source: Source) -> Iterator[Seen]:
         chip_count=hardware.get("neuron_device_count").as_integer(128),
         is_partial=True,  # it counts chips, and names those alone that have counters
         chips=tuple(
-            Chip(ordinal, memory_bytes=memory, cores=cores and cores * (lnc or 1), ecc_uncorrected=number)
-            for ordinal, number in sorted(dict(_errors(counters)).items())
+            ObservedChip(ordinal, memory_bytes=memory, cores=cores and cores * (lnc or 1), ecc_uncorrected=number)
+            for ordinal, number in sorted(dict(_read_error_counts(counters)).items())
         ),
-        expected=_OF_INSTANCE if failure else EXPECTED,
+        expected=_INSTANCE_FIELDS if failure else EXPECTED,
     )
 
 
-def _group(within: Value, name: str) -> tuple[Value, str | None]:
+def _read_group(parent: JsonValue, name: str) -> tuple[JsonValue, str | None]:
     """A group, empty if it has an error; and that error with the group's name."""
-    group = within.get(name)
+    group = parent.get(name)
     error = group.get("error").as_text()
-    return (group.with_({}), f"{name}: {error}") if error else (group, None)
+    return (group.with_raw({}), f"{name}: {error}") if error else (group, None)
 
 
-def _errors(counters: Value) -> Iterator[tuple[int, int]]:
+def _read_error_counts(counters: JsonValue) -> Iterator[tuple[int, int]]:
     for device in counters.get("neuron_devices").objects():
         ordinal = device.get("neuron_device_index").as_integer(127)
-        found = [device.get(name).as_integer() for name in _UNCORRECTED]
-        if ordinal is not None and any(each is not None for each in found):
-            yield ordinal, sum(each or 0 for each in found)
+        counts = [device.get(name).as_integer() for name in _UNCORRECTED]
+        if ordinal is not None and any(count is not None for count in counts):
+            yield ordinal, sum(count or 0 for count in counts)

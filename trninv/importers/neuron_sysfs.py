@@ -7,14 +7,14 @@ Lines ``PATH:VALUE``, as ``grep -r . /sys/class/neuron_device /sys/devices/virtu
 import re
 from collections.abc import Iterator
 
-from trninv.importers.observed import Chip, Seen, Server
-from trninv.importers.reading import Source
-from trninv.importers.value import Value
+from trninv.importers.observed import ObservedChip, ObservedRecord, ObservedServer
+from trninv.importers.reading import InputFile
+from trninv.importers.value import JsonValue
 
-CLASS = "/sys/class/neuron_device/"
-DEVICES = "/sys/devices/virtual/neuron_device/"
+CLASS_DIRECTORY = "/sys/class/neuron_device/"
+DEVICES_DIRECTORY = "/sys/devices/virtual/neuron_device/"
 _LINE = re.compile(r"(/sys/[\w./-]+?)[:=](.*)")
-_DEVICE = re.compile(DEVICES + r"neuron(\d{1,3})/")
+_DEVICE = re.compile(DEVICES_DIRECTORY + r"neuron(\d{1,3})/")
 _ECC = ("mem_ecc_uncorrected", "sram_ecc_uncorrected", "mem_ecc_repairable_uncorrected")
 EXPECTED = {
     "serial": "info/serial_number",
@@ -23,73 +23,80 @@ EXPECTED = {
     "ecc_uncorrected": "stats/hardware/*_ecc_uncorrected",
     "ultraserver": "server_id_4, server_id_2 or reservation_id",
 }
-_IN_ULTRASERVERS = "trn2u."
+_ULTRASERVER_TYPE_PREFIX = "trn2u."
 """How the types begin of which each instance is in an UltraServer."""
-_MOST_CHIPS, _MOST_SERVERS, _MOST_CORES, _MOST_ERRORS = 128, 64, 1_024, 10**18
+_MAX_CHIPS, _MAX_SERVERS, _MAX_CORES, _MAX_ERRORS = 128, 64, 1_024, 10**18
 
 
-def read(source: Source) -> Iterator[Seen]:
+def read(source: InputFile) -> Iterator[ObservedRecord]:
     """The server of a file."""
     host, files = None, dict[str, str]()
-    for number, line in source.texts():
+    for number, line in source.text_lines():
         if number == 1 and line.startswith("# host:"):
-            host = source.value(line.partition(":")[2].strip(), number).as_name()
-        elif found := _LINE.fullmatch(line):
-            files[found[1]] = found[2].strip()
+            host = source.wrap(line.partition(":")[2].strip(), number).as_name()
+        elif match := _LINE.fullmatch(line):
+            files[match[1]] = match[2].strip()
         else:
-            source.fault("is not PATH:VALUE", number)
+            source.add_error("is not PATH:VALUE", number)
     if files:
-        yield server_of(source.value(files), host)
+        yield server_from_sysfs(source.wrap(files), host)
     else:
-        source.fault("has no line of the Neuron driver")
+        source.add_error("has no line of the Neuron driver")
 
 
-def expected_of(instance_type: str | None) -> tuple[str, ...]:
+def expected_fields(instance_type: str | None) -> tuple[str, ...]:
     """Return the fields that the driver of an instance of a type should report."""
-    is_in_one = (instance_type or "").startswith(_IN_ULTRASERVERS)
-    return tuple(name for name in EXPECTED if name != "ultraserver" or is_in_one)
+    is_in_ultraserver = (instance_type or "").startswith(_ULTRASERVER_TYPE_PREFIX)
+    return tuple(name for name in EXPECTED if name != "ultraserver" or is_in_ultraserver)
 
 
-def server_of(files: Value, host: str | None, instance: str | None = None) -> Server:
+def server_from_sysfs(files: JsonValue, host: str | None, instance: str | None = None) -> ObservedServer:
     """What a server's files, by their paths, say."""
-    numbers = sorted({int(found[1]) for path in files.of if (found := _DEVICE.match(path))})
-    chips = [_chip(files, number) for number in numbers]
-    kinds = (files.get(f"{DEVICES}neuron{number}/info/architecture/instance_type").as_name() for number in numbers)
+    numbers = sorted({int(match[1]) for path in files.raw if (match := _DEVICE.match(path))})
+    chips = [_parse_chip(files, number) for number in numbers]
+    kinds = (
+        files.get(f"{DEVICES_DIRECTORY}neuron{number}/info/architecture/instance_type").as_name() for number in numbers
+    )
     kind = next((name for name in kinds if name and "." in name), None)  # real drivers name families, such as Trn1
-    ultraserver, position = _place(files)
-    return Server(
+    ultraserver, position = _ultraserver_position(files)
+    return ObservedServer(
         where=files.where,
         instance=instance,
         host=host,
         instance_type=kind,
         ultraserver=ultraserver,
         position=position,
-        ultraserver_mode=files.get(f"{CLASS}ultraserver_mode").as_name(),
+        ultraserver_mode=files.get(f"{CLASS_DIRECTORY}ultraserver_mode").as_name(),
         is_partial=True,  # a device whose files cannot be read is not missing
         chips=tuple(chips),
-        expected=expected_of(kind),
+        expected=expected_fields(kind),
     )
 
 
-def _place(files: Value) -> tuple[str | None, int | None]:
+def _ultraserver_position(files: JsonValue) -> tuple[str | None, int | None]:
     """The UltraServer, the largest that was elected, and the place in its ring."""
     for server, node in (("server_id_4", "node_id_4"), ("server_id_2", "node_id_2"), ("reservation_id", "node_id")):
-        found = files.get(CLASS + server).as_name()
-        if found and found.strip("0"):
-            return found, files.get(CLASS + node).as_digits(_MOST_SERVERS)
+        ultraserver = files.get(CLASS_DIRECTORY + server).as_name()
+        if ultraserver and ultraserver.strip("0"):
+            return ultraserver, files.get(CLASS_DIRECTORY + node).as_digits(_MAX_SERVERS)
     return None, None
 
 
-def _chip(files: Value, ordinal: int) -> Chip:
-    of = f"{DEVICES}neuron{ordinal}/"
-    joined = files.get(f"{of}connected_devices")
-    given = (joined.with_(each.strip()).as_digits(_MOST_CHIPS - 1) for each in (joined.as_text() or "").split(","))
-    counters = (files.get(f"{of}stats/hardware/{name}{end}") for name in _ECC for end in ("", "/total"))
-    errors = [count for each in counters if (count := each.as_digits(_MOST_ERRORS)) is not None]
-    return Chip(
+def _parse_chip(files: JsonValue, ordinal: int) -> ObservedChip:
+    directory = f"{DEVICES_DIRECTORY}neuron{ordinal}/"
+    connected_devices = files.get(f"{directory}connected_devices")
+    neighbours = (
+        connected_devices.with_raw(item.strip()).as_digits(_MAX_CHIPS - 1)
+        for item in (connected_devices.as_text() or "").split(",")
+    )
+    counters = (files.get(f"{directory}stats/hardware/{name}{end}") for name in _ECC for end in ("", "/total"))
+    errors = [count for item in counters if (count := item.as_digits(_MAX_ERRORS)) is not None]
+    return ObservedChip(
         ordinal,
-        serial=files.get(f"{of}info/serial_number").as_name(),
-        cores=files.get(f"{of}core_count").as_digits(_MOST_CORES),
-        neighbours=None if joined.of is None else tuple(sorted({each for each in given if each is not None})),
+        serial=files.get(f"{directory}info/serial_number").as_name(),
+        cores=files.get(f"{directory}core_count").as_digits(_MAX_CORES),
+        neighbours=None
+        if connected_devices.raw is None
+        else tuple(sorted({item for item in neighbours if item is not None})),
         ecc_uncorrected=sum(errors) if errors else None,
     )

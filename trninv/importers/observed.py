@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
-from trninv.characters import plain
+from trninv.characters import escape_controls
 
-_NEURON: Final = ("trn", "inf")
+_NEURON_TYPE_PREFIXES: Final = ("trn", "inf")
 """How the instance types with Neuron devices begin."""
 
 
@@ -16,7 +16,7 @@ MAX_UNKNOWN_KEYS: Final = 20
 _MAX_KEY: Final = 60
 
 
-class Chip(NamedTuple):
+class ObservedChip(NamedTuple):
     """A chip as a server shows it; its fields are the columns of ``observed_chip``.
 
     Attributes
@@ -51,7 +51,7 @@ class Chip(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ObservedServer:
     """A server: an instance, known by its id, its host's name, or both.
 
     Attributes
@@ -89,19 +89,19 @@ class Server:
     logical_cores: int | None = None
     chip_count: int | None = None
     is_partial: bool = False
-    chips: tuple[Chip, ...] = field(default=())
+    chips: tuple[ObservedChip, ...] = field(default=())
     expected: Iterable[str] = ()
     unknown_keys: tuple[str, ...] = ()
 
     @property
     def missing_fields(self) -> tuple[str, ...] | None:
         """Return the expected fields that are not reported, of the server or of any chip; None if there is none."""
-        if self.instance_type and not self.instance_type.lower().startswith(_NEURON):
+        if self.instance_type and not self.instance_type.lower().startswith(_NEURON_TYPE_PREFIXES):
             return None
-        unset = set[str]().union(*map(_unset, self.chips)) if self.chips else _OF_CHIP
+        unset = set[str]().union(*map(_unset_fields, self.chips)) if self.chips else _CHIP_FIELDS
         if len(self.chips) == 1:
             unset = unset - {"neighbours"}
-        unset |= {name for name in _OF_SERVER if getattr(self, name) is None}
+        unset |= {name for name in _SERVER_FIELDS if getattr(self, name) is None}
         missing = tuple(name for name in self.expected if name in unset)
         return missing or None
 
@@ -114,26 +114,26 @@ class Unread:
     why: str
 
     def __str__(self) -> str:
-        return plain(f"{self.where} {self.why}")
+        return escape_controls(f"{self.where} {self.why}")
 
 
-def unknown_keys(names: Iterable[str]) -> tuple[str, ...]:
+def shorten_keys(names: Iterable[str]) -> tuple[str, ...]:
     """Return the first of a source's unknown keys as short, printable ASCII: they may be anything."""
-    short = {plain(name.encode("ascii", "backslashreplace").decode())[:_MAX_KEY] for name in names}
+    short = {escape_controls(name.encode("ascii", "backslashreplace").decode())[:_MAX_KEY] for name in names}
     return tuple(sorted(short)[:MAX_UNKNOWN_KEYS])
 
 
-_OF_CHIP: Final = frozenset(Chip._fields)
-_OF_SERVER: Final = tuple(each.name for each in fields(Server))
+_CHIP_FIELDS: Final = frozenset(ObservedChip._fields)
+_SERVER_FIELDS: Final = tuple(server_field.name for server_field in fields(ObservedServer))
 
 
 @lru_cache(maxsize=4_096)  # most are alike
-def _unset(chip: Chip) -> frozenset[str]:
-    return frozenset(name for name, value in zip(Chip._fields, chip, strict=True) if value is None)
+def _unset_fields(chip: ObservedChip) -> frozenset[str]:
+    return frozenset(name for name, value in zip(ObservedChip._fields, chip, strict=True) if value is None)
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ObservedSide:
     """The links of a server towards one neighbour in its UltraServer: H goes to another rack, V stays in the rack."""
 
     host: str
@@ -142,7 +142,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class CapacityBlockStatus:
     """What EC2 says of the links that join the servers of a capacity block: ok, impaired or insufficient-data."""
 
     capacity_block: str
@@ -150,13 +150,13 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class InstanceListing:
     """That a file lists instances: it is refused if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Whole(Listing):
+class CompleteListing(InstanceListing):
     """That a listing has every instance that there is."""
 
 
-Seen: TypeAlias = Server | Side | Block | Listing | Unread
+ObservedRecord: TypeAlias = ObservedServer | ObservedSide | CapacityBlockStatus | InstanceListing | Unread

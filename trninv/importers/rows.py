@@ -8,8 +8,8 @@ from typing import IO, Any, Final, NamedTuple
 import orjson
 from sqlalchemy import Connection
 
-from trninv.importers.observed import Block, Chip, Server, Side
-from trninv.inventory.bulk import load
+from trninv.importers.observed import CapacityBlockStatus, ObservedChip, ObservedServer, ObservedSide
+from trninv.inventory.bulk import bulk_insert
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
 
@@ -18,7 +18,7 @@ _SERVER_COLUMNS: Final = tuple(column.name for column in _SERVER.c)[2:]
 """After its own key and that of what it belongs to."""
 
 
-class Batch(NamedTuple):
+class RowBatch(NamedTuple):
     """Rows of one file without their keys; a chip's begins with the number of its server in the batch."""
 
     servers: Sequence[Sequence[Any]]
@@ -26,52 +26,56 @@ class Batch(NamedTuple):
     links: Sequence[Sequence[Any]]
 
     @classmethod
-    def of(cls, servers: Sequence[Server], links: Sequence[Side | Block]) -> "Batch":
+    def from_records(
+        cls, servers: Sequence[ObservedServer], links: Sequence[ObservedSide | CapacityBlockStatus]
+    ) -> "RowBatch":
         """Servers, and links of servers."""
         return cls(
-            [_server(each) for each in servers],
-            [(number, *_chip(each)) for number, server in enumerate(servers) for each in server.chips],
-            [_link(each) for each in links],
+            [_server_row(record) for record in servers],
+            [(number, *_chip_row(record)) for number, server in enumerate(servers) for record in server.chips],
+            [_link_row(record) for record in links],
         )
 
     def load(self, connection: Connection, observation: int) -> None:
         """Write them below an observation."""
         first, chip, link = (next_id(connection, table) for table in (_SERVER, _CHIP, _LINK))
-        load(connection, _SERVER, [(first + n, observation, *row) for n, row in enumerate(self.servers)])
-        load(connection, _CHIP, [(chip + n, first + server, *row) for n, (server, *row) in enumerate(self.chips)])
-        load(connection, _LINK, [(link + n, observation, *row) for n, row in enumerate(self.links)])
+        bulk_insert(connection, _SERVER, [(first + n, observation, *row) for n, row in enumerate(self.servers)])
+        bulk_insert(
+            connection, _CHIP, [(chip + n, first + server, *row) for n, (server, *row) in enumerate(self.chips)]
+        )
+        bulk_insert(connection, _LINK, [(link + n, observation, *row) for n, row in enumerate(self.links)])
 
 
 @dataclass(frozen=True, slots=True)
-class Spool:
+class BatchSpool:
     """Batches in a file, one a line."""
 
     file: IO[bytes]
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: RowBatch) -> None:
         """Add one at the end."""
         self.file.write(orjson.dumps(tuple(batch)) + b"\n")
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[RowBatch]:
         """All of them, from the first."""
         self.file.seek(0)
-        return (Batch(*orjson.loads(line)) for line in self.file)
+        return (RowBatch(*orjson.loads(line)) for line in self.file)
 
 
-def _server(of: Server) -> tuple[Any, ...]:
-    return tuple(_plain(getattr(of, name)) for name in _SERVER_COLUMNS)
+def _server_row(server: ObservedServer) -> tuple[Any, ...]:
+    return tuple(_column_value(getattr(server, name)) for name in _SERVER_COLUMNS)
 
 
 @lru_cache(maxsize=4_096)  # most are alike
-def _chip(of: Chip) -> tuple[Any, ...]:
-    return tuple(map(_plain, of))
+def _chip_row(chip: ObservedChip) -> tuple[Any, ...]:
+    return tuple(map(_column_value, chip))
 
 
-def _plain(value: Any) -> Any:
+def _column_value(value: Any) -> Any:
     return " ".join(map(str, value)) if isinstance(value, tuple) else value
 
 
-def _link(link: Side | Block) -> tuple[str | None, ...]:
-    if isinstance(link, Block):
+def _link_row(link: ObservedSide | CapacityBlockStatus) -> tuple[str | None, ...]:
+    if isinstance(link, CapacityBlockStatus):
         return None, link.capacity_block, "interconnect", link.interconnect
     return link.host, None, link.side, "up" if link.is_up else "down"

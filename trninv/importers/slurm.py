@@ -6,57 +6,57 @@ The first two may write ``--yaml`` as well, the last may have a line a node (``-
 import re
 from collections.abc import Collection, Iterator
 
-from trninv.importers.answer import items
-from trninv.importers.observed import Listing, Seen, Server
-from trninv.importers.reading import Source
-from trninv.importers.value import Value
+from trninv.importers.answer import read_items
+from trninv.importers.observed import InstanceListing, ObservedRecord, ObservedServer
+from trninv.importers.reading import InputFile
+from trninv.importers.value import JsonValue
 
-_AS_VALUES = b"{", b"---", b"%YAML", b"nodes:", b"meta:"
+_STRUCTURED_PREFIXES = b"{", b"---", b"%YAML", b"nodes:", b"meta:"
 """How JSON and YAML begin."""
 EXPECTED = {"chip_count": "gres neuron"}
 _DOWN = {"DOWN", "FAIL", "FAILING", "NOT_RESPONDING", "NO_RESPOND", "POWERED_DOWN", "POWER_DOWN"}
-_OUT = {"DRAIN", "DRAINED", "DRAINING", "MAINT", "MAINTENANCE"}
-_MARKS = {"*": "NOT_RESPONDING", "~": "POWERED_DOWN", "$": "MAINT"}
+_MAINTENANCE = {"DRAIN", "DRAINED", "DRAINING", "MAINT", "MAINTENANCE"}
+_STATE_SUFFIXES = {"*": "NOT_RESPONDING", "~": "POWERED_DOWN", "$": "MAINT"}
 """What follows a state in text, as in IDLE*."""
-_MOST_LINES = 128
-_CHIPS = re.compile(r"\bneuron(?::[^:,()]+)?:(\d{1,4})\b")
+_MAX_LINES = 128
+_GRES_CHIPS = re.compile(r"\bneuron(?::[^:,()]+)?:(\d{1,4})\b")
 _FIELD = re.compile(
     r"(?:^|\s)(NodeName|State|Gres|InstanceId|InstanceType|Reason|Comment)=(.*?)(?=\s+[A-Z][A-Za-z]+=|$)"
 )
 
 
-def read(source: Source) -> Iterator[Seen]:
+def read(source: InputFile) -> Iterator[ObservedRecord]:
     """The nodes of a file."""
-    if not any(map(source.begins_with, _AS_VALUES)):
-        yield from _of_text(source)
-        yield Listing()
+    if not any(map(source.starts_with, _STRUCTURED_PREFIXES)):
+        yield from _read_text(source)
+        yield InstanceListing()
         return
     for value in source.yaml_or_json():
-        for node in items(value, "nodes"):
-            words = [*_words(node.get("state")), *_words(node.get("state_flags"))]
-            yield from _server(node, node.get("name"), node.get("instance_id"), node.get("instance_type"), words)
-        yield Listing()
+        for node in read_items(value, "nodes"):
+            words = [*_state_words(node.get("state")), *_state_words(node.get("state_flags"))]
+            yield from _build_server(node, node.get("name"), node.get("instance_id"), node.get("instance_type"), words)
+        yield InstanceListing()
 
 
-def _of_text(source: Source) -> Iterator[Server]:
-    for number, line in _nodes(source):
-        found = reversed(_FIELD.findall(line))  # the first counts: a reason may have any text in it
-        fields = {name.lower(): text for name, text in found if text not in ("(null)", "N/A")}
+def _read_text(source: InputFile) -> Iterator[ObservedServer]:
+    for number, line in _join_node_lines(source):
+        matches = reversed(_FIELD.findall(line))  # the first counts: a reason may have any text in it
+        fields = {name.lower(): text for name, text in matches if text not in ("(null)", "N/A")}
         if "nodename" not in fields:
-            source.fault("is no node of scontrol show node", number)
+            source.add_error("is no node of scontrol show node", number)
             continue
-        node = source.value(fields, number)
-        words = _words(node.get("state"))
-        yield from _server(node, node.get("nodename"), node.get("instanceid"), node.get("instancetype"), words)
+        node = source.wrap(fields, number)
+        words = _state_words(node.get("state"))
+        yield from _build_server(node, node.get("nodename"), node.get("instanceid"), node.get("instancetype"), words)
 
 
-def _nodes(source: Source) -> Iterator[tuple[int, str]]:
+def _join_node_lines(source: InputFile) -> Iterator[tuple[int, str]]:
     """Yield each node as one line, with the number of its first: without -o, the others are indented."""
     first, lines = 0, list[str]()
-    for number, line in source.texts():
+    for number, line in source.text_lines():
         is_next = lines and line[:1].isspace() and not line.lstrip().startswith("NodeName=")
-        if is_next and len(lines) == _MOST_LINES:
-            source.fault(f"is a node of more than {_MOST_LINES} lines", first)
+        if is_next and len(lines) == _MAX_LINES:
+            source.add_error(f"is a node of more than {_MAX_LINES} lines", first)
         elif is_next:
             lines.append(line)
         else:
@@ -67,23 +67,25 @@ def _nodes(source: Source) -> Iterator[tuple[int, str]]:
         yield first, " ".join(" ".join(lines).split())
 
 
-def _words(value: Value) -> Collection[str]:
-    return value.names() or () if isinstance(value.of, list) else (value.as_text() or "").split("+")
+def _state_words(value: JsonValue) -> Collection[str]:
+    return value.names() or () if isinstance(value.raw, list) else (value.as_text() or "").split("+")
 
 
-def _server(node: Value, name: Value, instance: Value, kind: Value, words: Collection[str]) -> Iterator[Server]:
-    host, given = name.as_name(), {word.strip("*~#!%$@^-").upper() for word in words}
-    given |= {_MARKS[mark] for word in words for mark in word if mark in _MARKS}
-    chips = _CHIPS.search(node.get("gres").as_text() or "")
+def _build_server(
+    node: JsonValue, name: JsonValue, instance: JsonValue, kind: JsonValue, words: Collection[str]
+) -> Iterator[ObservedServer]:
+    host, states = name.as_name(), {word.strip("*~#!%$@^-").upper() for word in words}
+    states |= {_STATE_SUFFIXES[suffix] for word in words for suffix in word if suffix in _STATE_SUFFIXES}
+    chips = _GRES_CHIPS.search(node.get("gres").as_text() or "")
     if host is None:
-        node.fault("names no node")
+        node.add_error("names no node")
         return
-    yield Server(
+    yield ObservedServer(
         where=node.where,
         instance=instance.as_name(),
         host=host,
         instance_type=kind.as_name(),
-        state="down" if given & _DOWN else "maintenance" if given & _OUT else "up",
+        state="down" if states & _DOWN else "maintenance" if states & _MAINTENANCE else "up",
         reason=node.get("reason").as_text(),
         chip_count=int(chips[1]) if chips else None,
         expected=EXPECTED,

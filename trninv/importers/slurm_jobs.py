@@ -11,108 +11,123 @@ from collections.abc import Iterator
 from typing import Final
 
 from trninv.errors import UsageError
-from trninv.hostlist import expanded
-from trninv.importers.answer import items
-from trninv.importers.held import Held, Part, at, called
-from trninv.importers.reading import Source
-from trninv.importers.value import Value, shown
+from trninv.hostlist import expand
+from trninv.importers.answer import read_items
+from trninv.importers.held import HostAllocation, SchedulerJob, clean_job_name, from_unix_time
+from trninv.importers.reading import InputFile
+from trninv.importers.value import JsonValue, quote_value
 
-_HOLDS: Final = {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED"}
+_ALLOCATING_STATES: Final = {
+    "RUNNING",
+    "SUSPENDED",
+    "COMPLETING",
+    "CONFIGURING",
+    "RESIZING",
+    "SIGNALING",
+    "STAGE_OUT",
+    "STOPPED",
+}
 _COMMA = re.compile(r",(?![^(]*\))")
 """One that is not in brackets."""
 _COUNT = re.compile(r"\d{1,4}", re.ASCII)
 _INDEX = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?", re.ASCII)
-_LAST = 2**33
+_MAX_UNIX_TIME = 2**33
 """A second of Unix that is far ahead: past the year 2200."""
 
 
-def read(source: Source) -> Iterator[Held]:
+def read(source: InputFile) -> Iterator[SchedulerJob]:
     """The jobs of a file that hold nodes."""
     for value in source.yaml_or_json():
-        if value.get("job_id").of is not None:
-            yield from _job(value)
-        elif isinstance(value.of, dict) and "jobs" in value.of:
-            for job in items(value, "jobs"):
-                yield from _job(job)
+        if value.get("job_id").raw is not None:
+            yield from _read_job(value)
+        elif isinstance(value.raw, dict) and "jobs" in value.raw:
+            for job in read_items(value, "jobs"):
+                yield from _read_job(job)
         else:
-            value.fault("has no list jobs, and no job_id: write it with squeue --json")
+            value.add_error("has no list jobs, and no job_id: write it with squeue --json")
 
 
-def _job(job: Value) -> Iterator[Held]:
+def _read_job(job: JsonValue) -> Iterator[SchedulerJob]:
     state = job.get("job_state")
-    words = state.names() or () if isinstance(state.of, list) else (state.as_text() or "").split()
+    words = state.names() or () if isinstance(state.raw, list) else (state.as_text() or "").split()
     identity = job.get("job_id").as_integer()
-    if job.get("job_id").of is None:
-        job.fault("has no job_id")
-    if identity is None or not _HOLDS & {word.upper() for word in words}:
+    if job.get("job_id").raw is None:
+        job.add_error("has no job_id")
+    if identity is None or not _ALLOCATING_STATES & {word.upper() for word in words}:
         return
     try:
-        hosts = expanded(job.get("nodes").as_text() or "")
+        hosts = expand(job.get("nodes").as_text() or "")
     except UsageError as error:
-        job.get("nodes").fault(str(error))
+        job.get("nodes").add_error(str(error))
         return
     task = job.get("array_task_id").as_integer()
-    name = called(job.get("name"), str(identity))
+    name = clean_job_name(job.get("name"), str(identity))
     if task is not None:
         name = f"{name} [{task}]"
-    yield Held(
+    yield SchedulerJob(
         where=job.where,
         identity=str(identity),
         name=name,
-        who=called(job.get("user_name"), "slurm"),
-        parts=tuple(_parts(job.get("gres_detail"), hosts)),
-        submitted=at(job.get("submit_time").as_integer(_LAST)),
-        began=at(job.get("start_time").as_integer(_LAST)),
+        who=clean_job_name(job.get("user_name"), "slurm"),
+        allocations=tuple(_read_allocations(job.get("gres_detail"), hosts)),
+        submitted_at=from_unix_time(job.get("submit_time").as_integer(_MAX_UNIX_TIME)),
+        started_at=from_unix_time(job.get("start_time").as_integer(_MAX_UNIX_TIME)),
         priority=job.get("priority").as_integer(),
     )
 
 
-def _parts(details: Value, hosts: list[str]) -> Iterator[Part]:
+def _read_allocations(details: JsonValue, hosts: list[str]) -> Iterator[HostAllocation]:
     """What it holds of each host: in ``gres_detail`` they come in the order of the nodes."""
-    given = details.of if details.of is not None and details.is_a(list, "a list") else []
+    entries = details.raw if details.raw is not None and details.is_a(list, "a list") else []
     for number, host in enumerate(hosts):
-        detail = Value(given[number] if number < len(given) else None, details.faults, details, number)
+        detail = JsonValue(entries[number] if number < len(entries) else None, details.errors, details, number)
         text = detail.as_text()
-        yield Part(host) if text is None else _part(host, detail, text)
+        yield HostAllocation(host) if text is None else _read_allocation(host, detail, text)
 
 
-def _part(host: str, detail: Value, text: str) -> Part:
+def _read_allocation(host: str, detail: JsonValue, text: str) -> HostAllocation:
     """All that it holds of a host; where not every type says which chips, only how many."""
-    chips, count, is_named = set[int](), 0, True
+    chips, count, has_chip_numbers = set[int](), 0, True
     for entry in _COMMA.split(text):
         name, _, amount = entry.removeprefix("gres/").partition("(")
         if name.partition(":")[0] != "neuron":
             continue
-        found = _amount(name.split(":")[1:], amount)
-        if found is None:
-            detail.fault(f"{shown(entry)} does not say which chips, or how many: neuron:4(IDX:0-3) or neuron(CNT:4)")
-        elif isinstance(found, int):
-            count, is_named = count + found, False
+        chips_or_count = _parse_amount(name.split(":")[1:], amount)
+        if chips_or_count is None:
+            detail.add_error(
+                f"{quote_value(entry)} does not say which chips, or how many: neuron:4(IDX:0-3) or neuron(CNT:4)"
+            )
+        elif isinstance(chips_or_count, int):
+            count, has_chip_numbers = count + chips_or_count, False
         else:
-            chips |= found
-    return Part(host, tuple(sorted(chips))) if chips and is_named else Part(host, count=count + len(chips))
+            chips |= chips_or_count
+    return (
+        HostAllocation(host, tuple(sorted(chips)))
+        if chips and has_chip_numbers
+        else HostAllocation(host, count=count + len(chips))
+    )
 
 
-def _amount(words: list[str], amount: str) -> set[int] | int | None:
+def _parse_amount(words: list[str], amount: str) -> set[int] | int | None:
     """Which chips an entry names, else how many; None if it has anything else."""
     count = words.pop() if words and _COUNT.fullmatch(words[-1]) else None
     if len(words) > 1 or (amount and not amount.endswith(")")):
         return None
-    for each in amount.removesuffix(")").split():
-        kind, _, said = each.partition(":")
+    for term in amount.removesuffix(")").split():
+        kind, _, text = term.partition(":")
         if kind == "IDX":
-            return _indices(said)
+            return _parse_indices(text)
         if kind != "CNT":
             return None
-        count = said
+        count = text
     return int(count) if count and _COUNT.fullmatch(count) else None
 
 
-def _indices(text: str) -> set[int] | None:
-    found = set[int]()
-    for each in text.split(",") if text not in ("", "N/A") else ():
-        match = _INDEX.fullmatch(each)
+def _parse_indices(text: str) -> set[int] | None:
+    indices = set[int]()
+    for item in text.split(",") if text not in ("", "N/A") else ():
+        match = _INDEX.fullmatch(item)
         if not match or not (chips := range(int(match[1]), int(match[2] or match[1]) + 1)):
             return None
-        found.update(chips)
-    return found
+        indices.update(chips)
+    return indices

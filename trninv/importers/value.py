@@ -5,39 +5,39 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from trninv.characters import refused
-from trninv.errors import FileError
-from trninv.units import counted
+from trninv.characters import has_forbidden_characters
+from trninv.errors import InvalidFileError
+from trninv.units import pluralize
 
-MAX_SET: Final = 1 << 30
+MAX_TOTAL_BYTES: Final = 1 << 30
 """Bytes of all files that are read at once, unpacked."""
 MAX_KEY: Final = 256
 MAX_TEXT: Final = 4_096
 MAX_NAME: Final = 253
 MAX_ITEMS: Final = 100_000
-MAX_TOLD: Final = 1_000
+MAX_MESSAGES: Final = 1_000
 """Faults that are told; all are counted."""
-LARGEST: Final = 2**63 - 1
-_MAX_SHOWN = 60
+MAX_INTEGER: Final = 2**63 - 1
+_MAX_QUOTED = 60
 _BDF = re.compile(r"(?:([0-9a-f]{4}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
-_UNKNOWN = ("", "null")
+_UNKNOWN_TEXTS = ("", "null")
 
 
 @dataclass(slots=True)
-class Faults:
+class ImportErrors:
     """What is wrong in a set of files, and how many bytes of it may still be read."""
 
-    told: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     count: int = 0
-    left: int = field(default_factory=lambda: MAX_SET)
+    bytes_left: int = field(default_factory=lambda: MAX_TOTAL_BYTES)
 
-    def add(self, where: str, what: str) -> None:
+    def add(self, where: str, message: str) -> None:
         """Note a fault."""
         self.count += 1
-        if len(self.told) < MAX_TOLD:
-            self.told.append(f"{where}: {what}")
+        if len(self.messages) < MAX_MESSAGES:
+            self.messages.append(f"{where}: {message}")
 
-    def spend(self, where: str, size: int) -> None:
+    def count_bytes(self, where: str, size: int) -> None:
         """Count bytes that were read.
 
         Raises
@@ -46,9 +46,11 @@ class Faults:
             The set has more than are read: what follows is not.
 
         """
-        self.left -= size
-        if self.left < 0:
-            self.add(where, f"is beyond {MAX_SET >> 20:,} MiB, the most that is read at once: import it in parts")
+        self.bytes_left -= size
+        if self.bytes_left < 0:
+            self.add(
+                where, f"is beyond {MAX_TOTAL_BYTES >> 20:,} MiB, the most that is read at once: import it in parts"
+            )
             self.raise_if_any()
 
     def raise_if_any(self) -> None:
@@ -60,10 +62,10 @@ class Faults:
 
         """
         if self.count:
-            raise FileError(f"{counted(self.count, 'fault')}: nothing was imported", self.told)
+            raise InvalidFileError(f"{pluralize(self.count, 'fault')}: nothing was imported", self.messages)
 
 
-class Value:
+class JsonValue:
     """A JSON value, and where it stands: file, line, path.
 
     Parameters
@@ -73,114 +75,114 @@ class Value:
 
     """
 
-    __slots__ = ("_key", "_within", "faults", "of")
+    __slots__ = ("_key", "_parent", "errors", "raw")
 
-    def __init__(self, of: Any, faults: Faults, within: "Value | str", key: str | int = "") -> None:
-        self.of, self.faults, self._within, self._key = of, faults, within, key
+    def __init__(self, raw: Any, errors: ImportErrors, parent: "JsonValue | str", key: str | int = "") -> None:
+        self.raw, self.errors, self._parent, self._key = raw, errors, parent, key
 
     @property
     def where(self) -> str:
         """Its place, for a fault."""
-        if isinstance(self._within, str):
-            return self._within
+        if isinstance(self._parent, str):
+            return self._parent
         return (
-            f"{self._within.where}[{self._key}]" if isinstance(self._key, int) else f"{self._within.where}.{self._key}"
+            f"{self._parent.where}[{self._key}]" if isinstance(self._key, int) else f"{self._parent.where}.{self._key}"
         )
 
-    def fault(self, what: str) -> None:
+    def add_error(self, message: str) -> None:
         """Note that something is wrong here."""
-        self.faults.add(self.where, what)
+        self.errors.add(self.where, message)
 
-    def get(self, name: str) -> "Value":
+    def get(self, name: str) -> "JsonValue":
         """A member of an object; null where there is none."""
-        return Value(self.of.get(name) if isinstance(self.of, dict) else None, self.faults, self, name)
+        return JsonValue(self.raw.get(name) if isinstance(self.raw, dict) else None, self.errors, self, name)
 
-    def with_(self, of: object) -> "Value":
+    def with_raw(self, raw: object) -> "JsonValue":
         """Another value in its place."""
-        return Value(of, self.faults, self._within, self._key)
+        return JsonValue(raw, self.errors, self._parent, self._key)
 
-    def objects(self) -> Iterator["Value"]:
+    def objects(self) -> Iterator["JsonValue"]:
         """The items of a list of objects; none of null."""
         return (item for item in self._items() if item.is_a(dict, "an object"))
 
-    def integers(self, most: int) -> tuple[int, ...] | None:
+    def integers(self, limit: int) -> tuple[int, ...] | None:
         """The items of a list of whole numbers from 0; None of null."""
-        found = [item for item in self._items() if item.is_a(int, f"a whole number from 0 to {most}", most)]
-        return None if self.of is None else tuple(item.of for item in found)
+        items = [item for item in self._items() if item.is_a(int, f"a whole number from 0 to {limit}", limit)]
+        return None if self.raw is None else tuple(item.raw for item in items)
 
     def names(self) -> tuple[str, ...] | None:
         """The items of a list of names; None of null."""
-        found = [item.as_name() for item in self._items()]
-        return None if self.of is None else tuple(name for name in found if name is not None)
+        names = [item.as_name() for item in self._items()]
+        return None if self.raw is None else tuple(name for name in names if name is not None)
 
-    def is_a(self, kind: type, called: str, most: int = LARGEST) -> bool:
+    def is_a(self, kind: type, description: str, limit: int = MAX_INTEGER) -> bool:
         """Whether it is of a kind; a fault if not."""
-        fits = isinstance(self.of, kind) and not isinstance(self.of, bool)
-        if fits and (kind is not int or 0 <= self.of <= most):
+        is_kind = isinstance(self.raw, kind) and not isinstance(self.raw, bool)
+        if is_kind and (kind is not int or 0 <= self.raw <= limit):
             return True
-        self.fault(f"is {shown(self.of)}, not {called}")
+        self.add_error(f"is {quote_value(self.raw)}, not {description}")
         return False
 
     def as_text(self) -> str | None:
         """Text; "", "null" and null are unknown."""
-        if self.of is None or self.of in _UNKNOWN:
+        if self.raw is None or self.raw in _UNKNOWN_TEXTS:
             return None
-        if isinstance(self.of, str) and len(self.of) <= MAX_TEXT and not refused(self.of):
-            return self.of
-        self.fault(f"is {shown(self.of)}, not a text of up to {MAX_TEXT:,} characters")
+        if isinstance(self.raw, str) and len(self.raw) <= MAX_TEXT and not has_forbidden_characters(self.raw):
+            return self.raw
+        self.add_error(f"is {quote_value(self.raw)}, not a text of up to {MAX_TEXT:,} characters")
         return None
 
     def as_name(self) -> str | None:
         """What a machine or a thing is called: printable, without blanks."""
-        found = self.as_text()
-        if found is None or (len(found) <= MAX_NAME and found.isprintable() and " " not in found):
-            return found
-        self.fault(f"is {shown(found)}, not a name of up to {MAX_NAME} printable characters without blanks")
+        text = self.as_text()
+        if text is None or (len(text) <= MAX_NAME and text.isprintable() and " " not in text):
+            return text
+        self.add_error(f"is {quote_value(text)}, not a name of up to {MAX_NAME} printable characters without blanks")
         return None
 
-    def as_integer(self, most: int = LARGEST) -> int | None:
+    def as_integer(self, limit: int = MAX_INTEGER) -> int | None:
         """A whole number from 0; Slurm's {set, infinite, number} is one, and null is unknown."""
-        if isinstance(self.of, dict) and "number" in self.of:
-            return self.get("number").as_integer(most) if self.of.get("set") is True else None
-        if self.of is None or not self.is_a(int, f"a whole number from 0 to {most:,}", most):
+        if isinstance(self.raw, dict) and "number" in self.raw:
+            return self.get("number").as_integer(limit) if self.raw.get("set") is True else None
+        if self.raw is None or not self.is_a(int, f"a whole number from 0 to {limit:,}", limit):
             return None
-        return int(self.of)
+        return int(self.raw)
 
-    def as_digits(self, most: int) -> int | None:
+    def as_digits(self, limit: int) -> int | None:
         """A whole number from 0 that may be written as text; null and -1 are unknown."""
-        text = self.as_text() if isinstance(self.of, str) else None
+        text = self.as_text() if isinstance(self.raw, str) else None
         if text is None:
-            return None if self.of in (-1, *_UNKNOWN) else self.as_integer(most)
+            return None if self.raw in (-1, *_UNKNOWN_TEXTS) else self.as_integer(limit)
         if text == "-1":
             return None
-        if text.isdecimal() and text.isascii() and len(text) <= len(str(most)) and int(text) <= most:
+        if text.isdecimal() and text.isascii() and len(text) <= len(str(limit)) and int(text) <= limit:
             return int(text)
-        self.fault(f"is {shown(text)}, not a whole number from 0 to {most:,}")
+        self.add_error(f"is {quote_value(text)}, not a whole number from 0 to {limit:,}")
         return None
 
     def as_bdf(self) -> str | None:
         """A PCI address, with its domain."""
-        found = self.as_text()
-        if found is None:
+        text = self.as_text()
+        if text is None:
             return None
-        if parts := _BDF.fullmatch(found.lower()):
+        if parts := _BDF.fullmatch(text.lower()):
             return f"{parts[1] or '0000'}:{parts[2]}"
-        self.fault(f"is {shown(found)}, not a PCI address such as 0000:cc:00.0")
+        self.add_error(f"is {quote_value(text)}, not a PCI address such as 0000:cc:00.0")
         return None
 
-    def _items(self) -> Iterator["Value"]:
-        if self.of is None or not self.is_a(list, "a list"):
+    def _items(self) -> Iterator["JsonValue"]:
+        if self.raw is None or not self.is_a(list, "a list"):
             return
-        if len(self.of) > MAX_ITEMS:
-            self.fault(f"has {len(self.of):,} items: {MAX_ITEMS:,} are read at most")
+        if len(self.raw) > MAX_ITEMS:
+            self.add_error(f"has {len(self.raw):,} items: {MAX_ITEMS:,} are read at most")
             return
-        for number, each in enumerate(self.of):
-            yield Value(each, self.faults, self, number)
+        for index, raw in enumerate(self.raw):
+            yield JsonValue(raw, self.errors, self, index)
 
 
-def shown(value: object) -> str:
+def quote_value(value: object) -> str:
     """A value in an error: short, on one line, without what a terminal would obey."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     text = ascii(value)
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
+    return text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}…"

@@ -7,54 +7,54 @@ from typing import Any, Final, Self
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, or_, select
 
-from trninv.incidents.model import DriftThere, Part
-from trninv.inventory.past import time_of
+from trninv.incidents.model import DriftThere, UnhealthyPart
+from trninv.inventory.past import as_of_time
 from trninv.inventory.schema import TABLES
 from trninv.routing.servers import StandingThere
 from trninv.timestamps import format_timestamp
 
-_MOST_NAMED: Final = 500
+_MAX_ADDRESSES: Final = 500
 """Addresses that are asked for by name; of more, all rows that are there are read."""
 _BINDING, _FINDING = TABLES["binding"], TABLES["finding"]
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class IncidentContext:
     """Of all that is not up: by server and by address."""
 
-    standing: dict[str, StandingThere] = field(default_factory=dict)
-    drift: dict[str, list[DriftThere]] = field(default_factory=lambda: defaultdict(list))
+    instances: dict[str, StandingThere] = field(default_factory=dict)
+    findings: dict[str, list[DriftThere]] = field(default_factory=lambda: defaultdict(list))
 
     @classmethod
-    def of(cls, connection: Connection, parts: Iterable[Part]) -> Self:
+    def load(cls, connection: Connection, parts: Iterable[UnhealthyPart]) -> Self:
         """Of some parts, and of the servers that they are in."""
-        found = cls()
-        known = {part.address for part in parts}
-        known |= {server for address in known for server in servers_in(address)}
-        for row in _open(connection, _BINDING, "since", "until", known):
-            found.standing[row.address] = StandingThere(row.address, row.instance, row.host)
-        for row in _open(connection, _FINDING, "first_seen", "cleared_at", known):
-            found.drift[row.address].append(DriftThere(row.id, row.rule, row.address, row.found))
-        return found
+        context = cls()
+        addresses = {part.address for part in parts}
+        addresses |= {server for address in addresses for server in enclosing_servers(address)}
+        for row in _open_rows(connection, _BINDING, "since", "until", addresses):
+            context.instances[row.address] = StandingThere(row.address, row.instance, row.host)
+        for row in _open_rows(connection, _FINDING, "first_seen", "cleared_at", addresses):
+            context.findings[row.address].append(DriftThere(row.id, row.rule, row.address, row.found))
+        return context
 
 
-def servers_in(address: str) -> list[str]:
+def enclosing_servers(address: str) -> list[str]:
     """Addresses of the servers that what an address names is in; of a link, those of both ends."""
     ends = (end.split("/") for end in address.split("--"))
     return list(dict.fromkeys("/".join(steps[:3]) for steps in ends if len(steps) > 2 and steps[2].startswith("s")))  # noqa: PLR2004
 
 
-def at_that_time(connection: Connection, since: ColumnElement[str], until: ColumnElement[Any]) -> ColumnElement[bool]:
+def is_open_then(connection: Connection, start: ColumnElement[str], end: ColumnElement[Any]) -> ColumnElement[bool]:
     """Whether what has a beginning and perhaps an end is there at the time that a connection sees."""
-    if (time := time_of(connection.engine)) is None:
-        return until.is_(None)
+    if (time := as_of_time(connection.engine)) is None:
+        return end.is_(None)
     now = format_timestamp(time)
-    return and_(since <= now, or_(until.is_(None), until > now))
+    return and_(start <= now, or_(end.is_(None), end > now))
 
 
-def _open(connection: Connection, table: Table, since: str, until: str, addresses: Collection[str]) -> Iterator[Any]:
+def _open_rows(connection: Connection, table: Table, start: str, end: str, addresses: Collection[str]) -> Iterator[Any]:
     """Rows that are there, of some addresses."""
-    query = select(table).where(at_that_time(connection, table.c[since], table.c[until])).order_by(table.c.id)
-    if len(addresses) <= _MOST_NAMED:
+    query = select(table).where(is_open_then(connection, table.c[start], table.c[end])).order_by(table.c.id)
+    if len(addresses) <= _MAX_ADDRESSES:
         query = query.where(table.c.address.in_(addresses))
     return (row for row in connection.execute(query) if row.address in addresses)

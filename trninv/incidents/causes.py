@@ -2,21 +2,25 @@
 
 from collections.abc import Iterable, Sequence
 
-from trninv.incidents.model import IncidentRule, Key, Part
+from trninv.incidents.model import IncidentRule, PartKey, UnhealthyPart
 
 
-def causes(parts: Sequence[Part]) -> dict[Key, Part]:
+def root_causes(parts: Sequence[UnhealthyPart]) -> dict[PartKey, UnhealthyPart]:
     """The part that each belongs to, by key; a link with two ends that are not up belongs to its first."""
     servers = {part.id: part for part in parts if part.kind == "server"}
-    found = {part.key: servers.get(part.spot.server or 0, part) for part in parts if part.kind != "link"}
+    cause_by_part = {part.key: servers.get(part.location.server or 0, part) for part in parts if part.kind != "link"}
 
-    def end(part: Part) -> Part:
-        return next((found["node", each] for each in part.ends if ("node", each) in found), part)
+    def end_cause(part: UnhealthyPart) -> UnhealthyPart:
+        return next(
+            (cause_by_part["node", node_id] for node_id in part.ends if ("node", node_id) in cause_by_part), part
+        )
 
-    return found | {part.key: end(part) for part in parts if part.kind == "link"}
+    return cause_by_part | {part.key: end_cause(part) for part in parts if part.kind == "link"}
 
 
-def rule_of(changes: Iterable[int], roots: Sequence[Part], members: Sequence[Part]) -> IncidentRule:
+def grouping_rule(
+    changes: Iterable[int], roots: Sequence[UnhealthyPart], members: Sequence[UnhealthyPart]
+) -> IncidentRule:
     """Why parts are one: the widest rule that joins any of them.
 
     Parameters

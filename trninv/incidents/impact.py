@@ -4,80 +4,86 @@ from collections import Counter
 
 from sqlalchemy import Connection, func, select
 
-from trninv.incidents.beside import at_that_time
-from trninv.incidents.model import MOST_DOMAINS, MOST_LISTED, DomainImpact, Impact, Incident, JobTouched
-from trninv.incidents.places import names
-from trninv.incidents.reading import found
+from trninv.incidents.beside import is_open_then
+from trninv.incidents.model import MAX_DOMAINS, MAX_LISTED, DomainImpact, Impact, Incident, JobTouched
+from trninv.incidents.places import place_addresses
+from trninv.incidents.reading import select_by_ids
 from trninv.inventory.schema import TABLES
-from trninv.routing.answer import incomparable
-from trninv.routing.questions.capability import assess
-from trninv.routing.wiring import Reader, Restored
+from trninv.routing.answer import incomparability_reason
+from trninv.routing.questions.capability import compute_capability
+from trninv.routing.wiring import SnapshotReader, UpOverrides
 from trninv.units import Capacity
 
-_CHIP, _MODEL, _JOB, _HELD = (TABLES[name] for name in ("chip", "chip_model", "job", "allocation"))
+_CHIP, _MODEL, _JOB, _ALLOCATION = (TABLES[name] for name in ("chip", "chip_model", "job", "allocation"))
 
 
-def impact(reader: Reader, of: Incident) -> Impact:
+def estimate_impact(reader: SnapshotReader, incident: Incident) -> Impact:
     """What an incident costs now. Of its domains, those with most of its parts are solved, with these up and as is."""
     connection = reader.connection
-    lost = [part.id for part in of.members if part.kind == "chip" and not part.condition.carries]
-    cores, memory = _lost(connection, lost)
-    jobs = _jobs(connection, of)
-    listed = sorted(jobs, key=lambda job: (-jobs[job], job))[:MOST_LISTED]
-    domains = Counter(key for part in of.members for key in {spot.domain for spot in part.touches} if key is not None)
-    first = sorted(domains, key=lambda key: (-domains[key], key))[:MOST_DOMAINS]
-    named = names(connection, {("domain", key) for key in first})
+    unusable_chips = [part.id for part in incident.members if part.kind == "chip" and not part.condition.carries]
+    cores, memory = _lost_capacity(connection, unusable_chips)
+    jobs = _chips_by_job(connection, incident)
+    listed = sorted(jobs, key=lambda job: (-jobs[job], job))[:MAX_LISTED]
+    domains = Counter(
+        key for part in incident.members for key in {spot.domain for spot in part.locations} if key is not None
+    )
+    solved = sorted(domains, key=lambda key: (-domains[key], key))[:MAX_DOMAINS]
+    addresses = place_addresses(connection, {("domain", key) for key in solved})
     return Impact(
-        chips=len(lost),
+        chips=len(unusable_chips),
         cores=cores,
         memory=Capacity(memory),
-        jobs=tuple(_touched(connection, key, jobs[key]) for key in listed),
+        jobs=tuple(_affected_job(connection, key, jobs[key]) for key in listed),
         job_count=len(jobs),
-        domains=tuple(_solved(reader, of, key, named["domain", key]) for key in sorted(first)),
+        domains=tuple(_domain_impact(reader, incident, key, addresses["domain", key]) for key in sorted(solved)),
         domain_count=len(domains),
-        truncated=len(domains) > len(first) or len(jobs) > len(listed),
+        truncated=len(domains) > len(solved) or len(jobs) > len(listed),
     )
 
 
-def _lost(connection: Connection, chips: list[int]) -> tuple[int, int]:
+def _lost_capacity(connection: Connection, chips: list[int]) -> tuple[int, int]:
     """Cores and bytes of HBM of chips."""
     query = select(func.sum(_MODEL.c.cores), func.sum(_MODEL.c.device_memory_bytes))
     query = query.join(_CHIP, _CHIP.c.chip_model_id == _MODEL.c.id)
-    sums = list(found(connection, query, _CHIP.c.id, chips))
+    sums = list(select_by_ids(connection, query, _CHIP.c.id, chips))
     return sum(int(cores) for cores, _ in sums), sum(int(memory) for _, memory in sums)
 
 
-def _jobs(connection: Connection, of: Incident) -> Counter[int]:
+def _chips_by_job(connection: Connection, incident: Incident) -> Counter[int]:
     """How many chips of an incident each job holds, by the job's key."""
-    query = select(_HELD.c.job_id, func.count()).group_by(_HELD.c.job_id)
-    query = query.where(at_that_time(connection, _HELD.c.began, _HELD.c.ended))
-    held = Counter[int]()
-    for key, chips in found(connection, query, _HELD.c.chip_id, of.ids("chip")):
-        held[key] += chips
-    return held
+    query = select(_ALLOCATION.c.job_id, func.count()).group_by(_ALLOCATION.c.job_id)
+    query = query.where(is_open_then(connection, _ALLOCATION.c.began, _ALLOCATION.c.ended))
+    counts = Counter[int]()
+    for key, chips in select_by_ids(connection, query, _ALLOCATION.c.chip_id, incident.ids("chip")):
+        counts[key] += chips
+    return counts
 
 
-def _touched(connection: Connection, key: int, chips: int) -> JobTouched:
+def _affected_job(connection: Connection, key: int, chips: int) -> JobTouched:
     row = connection.execute(select(_JOB).where(_JOB.c.id == key)).one()
-    held = select(func.count()).where(_HELD.c.job_id == key, at_that_time(connection, _HELD.c.began, _HELD.c.ended))
-    return JobTouched(row.name, row.system, row.external_id, connection.scalar(held) or 0, chips)
+    allocated = select(func.count()).where(
+        _ALLOCATION.c.job_id == key, is_open_then(connection, _ALLOCATION.c.began, _ALLOCATION.c.ended)
+    )
+    return JobTouched(row.name, row.system, row.external_id, connection.scalar(allocated) or 0, chips)
 
 
-def _solved(reader: Reader, of: Incident, key: int, address: str) -> DomainImpact:
+def _domain_impact(reader: SnapshotReader, incident: Incident, key: int, address: str) -> DomainImpact:
     """A domain with all parts of an incident up, and as it is."""
-    up = Restored(of.ids("chip", "switch", "nic", domain=key), of.ids("link", domain=key))
-    before, now = (assess(each, address) for each in (reader.restoring(up), reader))
+    restored = UpOverrides(incident.ids("chip", "switch", "nic", domain=key), incident.ids("link", domain=key))
+    restored_answer, current_answer = (
+        compute_capability(wiring, address) for wiring in (reader.with_up_overrides(restored), reader)
+    )
     return DomainImpact(
         domain=address,
-        chips_before=before.chips,
-        chips_now=now.chips,
-        idle_links_before=before.idle_links,
-        idle_links_now=now.idle_links,
-        pool_before=before.pool,
-        pool_now=now.pool,
-        bisection_before=before.halves,
-        bisection_now=now.halves,
-        incomparable=incomparable(before.chips, now.chips),
-        all_gather_before=before.all_gather,
-        all_gather_now=now.all_gather,
+        chips_before=restored_answer.chips,
+        chips_now=current_answer.chips,
+        idle_links_before=restored_answer.idle_links,
+        idle_links_now=current_answer.idle_links,
+        pool_before=restored_answer.pool,
+        pool_now=current_answer.pool,
+        bisection_before=restored_answer.halves,
+        bisection_now=current_answer.halves,
+        incomparable=incomparability_reason(restored_answer.chips, current_answer.chips),
+        all_gather_before=restored_answer.all_gather,
+        all_gather_now=current_answer.all_gather,
     )

@@ -4,20 +4,20 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-from trninv.choice import Choice
+from trninv.choice import DescribedEnum
 from trninv.inventory.schema import NODE_KINDS
 from trninv.inventory.state import Condition
-from trninv.routing.answer import At, Bounds, Form
+from trninv.routing.answer import AddressText, Bounds, SchemaScalar
 from trninv.routing.servers import StandingThere
 from trninv.units import Capacity
 
-MOST_LISTED: Final = 100
+MAX_LISTED: Final = 100
 """Causes, instances, findings and jobs of an incident that are named."""
-MOST_DOMAINS: Final = 4
+MAX_DOMAINS: Final = 4
 """Domains of an incident that are solved before and after."""
 
 
-class IncidentRule(Choice):
+class IncidentRule(DescribedEnum):
     """Why the parts of an incident are one."""
 
     RACK = "RACK", "Changes within one rack, none more than five minutes after the first of them."
@@ -27,7 +27,7 @@ class IncidentRule(Choice):
     SINGLE = "SINGLE", "Nothing else belongs to it."
 
 
-class IncidentSeverity(Choice):
+class IncidentSeverity(DescribedEnum):
     """How bad an incident is."""
 
     INFO = "INFO", "All of it was taken out of service."
@@ -35,17 +35,17 @@ class IncidentSeverity(Choice):
     HIGH = "HIGH", "A server, chip, switch or network node is down."
 
 
-Key = tuple[str, int]
+PartKey = tuple[str, int]
 """Table and id of a part."""
 
 
-def key_of(kind: str, number: int) -> Key:
+def part_key(kind: str, number: int) -> PartKey:
     """The key of a part of a kind."""
     return ("node" if kind in NODE_KINDS else kind, number)
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class Location:
     """Where a part is: ids of what holds it, None where nothing of that level does; and since which event it is known.
 
     Events up to ``known_from`` are of what was there before.
@@ -55,11 +55,11 @@ class Spot:
     domain: int | None = None
     rack: int | None = None
     server: int | None = None
-    known_from: int = 0
+    history_from_event: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class UnhealthyPart:
     """Something that is not up.
 
     Attributes
@@ -79,17 +79,17 @@ class Part:
     id: int
     address: str
     condition: Condition
-    is_own: bool
-    spot: Spot
-    touches: tuple[Spot, ...]
+    failed_itself: bool
+    location: Location
+    locations: tuple[Location, ...]
     ends: tuple[int, ...] = ()
-    fault: int | None = None
-    last: int | None = None
+    failure_event: int | None = None
+    last_event: int | None = None
 
     @property
-    def key(self) -> Key:
+    def key(self) -> PartKey:
         """What tells it from all others."""
-        return key_of(self.kind, self.id)
+        return part_key(self.kind, self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class DriftThere:
 
     id: Annotated[int, "The finding's number."]
     rule: Annotated[str, "The rule that found it."]
-    address: Annotated[At, "Of what."]
+    address: Annotated[AddressText, "Of what."]
     found: Annotated[str | None, "What was seen, for people."]
 
 
@@ -129,8 +129,8 @@ class Incident:
     id: Annotated[str, "The number of its first change, or an address where none is known; stays while it lasts."]
     rule: Annotated[IncidentRule, "Why its parts are one."]
     severity: Annotated[IncidentSeverity, "How bad it is."]
-    place: Annotated[At | None, "The smallest place that holds its causes; null where no cluster does."]
-    causes: Annotated[tuple[At, ...], f"What brought it about, the first {MOST_LISTED}."]
+    place: Annotated[AddressText | None, "The smallest place that holds its causes; null where no cluster does."]
+    causes: Annotated[tuple[AddressText, ...], f"What brought it about, the first {MAX_LISTED}."]
     cause_count: Annotated[int, "How many causes."]
     parts: Annotated[tuple[PartCount, ...], "What is not up, causes too, by kind and state."]
     staying: Annotated[int, "Parts beside the causes that are not up by themselves: to be brought back on their own."]
@@ -141,14 +141,14 @@ class Incident:
     last_change: Annotated[IncidentChange | None, "The last change of what is not up."]
     standing: Annotated[tuple[StandingThere, ...], "Instances and hosts in the servers of its causes."]
     drift: Annotated[tuple[DriftThere, ...], "Findings of drift that are open on its parts."]
-    truncated: Annotated[bool, f"Whether causes, standing or drift list the first {MOST_LISTED} of more."]
-    changes: Annotated[tuple[int, ...], Form.HIDDEN]
-    members: Annotated[tuple[Part, ...], Form.HIDDEN]
+    truncated: Annotated[bool, f"Whether causes, standing or drift list the first {MAX_LISTED} of more."]
+    changes: Annotated[tuple[int, ...], SchemaScalar.HIDDEN]
+    members: Annotated[tuple[UnhealthyPart, ...], SchemaScalar.HIDDEN]
 
     def ids(self, *kinds: str, domain: int | None = None) -> frozenset[int]:
         """Ids of its parts of some kinds, of a domain or of all."""
-        ours = (each for each in self.members if each.kind in kinds)
-        return frozenset(each.id for each in ours if domain in (None, each.spot.domain))
+        parts = (part for part in self.members if part.kind in kinds)
+        return frozenset(part.id for part in parts if domain in (None, part.location.domain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class JobTouched:
 class DomainImpact:
     """What a domain can do with all parts of an incident up, and what it can do now."""
 
-    domain: Annotated[At, "The domain."]
+    domain: Annotated[AddressText, "The domain."]
     chips_before: Annotated[int, "Chips that would carry traffic."]
     chips_now: Annotated[int, "Chips that do."]
     idle_links_before: Annotated[int, "Links of it, those of its NICs too, that would carry nothing."]
@@ -187,14 +187,14 @@ class Impact:
     chips: Annotated[int, "Chips of it that carry nothing."]
     cores: Annotated[int, "Their NeuronCores."]
     memory: Annotated[Capacity, "Their HBM."]
-    jobs: Annotated[tuple[JobTouched, ...], f"Jobs that hold chips of it, the first {MOST_LISTED}."]
+    jobs: Annotated[tuple[JobTouched, ...], f"Jobs that hold chips of it, the first {MAX_LISTED}."]
     job_count: Annotated[int, "How many jobs."]
-    domains: Annotated[tuple[DomainImpact, ...], f"What its domains can do, of the first {MOST_DOMAINS}."]
+    domains: Annotated[tuple[DomainImpact, ...], f"What its domains can do, of the first {MAX_DOMAINS}."]
     domain_count: Annotated[int, "How many domains have parts of it."]
     truncated: Annotated[bool, "Whether jobs or domains were left out."]
 
 
-def severity(parts: Collection[Part]) -> IncidentSeverity:
+def classify_severity(parts: Collection[UnhealthyPart]) -> IncidentSeverity:
     """How bad it is that these are not up."""
     down = {part.kind for part in parts if part.condition.state == "down"}
     if down - {"nic", "link"}:

@@ -20,10 +20,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import UserDefinedType
 
-from trninv.incidents.model import Key, Part, Spot, key_of
-from trninv.inventory.address import address_of, node_addresses
-from trninv.inventory.past import among_lost
-from trninv.inventory.schema import TABLES, is_not_up
+from trninv.incidents.model import Location, PartKey, UnhealthyPart, part_key
+from trninv.inventory.address import address_expression, node_addresses
+from trninv.inventory.past import maybe_unhealthy
+from trninv.inventory.schema import TABLES, is_unhealthy
 from trninv.inventory.state import Condition
 from trninv.timestamps import format_lower_bound, format_timestamp
 
@@ -32,112 +32,126 @@ T = TypeVar("T")
 _EVENT, _NODE, _LINK, _SERVER, _DOMAIN, _CLUSTER = (
     TABLES[name] for name in ("state_event", "node", "link", "server", "domain", "cluster")
 )
-_AT_ONCE: Final = 5_000
-_SPANS_AT_ONCE: Final = 100
-_KNOWN_FROM: ColumnElement[int] = func.coalesce(_CLUSTER.c.known_from, literal_column("0"))
+_BATCH_SIZE: Final = 5_000
+_SPAN_BATCH_SIZE: Final = 100
+_HISTORY_FROM_EVENT: ColumnElement[int] = func.coalesce(_CLUSTER.c.known_from, literal_column("0"))
 _UP: ColumnElement[str] = literal_column("'up'")
 
 
-class Fault(NamedTuple):
+class FailureEvent(NamedTuple):
     """An event by which a part was, by itself, not up any more."""
 
     change: int
-    at: str
-    part: Key
+    time: str
+    part: PartKey
 
 
-class Said(NamedTuple):
+class EventSummary(NamedTuple):
     """What was said of an event, and of which change it is."""
 
     change: int
-    at: str
+    time: str
     who: str
     why: str
     source: str | None
 
 
-def not_up(connection: Connection) -> list[Part]:
+def load_unhealthy_parts(connection: Connection) -> list[UnhealthyPart]:
     """Everything that is not up."""
-    asked = ((_SERVER, _servers(events=True)), (_NODE, _nodes(events=True)))
-    placed = [
-        _part(row) for table, query in asked for row in found(connection, query, table.c.id, _lost(connection, table))
+    queries = ((_SERVER, _servers_query(events=True)), (_NODE, _nodes_query(events=True)))
+    parts = [
+        _unhealthy_part(row)
+        for table, query in queries
+        for row in select_by_ids(connection, query, table.c.id, _unhealthy_ids(connection, table))
     ]
-    return [*placed, *_links(connection)]
+    return [*parts, *_unhealthy_links(connection)]
 
 
-def _lost(connection: Connection, table: Table) -> Sequence[int]:
+def _unhealthy_ids(connection: Connection, table: Table) -> Sequence[int]:
     """Ids of what is not up, found apart: whatever PostgreSQL thinks of how many there are, an index finds the rest."""
-    return connection.scalars(select(table.c.id).where(is_not_up(table), among_lost(connection, table))).all()
+    return connection.scalars(select(table.c.id).where(is_unhealthy(table), maybe_unhealthy(connection, table))).all()
 
 
-def spots(connection: Connection, parts: Collection[Key]) -> Iterator[tuple[Key, Spot]]:
+def load_locations(connection: Connection, parts: Collection[PartKey]) -> Iterator[tuple[PartKey, Location]]:
     """Where parts are; what is not there any more is left out."""
-    ids = {kind: sorted(number for of, number in parts if of == kind) for kind in ("server", "node", "link")}
-    for row in found(connection, _servers(), _SERVER.c.id, ids["server"]):
-        yield ("server", row.id), Spot(*row[3:8])
-    yield from ((("node", number), spot) for number, (spot, _) in _at(connection, ids["node"]).items())
-    joined = select(_LINK.c.id, _LINK.c.a_id, _LINK.c.b_id)
-    links = list(found(connection, joined, _LINK.c.id, ids["link"]))
-    at = _at(connection, {end for row in links for end in row[1:]})
-    yield from ((("link", row.id), _between(at[row.a_id][0], at[row.b_id][0])) for row in links)
+    ids = {
+        kind: sorted(number for part_kind, number in parts if part_kind == kind) for kind in ("server", "node", "link")
+    }
+    for row in select_by_ids(connection, _servers_query(), _SERVER.c.id, ids["server"]):
+        yield ("server", row.id), Location(*row[3:8])
+    yield from (
+        (("node", number), location) for number, (location, _) in _node_locations(connection, ids["node"]).items()
+    )
+    query = select(_LINK.c.id, _LINK.c.a_id, _LINK.c.b_id)
+    links = list(select_by_ids(connection, query, _LINK.c.id, ids["link"]))
+    node_locations = _node_locations(connection, {end for row in links for end in row[1:]})
+    yield from (
+        (("link", row.id), _common_location(node_locations[row.a_id][0], node_locations[row.b_id][0])) for row in links
+    )
 
 
-def said(connection: Connection, events: Collection[int]) -> dict[int, Said]:
+def load_event_summaries(connection: Connection, events: Collection[int]) -> dict[int, EventSummary]:
     """Events by their numbers."""
     batch = func.coalesce(_EVENT.c.batch, _EVENT.c.id)
     query = select(_EVENT.c.id, batch, _EVENT.c.at, _EVENT.c.who, _EVENT.c.why, _EVENT.c.source)
-    return {row[0]: Said(*row[1:]) for row in found(connection, query, _EVENT.c.id, events)}
+    return {row[0]: EventSummary(*row[1:]) for row in select_by_ids(connection, query, _EVENT.c.id, events)}
 
 
-def faults(connection: Connection, spans: Sequence[tuple[datetime, datetime]]) -> Iterator[Fault]:
+def load_failure_events(connection: Connection, spans: Sequence[tuple[datetime, datetime]]) -> Iterator[FailureEvent]:
     """The faults of spans of time that have none in common, both ends included."""
     batch = func.coalesce(_EVENT.c.batch, _EVENT.c.id)
-    query = select(batch, _EVENT.c.at, _EVENT.c.kind, _EVENT.c.part_id).where(_EVENT.c.kind.is_not(None), _failed())
-    for part in _batches(spans, _SPANS_AT_ONCE):
-        within = or_(*(_EVENT.c.at.between(format_lower_bound(low), format_timestamp(high)) for low, high in part))
-        for change, at, kind, number in connection.execute(query.where(within)):
-            yield Fault(change, at, key_of(kind, number))
+    query = select(batch, _EVENT.c.at, _EVENT.c.kind, _EVENT.c.part_id).where(
+        _EVENT.c.kind.is_not(None), _failed_itself()
+    )
+    for span_batch in _batches(spans, _SPAN_BATCH_SIZE):
+        is_in_spans = or_(
+            *(_EVENT.c.at.between(format_lower_bound(low), format_timestamp(high)) for low, high in span_batch)
+        )
+        for change, time, kind, number in connection.execute(query.where(is_in_spans)):
+            yield FailureEvent(change, time, part_key(kind, number))
 
 
-def _failed() -> ColumnElement[bool]:
+def _failed_itself() -> ColumnElement[bool]:
     """Whether an event made its part not up by itself, whatever its server is."""
-    before, after = (func.coalesce(_EVENT.c[own], _EVENT.c[all_in_all]) for own, all_in_all in _STATES)
+    before, after = (func.coalesce(_EVENT.c[own], _EVENT.c[effective]) for own, effective in _STATE_COLUMNS)
     return and_(before == _UP, after != _UP)
 
 
-def _turned() -> ColumnElement[bool]:
+def _own_state_changed() -> ColumnElement[bool]:
     """Whether an event changed what a part is by itself, and not only what its server is."""
-    before, after = (func.coalesce(_EVENT.c[own], _EVENT.c[all_in_all]) for own, all_in_all in _STATES)
+    before, after = (func.coalesce(_EVENT.c[own], _EVENT.c[effective]) for own, effective in _STATE_COLUMNS)
     return or_(before != after, and_(_EVENT.c.own_before.is_(None), _EVENT.c.own_state.is_(None)))
 
 
-def _moved() -> ColumnElement[bool]:
+def _state_changed() -> ColumnElement[bool]:
     """Whether an event changed a part's state, its server's included."""
     return _EVENT.c.before != _EVENT.c.state
 
 
-_STATES: Final = (("own_before", "before"), ("own_state", "state"))
+_STATE_COLUMNS: Final = (("own_before", "before"), ("own_state", "state"))
 
 
-def _latest(kind: ColumnElement[str], key: ColumnElement[int], *where: ColumnElement[bool]) -> ColumnElement[int]:
+def _latest_event(kind: ColumnElement[str], key: ColumnElement[int], *where: ColumnElement[bool]) -> ColumnElement[int]:
     """The last event of a part that meets conditions, of the same cluster as it is now."""
     number = _EVENT.c.id + literal_column("0")  # else PostgreSQL reads all events backwards
-    query = select(func.max(number)).where(_EVENT.c.kind == kind, _EVENT.c.part_id == key, _EVENT.c.id > _KNOWN_FROM)
+    query = select(func.max(number)).where(
+        _EVENT.c.kind == kind, _EVENT.c.part_id == key, _EVENT.c.id > _HISTORY_FROM_EVENT
+    )
     return query.where(*where).correlate(_CLUSTER, _NODE, _SERVER, _LINK).scalar_subquery()
 
 
-def _servers(*, events: bool = False) -> Select[Any]:
+def _servers_query(*, events: bool = False) -> Select[Any]:
     kind: ColumnElement[str] = literal_column("'server'")
     query = (
         select(
             _SERVER.c.id,
-            address_of("server").label("address"),
+            address_expression("server").label("address"),
             kind.label("kind"),
             _CLUSTER.c.id.label("cluster_id"),
             _SERVER.c.domain_id,
             _SERVER.c.rack_id,
             _SERVER.c.id.label("server_id"),
-            _KNOWN_FROM.label("known_from"),
+            _HISTORY_FROM_EVENT.label("known_from"),
             _SERVER.c.state,
             _SERVER.c.factor_ppm,
             _SERVER.c.state.label("own"),
@@ -148,19 +162,19 @@ def _servers(*, events: bool = False) -> Select[Any]:
     )
     if not events:
         return query
-    fault, last = _latest(kind, _SERVER.c.id, _failed()), _latest(kind, _SERVER.c.id)
+    fault, last = _latest_event(kind, _SERVER.c.id, _failed_itself()), _latest_event(kind, _SERVER.c.id)
     return query.add_columns(fault.label("fault"), last.label("last"))
 
 
-def _nodes(*, events: bool = False) -> Select[Any]:
+def _nodes_query(*, events: bool = False) -> Select[Any]:
     switch, chip, nic = TABLES["switch"], TABLES["chip"], TABLES["nic"]
-    query = node_addresses(_among).add_columns(
+    query = node_addresses(_is_selected).add_columns(
         _NODE.c.kind,
         _NODE.c.cluster_id,
         _NODE.c.domain_id,
         func.coalesce(_SERVER.c.rack_id, switch.c.rack_id).label("rack_id"),
         func.coalesce(chip.c.server_id, nic.c.server_id, switch.c.server_id).label("server_id"),
-        _KNOWN_FROM.label("known_from"),
+        _HISTORY_FROM_EVENT.label("known_from"),
         _NODE.c.state,
         _NODE.c.factor_ppm,
         func.coalesce(_NODE.c.own_state, _NODE.c.state).label("own"),
@@ -168,76 +182,85 @@ def _nodes(*, events: bool = False) -> Select[Any]:
     query = query.order_by(_NODE.c.id)
     if not events:
         return query
-    with_server = and_(_EVENT.c.before == _UP, _EVENT.c.state != _UP)
-    own, along = (_latest(_NODE.c.kind, _NODE.c.id, condition) for condition in (_failed(), with_server))
-    turned, moved = (_latest(_NODE.c.kind, _NODE.c.id, condition) for condition in (_turned(), _moved()))
+    server_failed = and_(_EVENT.c.before == _UP, _EVENT.c.state != _UP)
+    own_failure, cascaded_failure = (
+        _latest_event(_NODE.c.kind, _NODE.c.id, condition) for condition in (_failed_itself(), server_failed)
+    )
+    own_change, state_change = (
+        _latest_event(_NODE.c.kind, _NODE.c.id, condition) for condition in (_own_state_changed(), _state_changed())
+    )
     is_own = func.coalesce(_NODE.c.own_state, _NODE.c.state) != _UP
-    fault, last = case((is_own, own), else_=along), case((is_own, turned), else_=moved)
+    fault, last = case((is_own, own_failure), else_=cascaded_failure), case((is_own, own_change), else_=state_change)
     return query.add_columns(fault.label("fault"), last.label("last"))
 
 
-def _part(row: Any) -> Part:
-    spot, condition = Spot(*row[3:8]), Condition(row.state, row.factor_ppm)
-    events = {"fault": row.fault, "last": row.last}
-    return Part(row.kind, row.id, row.address, condition, row.own != "up", spot, (spot,), **events)
+def _unhealthy_part(row: Any) -> UnhealthyPart:
+    location, condition = Location(*row[3:8]), Condition(row.state, row.factor_ppm)
+    events = {"failure_event": row.fault, "last_event": row.last}
+    return UnhealthyPart(row.kind, row.id, row.address, condition, row.own != "up", location, (location,), **events)
 
 
-def _links(connection: Connection) -> Iterator[Part]:
+def _unhealthy_links(connection: Connection) -> Iterator[UnhealthyPart]:
     kind: ColumnElement[str] = literal_column("'link'")
     query = (
         select(
             *(_LINK.c[name] for name in ("id", "a_id", "b_id", "state", "factor_ppm")),
-            _latest(kind, _LINK.c.id, _failed()).label("fault"),
-            _latest(kind, _LINK.c.id).label("last"),
+            _latest_event(kind, _LINK.c.id, _failed_itself()).label("fault"),
+            _latest_event(kind, _LINK.c.id).label("last"),
         )
         .join(_NODE, _NODE.c.id == _LINK.c.a_id)
         .join(_CLUSTER, _CLUSTER.c.id == _NODE.c.cluster_id)
         .order_by(_LINK.c.id)
     )
-    rows = list(found(connection, query, _LINK.c.id, _lost(connection, _LINK)))
-    at = _at(connection, {end for row in rows for end in (row.a_id, row.b_id)})
+    rows = list(select_by_ids(connection, query, _LINK.c.id, _unhealthy_ids(connection, _LINK)))
+    node_locations = _node_locations(connection, {end for row in rows for end in (row.a_id, row.b_id)})
     for row in rows:
-        (a, a_address), (b, b_address) = at[row.a_id], at[row.b_id]
-        yield Part(
+        (a, a_address), (b, b_address) = node_locations[row.a_id], node_locations[row.b_id]
+        yield UnhealthyPart(
             kind="link",
             id=row.id,
             address=f"{a_address}--{b_address}",
             condition=Condition(row.state, row.factor_ppm),
-            is_own=True,
-            spot=_between(a, b),
-            touches=(a, b),
+            failed_itself=True,
+            location=_common_location(a, b),
+            locations=(a, b),
             ends=(row.a_id, row.b_id),
-            fault=row.fault,
-            last=row.last,
+            failure_event=row.fault,
+            last_event=row.last,
         )
 
 
-def _at(connection: Connection, nodes: Iterable[int]) -> dict[int, tuple[Spot, str]]:
+def _node_locations(connection: Connection, nodes: Iterable[int]) -> dict[int, tuple[Location, str]]:
     """Where nodes are, and their addresses."""
-    return {row.id: (Spot(*row[3:8]), row.address) for row in found(connection, _nodes(), _NODE.c.id, nodes)}
+    return {
+        row.id: (Location(*row[3:8]), row.address)
+        for row in select_by_ids(connection, _nodes_query(), _NODE.c.id, nodes)
+    }
 
 
-def _between(a: Spot, b: Spot) -> Spot:
+def _common_location(a: Location, b: Location) -> Location:
     """What holds both."""
     domain, rack, server = (
         one if one == other else None for one, other in ((a.domain, b.domain), (a.rack, b.rack), (a.server, b.server))
     )
-    return Spot(a.cluster, domain, rack, server, a.known_from)
+    return Location(a.cluster, domain, rack, server, a.history_from_event)
 
 
-def found(connection: Connection, query: Select[Any], column: ColumnElement[int], ids: Iterable[int]) -> Iterator[Any]:
+def select_by_ids(
+    connection: Connection, query: Select[Any], column: ColumnElement[int], ids: Iterable[int]
+) -> Iterator[Any]:
     """Rows of a query whose column is one of many numbers."""
-    narrowed = query.where(_among(column))
-    for part in _batches(sorted(ids), _AT_ONCE):
-        yield from connection.execute(narrowed, {_NUMBERS.key: part}).all()
+    selected = query.where(_is_selected(column))
+    for id_batch in _batches(sorted(ids), _BATCH_SIZE):
+        yield from connection.execute(selected, {_SELECTED_IDS.key: id_batch}).all()
 
 
-def _among(column: ColumnElement[int]) -> ColumnElement[bool]:
+def _is_selected(column: ColumnElement[int]) -> ColumnElement[bool]:
     """Whether a column is one of the numbers that `found` looks for."""
-    return column.op("IN", is_comparison=True)(_NUMBERS)
+    return column.op("IN", is_comparison=True)(_SELECTED_IDS)
 
 
-class _Numbers(UserDefinedType[Sequence[int]]):
+class _InlineIds(UserDefinedType[Sequence[int]]):
     """A list that stands in the statement: parameters take longer, and so do literals one by one."""
 
     cache_ok = True
@@ -246,10 +269,10 @@ class _Numbers(UserDefinedType[Sequence[int]]):
         return lambda numbers: f"({', '.join(map(str, numbers))})"
 
 
-_NUMBERS: Final = bindparam("numbers", type_=_Numbers(), required=True, literal_execute=True)
+_SELECTED_IDS: Final = bindparam("numbers", type_=_InlineIds(), required=True, literal_execute=True)
 
 
 def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
     remaining = iter(items)
-    while part := list(islice(remaining, size)):
-        yield part
+    while batch := list(islice(remaining, size)):
+        yield batch

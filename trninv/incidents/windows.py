@@ -10,40 +10,43 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from trninv.incidents.model import Key, Spot
-from trninv.incidents.reading import Fault
+from trninv.incidents.model import Location, PartKey
+from trninv.incidents.reading import FailureEvent
 
-WITHIN: Final = timedelta(minutes=5)
+WINDOW: Final = timedelta(minutes=5)
 _TICK: Final = timedelta(microseconds=1)
 
 Span = tuple[datetime, datetime]
-Faults = Callable[[list[Span]], Iterable[Fault]]
+FailureLoader = Callable[[list[Span]], Iterable[FailureEvent]]
 """Finds the faults of spans of time that have none in common."""
-Where = Callable[[Collection[Key]], Iterable[tuple[Key, Spot]]]
+LocationLoader = Callable[[Collection[PartKey]], Iterable[tuple[PartKey, Location]]]
 """Finds where parts are."""
 
 
 @dataclass(slots=True)
-class _Seen:
+class _ChangeIndex:
     """What is known of changes: when each was, and the racks of what it took out."""
 
-    at: dict[int, datetime] = field(default_factory=dict)
+    times: dict[int, datetime] = field(default_factory=dict)
     racks: dict[int, set[int | None]] = field(default_factory=dict)
 
-    def add(self, faults: Iterable[Fault], known: Mapping[Key, Spot]) -> None:
-        for each in faults:
-            if each.part in known and each.change > known[each.part].known_from:
-                self.at.setdefault(each.change, datetime.fromisoformat(each.at))
-                self.racks.setdefault(each.change, set()).add(known[each.part].rack)
+    def add(self, failures: Iterable[FailureEvent], locations: Mapping[PartKey, Location]) -> None:
+        for failure in failures:
+            if failure.part in locations and failure.change > locations[failure.part].history_from_event:
+                self.times.setdefault(failure.change, datetime.fromisoformat(failure.time))
+                self.racks.setdefault(failure.change, set()).add(locations[failure.part].rack)
 
-    def rack_of(self, change: int) -> int | None:
+    def common_rack(self, change: int) -> int | None:
         """The rack that all of a change is in, if there is one."""
         racks = self.racks[change]
         return next(iter(racks)) if len(racks) == 1 else None
 
 
-def first_changes(
-    current: Collection[Fault], spots: Mapping[Key, Spot], faults: Faults, where: Where
+def window_starts(
+    current: Collection[FailureEvent],
+    locations: Mapping[PartKey, Location],
+    load_failures: FailureLoader,
+    load_locations: LocationLoader,
 ) -> dict[int, int]:
     """The first change of the window that each of the current ones is in.
 
@@ -55,57 +58,57 @@ def first_changes(
         Where that is.
 
     """
-    seen, known = _Seen(), dict(spots)
-    seen.add(current, known)
-    racks = {spot.rack for spot in spots.values()} - {None}
+    index, all_locations = _ChangeIndex(), dict(locations)
+    index.add(current, all_locations)
+    racks = {location.rack for location in locations.values()} - {None}
     covered: list[Span] = []
-    waiting = set(seen.at.values())
+    waiting = set(index.times.values())
     while waiting:
-        spans = _less(((at - WITHIN, at) for at in waiting), covered)
-        found = list(faults(spans)) if spans else []
-        covered = _merged([*covered, *spans])
-        known.update(where({each.part for each in found} - known.keys()))
-        before = set(seen.at)
-        seen.add(found, known)
-        waiting = {seen.at[change] for change in seen.at.keys() - before if seen.rack_of(change) in racks}
-    firsts = _firsts(seen)
-    return {each.change: firsts.get(each.change, each.change) for each in current}
+        spans = _subtract(((time - WINDOW, time) for time in waiting), covered)
+        failures = list(load_failures(spans)) if spans else []
+        covered = _merge_spans([*covered, *spans])
+        all_locations.update(load_locations({failure.part for failure in failures} - all_locations.keys()))
+        indexed = set(index.times)
+        index.add(failures, all_locations)
+        waiting = {index.times[change] for change in index.times.keys() - indexed if index.common_rack(change) in racks}
+    starts = _window_starts(index)
+    return {failure.change: starts.get(failure.change, failure.change) for failure in current}
 
 
-def _firsts(seen: _Seen) -> dict[int, int]:
+def _window_starts(index: _ChangeIndex) -> dict[int, int]:
     """The first change of the window of every change that lies in one rack."""
-    found, opened = dict[int, int](), dict[int, tuple[datetime, int]]()
-    for at, change in sorted((at, change) for change, at in seen.at.items()):
-        if (rack := seen.rack_of(change)) is None:
+    starts, open_windows = dict[int, int](), dict[int, tuple[datetime, int]]()
+    for time, change in sorted((time, change) for change, time in index.times.items()):
+        if (rack := index.common_rack(change)) is None:
             continue
-        if rack not in opened or at - opened[rack][0] > WITHIN:
-            opened[rack] = at, change
-        found[change] = opened[rack][1]
-    return found
+        if rack not in open_windows or time - open_windows[rack][0] > WINDOW:
+            open_windows[rack] = time, change
+        starts[change] = open_windows[rack][1]
+    return starts
 
 
-def _merged(spans: Iterable[Span]) -> list[Span]:
+def _merge_spans(spans: Iterable[Span]) -> list[Span]:
     """Spans that have none in common and are the same in all."""
-    found: list[Span] = []
+    merged: list[Span] = []
     for low, high in sorted(spans):
-        if found and low <= found[-1][1]:
-            found[-1] = found[-1][0], max(high, found[-1][1])
+        if merged and low <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(high, merged[-1][1])
         else:
-            found.append((low, high))
-    return found
+            merged.append((low, high))
+    return merged
 
 
-def _less(spans: Iterable[Span], covered: list[Span]) -> list[Span]:
+def _subtract(spans: Iterable[Span], covered: list[Span]) -> list[Span]:
     """What of spans is not covered yet; a time at which both meet is covered."""
-    found, ends = list[Span](), [high for _, high in covered]
-    for low, high in _merged(spans):
+    remaining, covered_ends = list[Span](), [high for _, high in covered]
+    for low, high in _merge_spans(spans):
         start = low
-        for begins, ends_at in covered[bisect_left(ends, low) :]:
-            if begins > high:
+        for covered_start, covered_end in covered[bisect_left(covered_ends, low) :]:
+            if covered_start > high:
                 break
-            if begins > start:
-                found.append((start, begins - _TICK))
-            start = ends_at + _TICK
+            if covered_start > start:
+                remaining.append((start, covered_start - _TICK))
+            start = covered_end + _TICK
         if start <= high:
-            found.append((start, high))
-    return found
+            remaining.append((start, high))
+    return remaining

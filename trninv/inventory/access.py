@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, insert, select, update
 
-from trninv.errors import LimitError, UnauthenticatedError, UnknownTokenError, nearest
+from trninv.errors import InvalidArgumentError, UnauthenticatedError, UnknownTokenError, suggestion
 from trninv.inventory.ids import next_id
 from trninv.inventory.quota import Usage
 from trninv.inventory.schema import TABLES, TOKEN_SCOPES_ALLOWED
@@ -25,14 +25,14 @@ _TOKEN, _DIGEST = TABLES["token"], TABLES["_token_digest"]
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class Principal:
     """Who a token identifies, and what it has reported in this hour."""
 
     name: str
     scope: str
     usage: Usage | None = field(default=None, compare=False)
 
-    def may(self, scope: str) -> bool:
+    def allows(self, scope: str) -> bool:
         """Whether its scope allows what needs another."""
         return scope in TOKEN_SCOPES_ALLOWED[self.scope]
 
@@ -49,7 +49,7 @@ class ListedToken(NamedTuple):
     bytes_this_hour: int | None
 
 
-def create(connection: Connection, name: str, scope: str, expires: str | None) -> str:
+def create_token(connection: Connection, name: str, scope: str, expires: str | None) -> str:
     """Create a token; it can't be read again later.
 
     Parameters
@@ -64,11 +64,11 @@ def create(connection: Connection, name: str, scope: str, expires: str | None) -
 
     """
     if not _NAME.fullmatch(name):
-        raise LimitError(f"{name[:80]!r} can't name a token: 1 to 64 letters, digits, dots, dashes or @")
+        raise InvalidArgumentError(f"{name[:80]!r} can't name a token: 1 to 64 letters, digits, dots, dashes or @")
     if connection.scalar(select(_TOKEN.c.id).where(_TOKEN.c.name == name)) is not None:
-        raise LimitError(f"a token {name!r} exists: revoke it and take another name")
+        raise InvalidArgumentError(f"a token {name!r} exists: revoke it and take another name")
     token, now = f"{PREFIX}{secrets.token_urlsafe(32)}", datetime.now(UTC)
-    until = None if expires is None else format_timestamp(now + _span(expires))
+    until = None if expires is None else format_timestamp(now + _parse_lifetime(expires))
     key = next_id(connection, _TOKEN)
     row = {"id": key, "name": name, "scope": scope, "created": format_timestamp(now), "expires": until}
     connection.execute(insert(_TOKEN).values(**row))
@@ -76,14 +76,14 @@ def create(connection: Connection, name: str, scope: str, expires: str | None) -
     return token
 
 
-def _span(text: str) -> timedelta:
-    found = _DAYS.fullmatch(text)
-    if not found or not int(found[1]):
-        raise LimitError(f"--expires {text}: write days or hours, such as 90d or 12h")
-    return timedelta(**{{"d": "days", "h": "hours"}[found[2]]: int(found[1])})
+def _parse_lifetime(text: str) -> timedelta:
+    match = _DAYS.fullmatch(text)
+    if not match or not int(match[1]):
+        raise InvalidArgumentError(f"--expires {text}: write days or hours, such as 90d or 12h")
+    return timedelta(**{{"d": "days", "h": "hours"}[match[2]]: int(match[1])})
 
 
-def listed(connection: Connection) -> Sequence[ListedToken]:
+def list_tokens(connection: Connection) -> Sequence[ListedToken]:
     """All tokens, without their secrets."""
     found, now = list[ListedToken](), datetime.now(UTC)
     for row in connection.execute(select(_TOKEN).order_by(_TOKEN.c.id)):
@@ -93,7 +93,7 @@ def listed(connection: Connection) -> Sequence[ListedToken]:
     return found
 
 
-def revoke(connection: Connection, name: str) -> None:
+def revoke_token(connection: Connection, name: str) -> None:
     """Revoke a token.
 
     Raises
@@ -104,12 +104,12 @@ def revoke(connection: Connection, name: str) -> None:
     """
     names = list(connection.scalars(select(_TOKEN.c.name)))
     if name not in names:
-        raise UnknownTokenError(f"no token {name[:80]!r}: {nearest(name, names)}")
+        raise UnknownTokenError(f"no token {name[:80]!r}: {suggestion(name, names)}")
     now = current_timestamp()
     connection.execute(update(_TOKEN).where(_TOKEN.c.name == name, _TOKEN.c.revoked.is_(None)).values(revoked=now))
 
 
-def holder(connection: Connection, token: str) -> Holder:
+def find_principal(connection: Connection, token: str) -> Principal:
     """Who a token identifies, if it is valid.
 
     Raises
@@ -122,7 +122,7 @@ def holder(connection: Connection, token: str) -> Holder:
     row = connection.execute(query).first()
     if row is None or row.revoked or (row.expires and row.expires <= current_timestamp()):
         raise UnauthenticatedError("the token is unknown, revoked or expired: trninv token create makes another")
-    return Holder(row.name, row.scope, Usage.of(row, datetime.now(UTC)))
+    return Principal(row.name, row.scope, Usage.of(row, datetime.now(UTC)))
 
 
 def _digest(token: str) -> str:

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, FromClause, Select, Table, and_, case, func, or_, select, true
 
-from trninv.errors import AddressError, UnknownAddressError, WrongLevelError, nearest
-from trninv.inventory.named import ends, spelled
-from trninv.inventory.past import unknown
+from trninv.errors import AddressError, UnknownAddressError, WrongLevelError, suggestion
+from trninv.inventory.named import replace_machine_name, split_link
+from trninv.inventory.past import omitted_clusters
 from trninv.inventory.schema import NODE_KINDS, TABLES
-from trninv.inventory.template import Template
+from trninv.inventory.template import Concat
 
-_T = TABLES
+_TABLES = TABLES
 _MAX_LENGTH = 200
 _MAX_NAME = 64
 _CLUSTER = re.compile(r"[a-z0-9](?:[a-z0-9._]|-(?!-))*")
@@ -49,9 +49,9 @@ _NAMES: Final = {
     "n": "network_node",
 }
 _ANY_SERVER: Final = "any/d0/s0"
-NOTHING: Final = "nothing is seeded yet, run trninv seed"
+NO_CLUSTER_MESSAGE: Final = "nothing is seeded yet, run trninv seed"
 
-HOLDS_CHIPS: Final = ("chip", "core", "server", "rack", "domain", "cluster")
+CHIP_CONTAINERS: Final = ("chip", "core", "server", "rack", "domain", "cluster")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Address:
         return Address(self.cluster, self.steps[:-1])
 
     def __str__(self) -> str:
-        return "".join([self.cluster, *(f"{_written(letters)}{ordinal}" for letters, ordinal in self.steps)])
+        return "".join([self.cluster, *(f"{_format_letters(letters)}{ordinal}" for letters, ordinal in self.steps)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def parse(text: str) -> Address:
     return address
 
 
-def cluster_name(text: str) -> str:
+def parse_cluster_name(text: str) -> str:
     """A cluster's name as it appears in addresses.
 
     Raises
@@ -124,7 +124,7 @@ def cluster_name(text: str) -> str:
     return name
 
 
-def read(connection: Connection, text: str) -> Address:
+def parse_or_look_up(connection: Connection, text: str) -> Address:
     """Read the address of one place, the names of instances and hosts included.
 
     Raises
@@ -132,12 +132,12 @@ def read(connection: Connection, text: str) -> Address:
     AddressError, UnknownAddressError
 
     """
-    return parse(spelled(connection, text))
+    return parse(replace_machine_name(connection, text))
 
 
 def is_link(text: str) -> bool:
     """Whether an address has the form of a link's."""
-    return len(ends(text)) > 1
+    return len(split_link(text)) > 1
 
 
 def level_of(text: str) -> str:
@@ -157,7 +157,7 @@ def level_of(text: str) -> str:
     return parse(text).level
 
 
-def locate(connection: Connection, text: str) -> Place:
+def resolve(connection: Connection, text: str) -> Place:
     """The place or link that an address names.
 
     Raises
@@ -166,10 +166,10 @@ def locate(connection: Connection, text: str) -> Place:
         The message says what exists instead.
 
     """
-    return (resolve_link if is_link(text) else resolve)(connection, text)
+    return (resolve_link if is_link(text) else resolve_place)(connection, text)
 
 
-def resolve(connection: Connection, text: str) -> Place:
+def resolve_place(connection: Connection, text: str) -> Place:
     """The place that an address names, in one query.
 
     Raises
@@ -178,51 +178,53 @@ def resolve(connection: Connection, text: str) -> Place:
         The message says what exists instead.
 
     """
-    address = read(connection, text)
-    found = place_at(connection, address)
-    if found is None:
-        if of := next((each for each in unknown(connection) if each.slug == address.cluster), None):
-            from trninv.inventory.unknown import refused  # noqa: PLC0415 # it knows triggers, and they know addresses
+    address = parse_or_look_up(connection, text)
+    place = find_place(connection, address)
+    if place is None:
+        if omitted := next(
+            (cluster for cluster in omitted_clusters(connection) if cluster.slug == address.cluster), None
+        ):
+            from trninv.inventory.unknown import history_start_error  # noqa: PLC0415 # it knows triggers, and they know addresses
 
-            raise refused(connection, of)
-        raise UnknownAddressError(_instead(connection, address))
-    return found
+            raise history_start_error(connection, omitted)
+        raise UnknownAddressError(_suggestion(connection, address))
+    return place
 
 
-def place_at(connection: Connection, address: Address) -> Place | None:
+def find_place(connection: Connection, address: Address) -> Place | None:
     """The same of an address that was read; None where there is nothing, without a look at what exists instead."""
-    found = connection.execute(_query(address)).first()
-    return None if found is None else Place(str(address), address.level, found.id, found.cluster_id)
+    row = connection.execute(_place_query(address)).first()
+    return None if row is None else Place(str(address), address.level, row.id, row.cluster_id)
 
 
 def resolve_link(connection: Connection, text: str) -> Place:
     """The link that "A--B" names, with its ends in either order."""
-    joined = [resolve(connection, end) for end in ends(text)]
+    joined = [resolve_place(connection, end) for end in split_link(text)]
     for end in joined:
         if end.level not in NODE_KINDS:
             raise WrongLevelError(f"{end.address} is a {end.level}: a link joins chips, switches, NICs, network nodes")
     low, high = sorted(end.id for end in joined)
-    link = _T["link"]
-    found = connection.scalar(select(link.c.id).where(link.c.a_id == low, link.c.b_id == high))
-    if found is None:
+    link = _TABLES["link"]
+    link_id = connection.scalar(select(link.c.id).where(link.c.a_id == low, link.c.b_id == high))
+    if link_id is None:
         linked = neighbours(connection, joined[0].id)
         raise UnknownAddressError(f"no link {text}: {joined[0].address} is linked to {', '.join(linked) or 'nothing'}")
     address = "--".join(end.address for end in sorted(joined, key=lambda end: end.id))
-    return Place(address, "link", found, joined[0].cluster_id)
+    return Place(address, "link", link_id, joined[0].cluster_id)
 
 
 def neighbours(connection: Connection, node_id: int) -> list[str]:
     """Addresses of the nodes that a node has links to."""
-    link = _T["link"]
+    link = _TABLES["link"]
     others = (
         select(link.c.b_id).where(link.c.a_id == node_id).union_all(select(link.c.a_id).where(link.c.b_id == node_id))
     )
-    named = node_addresses()
-    wanted = named.where(_T["node"].c.id.in_(others)).order_by(_T["node"].c.id)
-    return [row.address for row in connection.execute(wanted)]
+    nodes = node_addresses()
+    query = nodes.where(_TABLES["node"].c.id.in_(others)).order_by(_TABLES["node"].c.id)
+    return [row.address for row in connection.execute(query)]
 
 
-def chips_of(place: Place) -> Select[Any]:
+def chip_ids_of(place: Place) -> Select[Any]:
     """Node ids of the chips that a place holds.
 
     Raises
@@ -231,7 +233,7 @@ def chips_of(place: Place) -> Select[Any]:
         It is a switch, NIC or link, which hold none.
 
     """
-    chip, node, server, core = _T["chip"], _T["node"], _T["server"], _T["core"]
+    chip, node, server, core = _TABLES["chip"], _TABLES["node"], _TABLES["server"], _TABLES["core"]
     match place.level:
         case "chip":
             return select(chip.c.id).where(chip.c.id == place.id)
@@ -245,37 +247,41 @@ def chips_of(place: Place) -> Select[Any]:
             return select(node.c.id).where(node.c.domain_id == place.id, node.c.kind == "chip")
         case "cluster":
             return select(node.c.id).where(node.c.cluster_id == place.id, node.c.kind == "chip")
-    raise WrongLevelError(f"{place.address} is a {place.level}: name a {', '.join(HOLDS_CHIPS[:-1])} or cluster")
+    raise WrongLevelError(f"{place.address} is a {place.level}: name a {', '.join(CHIP_CONTAINERS[:-1])} or cluster")
 
 
-def nodes_of(place: Place) -> ColumnElement[bool]:
+def node_condition(place: Place) -> ColumnElement[bool]:
     """Condition on ``node`` that picks all chips, switches, NICs and network nodes that a place is or holds.
 
     A core stands for its chip; a server holds its own switch, a rack the switches in it.
     """
     if place.level == "core":
-        return _T["node"].c.id.in_(chips_of(place))
-    return nodes_at(place.level, place.id)
+        return _TABLES["node"].c.id.in_(chip_ids_of(place))
+    return node_condition_at(place.level, place.id)
 
 
-def nodes_at(level: str, key: int | ColumnElement[int]) -> ColumnElement[bool]:
+def node_condition_at(level: str, key: int | ColumnElement[int]) -> ColumnElement[bool]:
     """The same of a place by its level and id."""
-    node, server = _T["node"], _T["server"]
+    node, server = _TABLES["node"], _TABLES["server"]
     match level:
         case "domain" | "cluster":
             return node.c[f"{level}_id"] == key
         case "server":
-            inside = [select(t.c.id).where(t.c.server_id == key) for t in (_T["chip"], _T["nic"], _T["switch"])]
+            subqueries = [
+                select(t.c.id).where(t.c.server_id == key) for t in (_TABLES["chip"], _TABLES["nic"], _TABLES["switch"])
+            ]
         case "rack":
-            ours = select(server.c.id).where(server.c.rack_id == key)
-            inside = [select(t.c.id).where(t.c.server_id.in_(ours)) for t in (_T["chip"], _T["nic"])]
-            inside.append(select(_T["switch"].c.id).where(_T["switch"].c.rack_id == key))
+            server_ids = select(server.c.id).where(server.c.rack_id == key)
+            subqueries = [
+                select(t.c.id).where(t.c.server_id.in_(server_ids)) for t in (_TABLES["chip"], _TABLES["nic"])
+            ]
+            subqueries.append(select(_TABLES["switch"].c.id).where(_TABLES["switch"].c.rack_id == key))
         case _:
             return node.c.id == key
-    return or_(*(node.c.id.in_(ids) for ids in inside))
+    return or_(*(node.c.id.in_(ids) for ids in subqueries))
 
 
-def node_addresses(among: Callable[[ColumnElement[int]], ColumnElement[bool]] | None = None) -> Select[Any]:
+def node_addresses(id_condition: Callable[[ColumnElement[int]], ColumnElement[bool]] | None = None) -> Select[Any]:
     """Node id and address of every vertex; narrow it with conditions on ``node``.
 
     Parameters
@@ -284,15 +290,21 @@ def node_addresses(among: Callable[[ColumnElement[int]], ColumnElement[bool]] | 
         A condition that the ids asked for meet: PostgreSQL then reads no whole tables of chips and NICs to join them.
 
     """
-    node, domain, cluster = _T["node"], _T["domain"], _T["cluster"]
-    chip, switch, nic, server, above = _T["chip"], _T["switch"], _T["nic"], _T["server"], _T["network_node"]
+    node, domain, cluster = _TABLES["node"], _TABLES["domain"], _TABLES["cluster"]
+    chip, switch, nic, server, above = (
+        _TABLES["chip"],
+        _TABLES["switch"],
+        _TABLES["nic"],
+        _TABLES["server"],
+        _TABLES["network_node"],
+    )
 
     def same(table: Table) -> ColumnElement[bool]:
-        return and_(table.c.id == node.c.id, true() if among is None else among(table.c.id))
+        return and_(table.c.id == node.c.id, true() if id_condition is None else id_condition(table.c.id))
 
     address = case(
-        *((node.c.kind == kind, address_of(kind)) for kind in ("chip", "nic", "switch")),
-        else_=address_of("network_node"),
+        *((node.c.kind == kind, address_expression(kind)) for kind in ("chip", "nic", "switch")),
+        else_=address_expression("network_node"),
     )
     joined = (
         node.outerjoin(domain, domain.c.id == node.c.domain_id)
@@ -306,7 +318,7 @@ def node_addresses(among: Callable[[ColumnElement[int]], ColumnElement[bool]] | 
     return select(node.c.id.label("id"), address.label("address")).select_from(joined)
 
 
-def address_of(level: str, tables: Mapping[str, FromClause] = TABLES) -> ColumnElement[str]:
+def address_expression(level: str, tables: Mapping[str, FromClause] = TABLES) -> ColumnElement[str]:
     """The address, in SQL, of a row of a level that is joined with the rows of everything containing it.
 
     Parameters
@@ -318,9 +330,9 @@ def address_of(level: str, tables: Mapping[str, FromClause] = TABLES) -> ColumnE
 
     """
     letters = next(letters for letters, name in LEVELS.items() if name == level)
-    below = ((_written(each), _number(tables[_NAMES[each]], each)) for each in letters)
+    steps = ((_format_letters(letters_), _ordinal_column(tables[_NAMES[letters_]], letters_)) for letters_ in letters)
     slug = tables["cluster"].c.slug
-    return words(slug, *(part for step in below for part in step)) if letters else slug
+    return concat(slug, *(part for step in steps for part in step)) if letters else slug
 
 
 _CONTAINERS: Final = {
@@ -332,48 +344,48 @@ _CONTAINERS: Final = {
 """Tables that lead from a vertex to its cluster, the ordinals of its address among them."""
 
 
-def address_of_node(key: ColumnElement[int]) -> ColumnElement[str]:
+def node_address_expression(key: ColumnElement[int]) -> ColumnElement[str]:
     """The address, in SQL, of the vertex with this id: one scalar, with no join in the statement around it.
 
     Each kind of vertex is tried in turn, chips first: they are the most.
     """
     names = {name for kind, above in _CONTAINERS.items() for name in (kind, *above)}
-    at = {name: _T[name].alias(f"at_{name}") for name in names}
+    aliases = {name: _TABLES[name].alias(f"at_{name}") for name in names}
 
-    def found(kind: str) -> ColumnElement[str]:
-        joined: FromClause = at[kind]
+    def address_subquery(kind: str) -> ColumnElement[str]:
+        joined: FromClause = aliases[kind]
         for below, above in pairwise((kind, *_CONTAINERS[kind])):
-            to_above = at[below].c["id" if above == "node" else f"{above}_id"]
-            joined = joined.join(at[above], at[above].c.id == to_above)
-        query = select(address_of(kind, at)).select_from(joined).where(at[kind].c.id == key)
-        return query.correlate_except(*at.values()).scalar_subquery()
+            to_above = aliases[below].c["id" if above == "node" else f"{above}_id"]
+            joined = joined.join(aliases[above], aliases[above].c.id == to_above)
+        query = select(address_expression(kind, aliases)).select_from(joined).where(aliases[kind].c.id == key)
+        return query.correlate_except(*aliases.values()).scalar_subquery()
 
-    return func.coalesce(*map(found, _CONTAINERS))
+    return func.coalesce(*map(address_subquery, _CONTAINERS))
 
 
-def words(*parts: str | ColumnElement[Any]) -> ColumnElement[str]:
+def concat(*parts: str | ColumnElement[Any]) -> ColumnElement[str]:
     """Constant text and ordinals concatenated, in a way that works on both databases."""
-    return Template(parts)
+    return Concat(parts)
 
 
-def _written(letters: str) -> str:
+def _format_letters(letters: str) -> str:
     """The letters of an address's step as they stand in it."""
     return f"/{letters.replace('-', '/')}"
 
 
-def _number(table: FromClause, letters: str) -> ColumnElement[int]:
+def _ordinal_column(table: FromClause, letters: str) -> ColumnElement[int]:
     return table.c.tier if letters == "fabric-t" else table.c.ordinal
 
 
-def _query(address: Address, *, siblings: bool = False) -> Select[Any]:
+def _place_query(address: Address, *, siblings: bool = False) -> Select[Any]:
     """The row of an address: id, cluster_id, ordinal; with siblings, also the rows next to it, by ordinal."""
-    cluster = last = _T["cluster"]
+    cluster = last = _TABLES["cluster"]
     query = select(cluster).where(cluster.c.slug == address.cluster)
     for position, (letters, ordinal) in enumerate(address.steps, start=1):
-        parent, last = last, _T[_NAMES[letters]]
-        number = _number(last, letters)
+        parent, last = last, _TABLES[_NAMES[letters]]
+        number = _ordinal_column(last, letters)
         if letters in ("sw", "fabric-t"):
-            node = _T["node"]
+            node = _TABLES["node"]
             query = query.join(node, node.c[f"{parent.name}_id"] == parent.c.id).join(last, last.c.id == node.c.id)
         elif parent is not last:
             query = query.join(last, last.c[f"{parent.name}_id"] == parent.c.id)
@@ -383,20 +395,20 @@ def _query(address: Address, *, siblings: bool = False) -> Select[Any]:
     return query.with_only_columns(*columns, *([number] if address.steps else []))
 
 
-def _instead(connection: Connection, address: Address) -> str:
+def _suggestion(connection: Connection, address: Address) -> str:
     """What exists where an address leads nowhere: the first step that is missing, and its siblings."""
     missing = address
-    while missing.steps and connection.execute(_query(missing.parent)).first() is None:
+    while missing.steps and connection.execute(_place_query(missing.parent)).first() is None:
         missing = missing.parent
     if not missing.steps:
-        slugs = connection.scalars(select(_T["cluster"].c.slug)).all()
-        from trninv.catalog.models import systems  # noqa: PLC0415 # only to suggest a name
+        slugs = connection.scalars(select(_TABLES["cluster"].c.slug)).all()
+        from trninv.catalog.models import default_systems  # noqa: PLC0415 # only to suggest a name
 
-        meant = systems().names.get(missing.cluster)
-        offer = f"did you mean {meant.slug}?" if meant and meant.slug in slugs else nearest(missing.cluster, slugs)
-        return f"no cluster {missing.cluster}: " + (offer if slugs else NOTHING)
-    beside = sorted({row[2] for row in connection.execute(_query(missing, siblings=True))})
-    letters = _written(missing.steps[-1][0])[1:]
-    ends = dict.fromkeys(f"{letters}{at}" for at in (*beside[:1], *beside[-1:]))
-    has = " to ".join(ends) or f"no {_NAMES[missing.steps[-1][0]].replace('_', ' ')}"
-    return f"no {missing}: {missing.parent} has {has}"
+        meant = default_systems().by_name.get(missing.cluster)
+        offer = f"did you mean {meant.slug}?" if meant and meant.slug in slugs else suggestion(missing.cluster, slugs)
+        return f"no cluster {missing.cluster}: " + (offer if slugs else NO_CLUSTER_MESSAGE)
+    siblings_ = sorted({row[2] for row in connection.execute(_place_query(missing, siblings=True))})
+    letters = _format_letters(missing.steps[-1][0])[1:]
+    bounds = dict.fromkeys(f"{letters}{ordinal}" for ordinal in (*siblings_[:1], *siblings_[-1:]))
+    available = " to ".join(bounds) or f"no {_NAMES[missing.steps[-1][0]].replace('_', ' ')}"
+    return f"no {missing}: {missing.parent} has {available}"

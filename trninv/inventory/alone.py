@@ -4,8 +4,8 @@ from typing import Final
 
 from sqlalchemy import Connection, select
 
-from trninv.errors import LimitError
-from trninv.inventory.address import NOTHING
+from trninv.errors import InvalidArgumentError
+from trninv.inventory.address import NO_CLUSTER_MESSAGE
 from trninv.inventory.schema import TABLES
 
 _FEW: Final = 6
@@ -25,4 +25,6 @@ def only_cluster(connection: Connection) -> str:
     if len(slugs) == 1:
         return str(slugs[0])
     few = ", ".join(slugs[:_FEW]) + (", …" if len(slugs) > _FEW else "")
-    raise LimitError(f"which place? There are {len(slugs)} clusters: name one of {few}" if slugs else NOTHING)
+    raise InvalidArgumentError(
+        f"which place? There are {len(slugs)} clusters: name one of {few}" if slugs else NO_CLUSTER_MESSAGE
+    )

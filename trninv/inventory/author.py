@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from trninv.characters import SAYS, refused
-from trninv.errors import LimitError
+from trninv.characters import FORBIDDEN_MESSAGE, has_forbidden_characters
+from trninv.errors import InvalidArgumentError
 
 MAX_LENGTH: Final = 1_000
 """Characters of who or why."""
@@ -22,10 +22,10 @@ def check_author(who: str, why: str | None = None) -> None:
     LimitError
 
     """
-    for name, text in (("who", who), ("why", why)):
-        if text is None:
+    for name, value in (("who", who), ("why", why)):
+        if value is None:
             continue
-        if not text.strip() or len(text) > MAX_LENGTH:
-            raise LimitError(f"{name}: write 1 to {MAX_LENGTH:,} characters")
-        if refused([text]):
-            raise LimitError(f"{name} {SAYS}")
+        if not value.strip() or len(value) > MAX_LENGTH:
+            raise InvalidArgumentError(f"{name}: write 1 to {MAX_LENGTH:,} characters")
+        if has_forbidden_characters([value]):
+            raise InvalidArgumentError(f"{name} {FORBIDDEN_MESSAGE}")

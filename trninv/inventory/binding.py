@@ -11,22 +11,22 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, Select, bindparam, select, update
 
 from trninv.errors import UnknownAddressError, UsageError, WrongLevelError
-from trninv.inventory.address import Place, address_of, resolve
+from trninv.inventory.address import Place, address_expression, resolve_place
 from trninv.inventory.author import check_author
-from trninv.inventory.bulk import load
+from trninv.inventory.bulk import bulk_insert
 from trninv.inventory.ids import next_id
-from trninv.inventory.named import is_host, is_instance
+from trninv.inventory.named import is_host_name, is_instance_id
 from trninv.inventory.schema import TABLES
 from trninv.timestamps import current_timestamp
 
 _BINDING, _SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("binding", "server", "domain", "cluster"))
 _IS_OPEN = _BINDING.c.until.is_(None)
 _MAX_SHOWN: Final = 60
-_AT_ONCE: Final = 500
+_BATCH_SIZE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ProposedBinding:
     """That an instance, or a host whose instance is not known, stands in a slot, and how that is known."""
 
     server_id: int
@@ -57,14 +57,14 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BindingChanges:
     """Bindings that were made, and those that they ended."""
 
-    made: tuple[Binding, ...] = ()
+    created: tuple[Binding, ...] = ()
     ended: tuple[Binding, ...] = ()
 
 
-def server_at(connection: Connection, address: str) -> Place:
+def resolve_slot(connection: Connection, address: str) -> Place:
     """The server that an address names.
 
     Raises
@@ -73,13 +73,13 @@ def server_at(connection: Connection, address: str) -> Place:
         It names something else.
 
     """
-    place = resolve(connection, address)
+    place = resolve_place(connection, address)
     if place.level != "server":
         raise WrongLevelError(f"{place.address} is a {place.level.replace('_', ' ')}: an instance stands in a server")
     return place
 
 
-def put(connection: Connection, standings: Sequence[Standing], *, who: str) -> Bound:
+def bind(connection: Connection, proposals: Sequence[ProposedBinding], *, who: str) -> BindingChanges:
     """Write bindings, in a number of statements that does not grow with them; what is so already is left alone.
 
     Whatever stood in a slot before ends, and where the instance stood. A host's name that another instance keeps stays
@@ -93,25 +93,30 @@ def put(connection: Connection, standings: Sequence[Standing], *, who: str) -> B
         Nobody is named who says so.
 
     """
-    _check(standings, who)
-    held = _Held(connection.execute(select(_BINDING).where(_IS_OPEN)))
-    at, first = current_timestamp(), next_id(connection, _BINDING)
-    made, ended = list[Binding](), dict[int, Binding]()
-    for standing in standings:
-        before = held.before(standing)
-        host = held.host_of(standing, before)
-        names = standing.server_id, standing.address, standing.instance, host
-        if any((*_names(held.open[key]), held.open[key].how) == (*names, standing.how) for key in before):
+    _check_proposals(proposals, who)
+    open_bindings = _OpenBindings(connection.execute(select(_BINDING).where(_IS_OPEN)))
+    time, first = current_timestamp(), next_id(connection, _BINDING)
+    created, ended = list[Binding](), dict[int, Binding]()
+    for proposal in proposals:
+        previous = open_bindings.superseded(proposal)
+        host = open_bindings.available_host(proposal, previous)
+        names = proposal.server_id, proposal.address, proposal.instance, host
+        if any(
+            (*_slot_and_machine(open_bindings.open[key]), open_bindings.open[key].how) == (*names, proposal.how)
+            for key in previous
+        ):
             continue
-        ended |= {key: replace(held.open[key], until=at, ending=why, ended_by=who) for key, why in before.items()}
-        given = standing.how, standing.confidence, standing.evidence
-        made.append(Binding(*names, at, None, *given, who, None, None))
-    _end(connection, ended)
-    load(connection, _BINDING, [(first + number, *astuple(each)) for number, each in enumerate(made)])
-    return Bound(tuple(made), tuple(ended.values()))
+        ended |= {
+            key: replace(open_bindings.open[key], until=time, ending=why, ended_by=who) for key, why in previous.items()
+        }
+        provenance = proposal.how, proposal.confidence, proposal.evidence
+        created.append(Binding(*names, time, None, *provenance, who, None, None))
+    _store_ends(connection, ended)
+    bulk_insert(connection, _BINDING, [(first + number, *astuple(binding)) for number, binding in enumerate(created)])
+    return BindingChanges(tuple(created), tuple(ended.values()))
 
 
-def take_out(connection: Connection, address: str, *, who: str) -> Binding:
+def unbind(connection: Connection, address: str, *, who: str) -> Binding:
     """End what stands in a slot, because a person says so; an inference is not made again from the same.
 
     Raises
@@ -120,23 +125,23 @@ def take_out(connection: Connection, address: str, *, who: str) -> Binding:
         Nothing stands there.
 
     """
-    place = server_at(connection, address)
+    place = resolve_slot(connection, address)
     check_author(who)
     row = connection.execute(select(_BINDING).where(_IS_OPEN, _BINDING.c.server_id == place.id)).first()
     if row is None:
         raise UnknownAddressError(f"no instance is bound to {place.address}: trninv bindings lists those that are")
-    found = replace(_read(row), until=current_timestamp(), ending="undone", ended_by=who)
-    _end(connection, {row.id: found})
-    return found
+    binding = replace(_read(row), until=current_timestamp(), ending="undone", ended_by=who)
+    _store_ends(connection, {row.id: binding})
+    return binding
 
 
-def end_all(connection: Connection, servers: Select[Any], *, who: str) -> None:
+def end_bindings(connection: Connection, servers: Select[Any], *, who: str) -> None:
     """End every binding of servers that are about to go."""
-    ours = update(_BINDING).where(_IS_OPEN, _BINDING.c.server_id.in_(servers))
-    connection.execute(ours.values(until=current_timestamp(), ending="unseeded", ended_by=who))
+    query = update(_BINDING).where(_IS_OPEN, _BINDING.c.server_id.in_(servers))
+    connection.execute(query.values(until=current_timestamp(), ending="unseeded", ended_by=who))
 
 
-def bindings(connection: Connection, place: Place | None = None, *, ended: bool = False) -> Iterator[Binding]:
+def list_bindings(connection: Connection, place: Place | None = None, *, ended: bool = False) -> Iterator[Binding]:
     """Bindings of a place's slots, in the order of the slots; those that have ended come first of theirs, if asked for.
 
     Raises
@@ -147,22 +152,22 @@ def bindings(connection: Connection, place: Place | None = None, *, ended: bool 
     """
     query = select(*(_BINDING.c[field.name] for field in fields(Binding))).order_by(_BINDING.c.server_id, _BINDING.c.id)
     if place is not None:
-        query = query.where(_BINDING.c.address.in_(slots(place)))
+        query = query.where(_BINDING.c.address.in_(slot_addresses(place)))
     if not ended:
         query = query.where(_IS_OPEN)
     return (Binding(*row) for row in connection.execute(query))
 
 
-def standing_at(connection: Connection, addresses: Iterable[str]) -> Iterator[tuple[str, str | None, str | None]]:
+def bound_machines(connection: Connection, addresses: Iterable[str]) -> Iterator[tuple[str, str | None, str | None]]:
     """Address, instance and host of what stands at servers, in the order of addresses."""
-    wanted, columns = sorted(set(addresses)), (_BINDING.c.address, _BINDING.c.instance, _BINDING.c.host)
-    for first in range(0, len(wanted), _AT_ONCE):
-        some = _BINDING.c.address.in_(wanted[first : first + _AT_ONCE])
+    batch, columns = sorted(set(addresses)), (_BINDING.c.address, _BINDING.c.instance, _BINDING.c.host)
+    for first in range(0, len(batch), _BATCH_SIZE):
+        some = _BINDING.c.address.in_(batch[first : first + _BATCH_SIZE])
         query = select(*columns).where(_IS_OPEN, some).order_by(_BINDING.c.address)
         yield from map(tuple, connection.execute(query))
 
 
-def slots(place: Place) -> Select[Any]:
+def slot_addresses(place: Place) -> Select[Any]:
     """Addresses of the servers that a place is or holds.
 
     Raises
@@ -183,7 +188,7 @@ def slots(place: Place) -> Select[Any]:
     joined = _SERVER.join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id).join(
         _CLUSTER, _CLUSTER.c.id == _DOMAIN.c.cluster_id
     )
-    return select(address_of("server")).select_from(joined).where(column == place.id)
+    return select(address_expression("server")).select_from(joined).where(column == place.id)
 
 
 def _read(row: Row[Any]) -> Binding:
@@ -191,69 +196,76 @@ def _read(row: Row[Any]) -> Binding:
     return Binding(*columns)
 
 
-class _Held:
+class _OpenBindings:
     """Open bindings, by their keys, and by what no two of them share."""
 
     def __init__(self, rows: Iterable[Row[Any]]) -> None:
         self.open = {row[0]: _read(row) for row in rows}
         self._server, self._instance, self._host = (
-            {value: key for key, each in self.open.items() if (value := column(each)) is not None}
+            {value: key for key, binding in self.open.items() if (value := column(binding)) is not None}
             for column in map(attrgetter, ("server_id", "instance", "host"))
         )
-        self._taken = set[str]()
+        self.used_hosts = set[str]()
 
-    def before(self, standing: Standing) -> dict[int, str]:
+    def superseded(self, proposal: ProposedBinding) -> dict[int, str]:
         """Keys of what a new binding ends, and why."""
-        found = (
-            self._server.get(standing.server_id),
-            self._instance.get(standing.instance or ""),
-            self._host.get(standing.host or ""),
+        keys_found = (
+            self._server.get(proposal.server_id),
+            self._instance.get(proposal.instance or ""),
+            self._host.get(proposal.host or ""),
         )
-        keys = dict.fromkeys(key for key in found if key is not None)
-        return {key: why for key in keys if (why := _ending(self.open[key], standing))}
+        keys = dict.fromkeys(key for key in keys_found if key is not None)
+        return {key: why for key in keys if (why := _end_reason(self.open[key], proposal))}
 
-    def host_of(self, standing: Standing, before: Collection[int]) -> str | None:
+    def available_host(self, proposal: ProposedBinding, superseded_: Collection[int]) -> str | None:
         """The host's name that a new binding may have."""
-        holder = self._host.get(standing.host or "")
-        if standing.host is None or standing.host in self._taken or not (holder is None or holder in before):
+        holder = self._host.get(proposal.host or "")
+        if proposal.host is None or proposal.host in self.used_hosts or not (holder is None or holder in superseded_):
             return None
-        self._taken.add(standing.host)
-        return standing.host
+        self.used_hosts.add(proposal.host)
+        return proposal.host
 
 
-def _ending(before: Binding, standing: Standing) -> str | None:
+def _end_reason(previous: Binding, proposal: ProposedBinding) -> str | None:
     """Why an open binding ends; None if it does not."""
-    if before.instance is None or standing.instance is None:
-        is_same = before.host is not None and before.host == standing.host
+    if previous.instance is None or proposal.instance is None:
+        is_same = previous.host is not None and previous.host == proposal.host
     else:
-        is_same = before.instance == standing.instance
-    if before.server_id == standing.server_id:
+        is_same = previous.instance == proposal.instance
+    if previous.server_id == proposal.server_id:
         return "renewed" if is_same else "replaced"
     return "moved" if is_same else None
 
 
-def _names(of: Binding) -> tuple[int, str, str | None, str | None]:
-    return of.server_id, of.address, of.instance, of.host
+def _slot_and_machine(binding: Binding) -> tuple[int, str, str | None, str | None]:
+    return binding.server_id, binding.address, binding.instance, binding.host
 
 
-def _end(connection: Connection, ended: dict[int, Binding]) -> None:
+def _store_ends(connection: Connection, ended: dict[int, Binding]) -> None:
     if not ended:
         return
     query = update(_BINDING).where(_BINDING.c.id == bindparam("key"))
     columns = ("until", "ending", "ended_by")
-    values = [{"key": key} | {f"new_{name}": getattr(each, name) for name in columns} for key, each in ended.items()]
+    values = [
+        {"key": key} | {f"new_{name}": getattr(binding, name) for name in columns} for key, binding in ended.items()
+    ]
     connection.execute(query.values({name: bindparam(f"new_{name}") for name in columns}), values)
 
 
-def _check(standings: Sequence[Standing], who: str) -> None:
+def _check_proposals(proposals: Sequence[ProposedBinding], who: str) -> None:
     check_author(who)
-    for each in standings:
-        if each.instance is not None and not is_instance(each.instance):
-            raise UsageError(f"{each.instance[:_MAX_SHOWN]!r} is no instance's id: write it as i-0abc")
-        if each.host is not None and not is_host(each.host, of=each.instance):
-            raise UsageError(f"{each.host[:_MAX_SHOWN]!r} is no host's name: it has letters, digits, '.', '_' and '-'")
-        if each.instance is None and each.host is None:
-            raise UsageError(f"name the instance or the host that stands in {each.address}")
-    for names in ([each.server_id for each in standings], [each.instance or each.host for each in standings]):
+    for proposal in proposals:
+        if proposal.instance is not None and not is_instance_id(proposal.instance):
+            raise UsageError(f"{proposal.instance[:_MAX_SHOWN]!r} is no instance's id: write it as i-0abc")
+        if proposal.host is not None and not is_host_name(proposal.host, instance=proposal.instance):
+            raise UsageError(
+                f"{proposal.host[:_MAX_SHOWN]!r} is no host's name: it has letters, digits, '.', '_' and '-'"
+            )
+        if proposal.instance is None and proposal.host is None:
+            raise UsageError(f"name the instance or the host that stands in {proposal.address}")
+    for names in (
+        [proposal.server_id for proposal in proposals],
+        [proposal.instance or proposal.host for proposal in proposals],
+    ):
         if len(set(names)) < len(names):
             raise UsageError("a slot or an instance comes twice: each has one place")

@@ -20,10 +20,10 @@ from sqlalchemy import (
 from sqlalchemy.schema import AddConstraint, DropConstraint
 
 from trninv.errors import DatabaseError
-from trninv.inventory.database import display
-from trninv.inventory.schema import ORDER, TABLES
+from trninv.inventory.database import redacted_url
+from trninv.inventory.schema import INSERT_ORDER, TABLES
 
-WORTH = 50_000
+MIN_ROWS = 50_000
 """The number of rows from which recreating the indexes pays, unless more rows exist already."""
 
 
@@ -32,27 +32,31 @@ _ANALYZED = 0.1
 
 
 @contextmanager
-def bulk(connection: Connection, rows: int, others: int) -> Iterator[None]:
+def deferred_indexes(connection: Connection, rows: int, existing_rows: int) -> Iterator[None]:
     """Speed up inserting or deleting ``rows`` rows beside ``others``, and what is asked after it."""
     if connection.dialect.name != "postgresql":
         yield
         return
-    with _without_indexes(connection) if rows >= max(WORTH, others) else nullcontext():
+    with _without_indexes(connection) if rows >= max(MIN_ROWS, existing_rows) else nullcontext():
         yield
-    if rows > others * _ANALYZED:
-        for table in ORDER:
+    if rows > existing_rows * _ANALYZED:
+        for table in INSERT_ORDER:
             connection.execute(text(f"ANALYZE {table}"))
 
 
 @contextmanager
 def _without_indexes(connection: Connection) -> Iterator[None]:
-    tables = [TABLES[name] for name in ORDER]
-    found = [constraint for table in tables for constraint in table.constraints]
-    keys = [constraint for constraint in found if isinstance(constraint, PrimaryKeyConstraint | UniqueConstraint)]
-    every = (constraint for table in TABLES.values() for constraint in table.foreign_key_constraints)
-    foreign = [each for each in every if each.table in tables or each.referred_table in tables]
+    tables = [TABLES[name] for name in INSERT_ORDER]
+    constraints = [constraint for table in tables for constraint in table.constraints]
+    keys = [constraint for constraint in constraints if isinstance(constraint, PrimaryKeyConstraint | UniqueConstraint)]
+    all_foreign_keys = (constraint for table in TABLES.values() for constraint in table.foreign_key_constraints)
+    foreign_keys = [
+        foreign_key
+        for foreign_key in all_foreign_keys
+        if foreign_key.table in tables or foreign_key.referred_table in tables
+    ]
     indexes = [index for table in tables for index in table.indexes]
-    for constraint in (*foreign, *keys):
+    for constraint in (*foreign_keys, *keys):
         connection.execute(DropConstraint(constraint))
     for index in indexes:
         index.drop(connection)
@@ -63,19 +67,19 @@ def _without_indexes(connection: Connection) -> Iterator[None]:
         connection.execute(AddConstraint(constraint, isolate_from_table=False))
     for index in indexes:
         index.create(connection)
-    for constraint in foreign:
+    for constraint in foreign_keys:
         connection.execute(AddConstraint(constraint, isolate_from_table=False))
 
 
-def size(connection: Connection) -> int:
+def estimated_rows(connection: Connection) -> int:
     """Roughly how many rows there are, as PostgreSQL's planner has it; 0 elsewhere."""
     if connection.dialect.name != "postgresql":
         return 0
     rows = "SELECT coalesce(sum(greatest(reltuples, 0)), 0) FROM pg_class WHERE oid = ANY(CAST(:tables AS regclass[]))"
-    return int(connection.scalar(text(rows), {"tables": list(ORDER)}) or 0)
+    return int(connection.scalar(text(rows), {"tables": list(INSERT_ORDER)}) or 0)
 
 
-def load(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+def bulk_insert(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
     """Insert rows with a value for each column: on PostgreSQL by COPY.
 
     Raises
@@ -97,4 +101,4 @@ def load(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) 
                 copied.write_row(row)
     except connection.dialect.loaded_dbapi.Error as error:  # SQLAlchemy, which would word it, knows no COPY
         reason = str(error).partition("\n")[0]
-        raise DatabaseError(f"{display(connection.engine.url)} refused rows of {table.name}: {reason}") from error
+        raise DatabaseError(f"{redacted_url(connection.engine.url)} refused rows of {table.name}: {reason}") from error

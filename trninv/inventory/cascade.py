@@ -8,10 +8,10 @@ from typing import Final
 
 from sqlalchemy import Connection, select, text
 
-from trninv.inventory.address import address_of
+from trninv.inventory.address import address_expression
 from trninv.inventory.declaration import Function, Trigger
 from trninv.inventory.schema import TABLES
-from trninv.units import counted
+from trninv.units import pluralize
 
 PARTS: Final = ("chip", "nic", "switch")
 """Tables of the nodes that a server has."""
@@ -110,8 +110,10 @@ def check(connection: Connection) -> str | None:
         return None
     server, domain, cluster = (TABLES[name] for name in ("server", "domain", "cluster"))
     joined = server.join(domain, domain.c.id == server.c.domain_id).join(cluster, cluster.c.id == domain.c.cluster_id)
-    address = connection.scalar(select(address_of("server")).select_from(joined).where(server.c.id == row.first))
-    parts = f"{counted(row.parts, 'part')} not as their servers leave them, the first in {address}"
+    address = connection.scalar(
+        select(address_expression("server")).select_from(joined).where(server.c.id == row.first)
+    )
+    parts = f"{pluralize(row.parts, 'part')} not as their servers leave them, the first in {address}"
     return f"{parts}: set that server to another state with trninv set, then back"
 
 

@@ -17,15 +17,15 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, delete, func, insert, select, text
 
-from trninv.errors import LimitError
+from trninv.errors import InvalidArgumentError
 from trninv.inventory.event_triggers import LOCK
 from trninv.inventory.schema import EVENT_SOURCES, TABLES
 from trninv.timestamps import format_timestamp
 
-_EVENT, _SEAL, _ARCHIVE, _SAID, _START = (
+_EVENT, _SEAL, _ARCHIVE, _CURRENT_CHANGE, _START = (
     TABLES[name] for name in ("state_event", "event_seal", "history_archive", "_change", "history_start")
 )
-SEALED: Final = tuple(
+SEALED_COLUMNS: Final = tuple(
     _EVENT.c[name]
     for name in (
         *("id", "batch", "at", "source", "who", "why", "kind", "part_id", "previous_id", "address", "before"),
@@ -34,14 +34,14 @@ SEALED: Final = tuple(
     )
 )
 """Columns in the order in which they are hashed; those that older revisions lack only where they are filled."""
-_LATER: Final = (1, 2)
+_ADDED_COLUMNS: Final = (1, 2)
 """How many columns at the end revisions 0028 and 0024 added."""
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _BATCH: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class ChainStatus:
     """What became of the chain.
 
     Attributes
@@ -70,7 +70,7 @@ class Chain:
 
 
 @contextmanager
-def change(connection: Connection, *, who: str, why: str, source: str) -> Iterator[datetime]:
+def record_change(connection: Connection, *, who: str, why: str, source: str) -> Iterator[datetime]:
     """What is written within is one change, of the time given: triggers write its events, which are sealed in the end.
 
     A change that leaves no event seals nothing.
@@ -85,80 +85,82 @@ def change(connection: Connection, *, who: str, why: str, source: str) -> Iterat
 
     """
     if source not in EVENT_SOURCES:
-        raise LimitError(f"source {source!r}: choose {', '.join(EVENT_SOURCES[:-1])} or {EVENT_SOURCES[-1]}")
-    alone(connection)
+        raise InvalidArgumentError(f"source {source!r}: choose {', '.join(EVENT_SOURCES[:-1])} or {EVENT_SOURCES[-1]}")
+    lock_events(connection)
     now = datetime.now(UTC)
-    said = {"at": format_timestamp(now), "who": who, "why": why, "source": source}
+    values = {"at": format_timestamp(now), "who": who, "why": why, "source": source}
     with connection.begin_nested():
-        connection.execute(insert(_SAID).values(id=1, **said))
+        connection.execute(insert(_CURRENT_CHANGE).values(id=1, **values))
         yield now
-        if connection.scalar(delete(_SAID).returning(_SAID.c.batch)) is not None:
-            seal(connection)  # so that each seal but those of migrations ends with an event of trninv's own
+        if connection.scalar(delete(_CURRENT_CHANGE).returning(_CURRENT_CHANGE.c.batch)) is not None:
+            seal_events(connection)  # so that each seal but those of migrations ends with an event of trninv's own
 
 
-def alone(connection: Connection) -> None:
+def lock_events(connection: Connection) -> None:
     """Wait until nobody else changes what leaves events, plain SQL included; nobody does until the transaction ends."""
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
 
 
-def seal(connection: Connection) -> None:
+def seal_events(connection: Connection) -> None:
     """Seal every event that is not sealed yet, within the caller's transaction."""
-    alone(connection)
-    last = newest(connection)
+    lock_events(connection)
+    last = newest_seal(connection)
     sealed, digest, starts = last or (0, "", None)
     for start, hashed in _starts(connection, starts or 0):
-        starts, digest = start, following(digest, hashed)
+        starts, digest = start, next_seal(digest, hashed)
     end = sealed
-    for end, hashed in _lines(connection, sealed):  # noqa: B007 # that of the last one is sealed
-        digest = following(digest, hashed)
+    for end, hashed in _event_lines(connection, sealed):  # noqa: B007 # that of the last one is sealed
+        digest = next_seal(digest, hashed)
     if end > sealed:
         connection.execute(insert(_SEAL).values(id=end, sha256=digest, starts=starts))
 
 
-def newest(connection: Connection) -> Any:
+def newest_seal(connection: Connection) -> Any:
     """Return the newest seal: its event, its digest, and the last start that it covers; None: there is none."""
     return connection.execute(select(_SEAL).order_by(_SEAL.c.id.desc()).limit(1)).first()
 
 
-def removed(connection: Connection) -> Any:
+def last_archived_event(connection: Connection) -> Any:
     """The row of ``history_archive`` that tells which events are in an archive alone; None where all are here."""
     return connection.execute(select(_ARCHIVE).order_by(_ARCHIVE.c.id.desc()).limit(1)).first()
 
 
-def check(connection: Connection) -> Chain:
+def verify_chain(connection: Connection) -> ChainStatus:
     """Compute every seal anew and compare; of removed events the last seal is the beginning."""
     seals = list(connection.execute(select(_SEAL).order_by(_SEAL.c.id)))
-    gone = removed(connection)
+    last_archived = last_archived_event(connection)
     events = connection.scalar(select(func.count()).select_from(_EVENT)) or 0
     sealed, last = seals[-1][:2] if seals else (0, "")
     unsealed = connection.scalar(select(func.count()).select_from(_EVENT).where(_EVENT.c.id > sealed)) or 0
-    archived = gone.id if gone else 0
-    if gone and [row[:2] for row in seals[:1]] != [(archived, gone.sha256)]:
+    archived = last_archived.id if last_archived else 0
+    if last_archived and [row[:2] for row in seals[:1]] != [(archived, last_archived.sha256)]:
         broken: str | None = f"the seal of event {archived}, with which the history begins, is not as it was"
     else:
-        broken = _broken(connection, [_NOTHING, *seals] if not gone else seals)
-    return Chain(events, sealed, last, unsealed, broken, archived)
+        broken = _first_difference(connection, [_BEFORE_FIRST_SEAL, *seals] if not last_archived else seals)
+    return ChainStatus(events, sealed, last, unsealed, broken, archived)
 
 
-_NOTHING: Final = (0, "", None)
+_BEFORE_FIRST_SEAL: Final = (0, "", None)
 """What the first seal follows: no event, no digest, no start."""
 
 
-def _broken(connection: Connection, seals: Sequence[Any]) -> str | None:
+def _first_difference(connection: Connection, seals: Sequence[Any]) -> str | None:
     """Return what differs from the seals that follow the first one, which is the beginning."""
-    before = seals[0][0]
-    for (end, sealed, _), digest, missing in compared(connection, _lines(connection, before), seals[0], seals[1:]):
+    previous_end = seals[0][0]
+    for (end, sealed, _), digest, missing in recomputed_seals(
+        connection, _event_lines(connection, previous_end), seals[0], seals[1:]
+    ):
         if missing:
             return f"{missing} is gone"
         if digest != sealed:
-            return f"events {before + 1} to {end} are not as they were sealed"
-        before = end
+            return f"events {previous_end + 1} to {end} are not as they were sealed"
+        previous_end = end
     return None
 
 
-def compared(
-    connection: Connection, events: Iterator[tuple[int, bytes]], beginning: Any, seals: Iterable[Any]
+def recomputed_seals(
+    connection: Connection, events: Iterator[tuple[int, bytes]], first_seal: Any, seals: Iterable[Any]
 ) -> Iterator[tuple[Any, str, str]]:
     """Yield each seal with its digest computed anew and, at the end, what is missing where an event or a start is.
 
@@ -170,22 +172,22 @@ def compared(
         Event, digest and last start of the seal before the first of `seals`.
 
     """
-    last, digest, covered = beginning[0], beginning[1], beginning[2] or 0
+    last, digest, covered = first_seal[0], first_seal[1], first_seal[2] or 0
     starts = _starts(connection, covered)
     for seal in seals:
         end, _, covers = seal
         while covered < (covers or 0):
-            number, hashed = next(starts, (0, b""))
+            number, line_ = next(starts, (0, b""))
             if number != covered + 1:
                 yield seal, "", f"start {covered + 1} of the history"
                 return
-            covered, digest = number, following(digest, hashed)
+            covered, digest = number, next_seal(digest, line_)
         while last < end:
-            number, hashed = next(events, (0, b""))
+            number, line_ = next(events, (0, b""))
             if number != last + 1:
                 yield seal, "", f"event {last + 1}"
                 return
-            last, digest = number, following(digest, hashed)
+            last, digest = number, next_seal(digest, line_)
         yield seal, digest, ""
 
 
@@ -195,28 +197,28 @@ def _starts(connection: Connection, after: int) -> Iterator[tuple[int, bytes]]:
         yield row.id, _json(tuple(row))
 
 
-def _lines(connection: Connection, after: int) -> Iterator[tuple[int, bytes]]:
+def _event_lines(connection: Connection, after: int) -> Iterator[tuple[int, bytes]]:
     """Number and text of every event after one."""
-    query = select(*SEALED).where(_EVENT.c.id > after).order_by(_EVENT.c.id)
-    with connection.execute(query, execution_options={"yield_per": _BATCH}) as found:
-        for row in found:
-            yield row.id, line(row)
+    query = select(*SEALED_COLUMNS).where(_EVENT.c.id > after).order_by(_EVENT.c.id)
+    with connection.execute(query, execution_options={"yield_per": _BATCH}) as rows:
+        for row in rows:
+            yield row.id, event_bytes(row)
 
 
-def line(values: Sequence[Any]) -> bytes:
+def event_bytes(values: Sequence[Any]) -> bytes:
     """What is hashed of an event, given its `SEALED` columns."""
-    told = tuple(values)
-    for added in _LATER:
-        if told[-added:].count(None) < added:
+    columns = tuple(values)
+    for added in _ADDED_COLUMNS:
+        if columns[-added:].count(None) < added:
             break
-        told = told[:-added]
-    return _json(told)
+        columns = columns[:-added]
+    return _json(columns)
 
 
 def _json(values: Sequence[Any]) -> bytes:
     return _encode(values).encode()
 
 
-def following(digest: str, line: bytes) -> str:
+def next_seal(digest: str, line: bytes) -> str:
     """The digest after one more event."""
     return sha256(f"{digest}\n".encode() + line).hexdigest()

@@ -4,27 +4,31 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-_MOST: Final = 10_000_000
+_MAX_CHIPS: Final = 10_000_000
 """Chips of a job: plain SQL may write a range that no memory holds."""
 _RUNS: Final = r"\d{1,18}(?:-\d{1,18})?(?:,\d{1,18}(?:-\d{1,18})?)*"
 _FORM: Final = re.compile(rf"(?:{_RUNS})?(?:;{_RUNS})?", re.ASCII)
 
 
-def written(roles: Mapping[int, str]) -> str:
+def format_chip_ids(roles: Mapping[int, str]) -> str:
     """Write chips, given by id with what each is for; the same chips are always the same text."""
-    work, spare = (_ranges(sorted(key for key, each in roles.items() if each == role)) for role in ("work", "spare"))
+    work, spare = (
+        _ranges(sorted(key for key, chip_role in roles.items() if chip_role == role)) for role in ("work", "spare")
+    )
     return f"{work};{spare}" if spare else work
 
 
-def read(text: str) -> dict[int, str] | None:
+def parse_chip_ids(text: str) -> dict[int, str] | None:
     """Return the chips of a text, by id with what each is for; None of one that `written` does not write."""
     if not _FORM.fullmatch(text):
         return None
     runs = {role: _runs_of(part) for role, part in zip(("work", "spare"), text.split(";"), strict=False)}
-    sizes = [last - first + 1 for each in runs.values() for first, last in each]
-    if min(sizes, default=1) < 1 or sum(sizes) > _MOST:
+    sizes = [last - first + 1 for role_runs in runs.values() for first, last in role_runs]
+    if min(sizes, default=1) < 1 or sum(sizes) > _MAX_CHIPS:
         return None
-    return {key: role for role, each in runs.items() for first, last in each for key in range(first, last + 1)}
+    return {
+        key: role for role, role_runs in runs.items() for first, last in role_runs for key in range(first, last + 1)
+    }
 
 
 def _ranges(ids: Iterable[int]) -> str:

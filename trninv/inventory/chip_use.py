@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, and_, case, func, literal_column, select, union
 
-from trninv.inventory.schema import CARRYING, TABLES, is_not_up
+from trninv.inventory.schema import CARRYING_STATES, TABLES, is_unhealthy
 
 CHIP_USE_MEANINGS: Final[Mapping[str, str]] = {
     "allocated": "A job holds it, even if it is down.",
@@ -15,20 +15,20 @@ CHIP_USE_MEANINGS: Final[Mapping[str, str]] = {
 Sql = ColumnElement[Any]
 _ALLOCATED, _FREE, _UNUSABLE = CHIP_USE_MEANINGS
 _node, _chip, _cluster = TABLES["node"], TABLES["chip"], TABLES["cluster"]
-_allocation, _closing = TABLES["allocation"].alias("held_now"), TABLES["closing"].alias("closed_now")
+_allocation, _cordon = TABLES["allocation"].alias("held_now"), TABLES["closing"].alias("closed_now")
 
 
 def is_allocated(chip: Sql = _chip.c.id) -> ColumnElement[bool]:
     """Whether a job holds a chip, by its id."""
-    ours = _allocation.c.chip_id == chip, _allocation.c.ended.is_(None)
-    return select(literal_column("1")).where(*ours).correlate_except(_allocation).exists()
+    open_allocation = _allocation.c.chip_id == chip, _allocation.c.ended.is_(None)
+    return select(literal_column("1")).where(*open_allocation).correlate_except(_allocation).exists()
 
 
 def takes_jobs(state: Sql = _node.c.state, server: Sql = _chip.c.server_id) -> ColumnElement[bool]:
     """Whether a chip of a state works, and its server, by its id, takes jobs."""
-    ours = _closing.c.server_id == server, _closing.c.until.is_(None)
-    closed = select(literal_column("1")).where(*ours).correlate_except(_closing).exists()
-    return and_(state.in_([literal_column(f"'{carrying}'") for carrying in CARRYING]), ~closed)
+    open_cordon = _cordon.c.server_id == server, _cordon.c.until.is_(None)
+    is_cordoned = select(literal_column("1")).where(*open_cordon).correlate_except(_cordon).exists()
+    return and_(state.in_([literal_column(f"'{carrying}'") for carrying in CARRYING_STATES]), ~is_cordoned)
 
 
 def chip_use() -> ColumnElement[str]:
@@ -43,16 +43,18 @@ def chip_uses(connection: Connection, chips: Mapping[str, int]) -> dict[tuple[st
 
     Only rows that are not free are read.
     """
-    not_up = select(_node.c.id).where(is_not_up(_node))
-    closed = select(_chip.c.id).join(_closing, _closing.c.server_id == _chip.c.server_id)
-    ids = union(not_up, closed.where(_closing.c.until.is_(None)))
-    lost = and_(_chip.c.id.in_(ids), chip_use() == literal_column(f"'{_UNUSABLE}'"))
-    held = _chip.c.id.in_(select(_allocation.c.chip_id).where(_allocation.c.ended.is_(None)))
-    found: dict[tuple[str, str], int] = {}
-    for use, condition in ((_ALLOCATED, held), (_UNUSABLE, lost)):
+    unhealthy = select(_node.c.id).where(is_unhealthy(_node))
+    cordoned = select(_chip.c.id).join(_cordon, _cordon.c.server_id == _chip.c.server_id)
+    ids = union(unhealthy, cordoned.where(_cordon.c.until.is_(None)))
+    is_unusable = and_(_chip.c.id.in_(ids), chip_use() == literal_column(f"'{_UNUSABLE}'"))
+    is_allocated_ = _chip.c.id.in_(select(_allocation.c.chip_id).where(_allocation.c.ended.is_(None)))
+    use_counts: dict[tuple[str, str], int] = {}
+    for use, condition in ((_ALLOCATED, is_allocated_), (_UNUSABLE, is_unusable)):
         query = select(_cluster.c.slug, func.count()).select_from(_chip).join(_node, _node.c.id == _chip.c.id)
         query = query.join(_cluster, _cluster.c.id == _node.c.cluster_id).where(condition).group_by(_cluster.c.slug)
         counts: dict[str, Any] = {row[0]: row[1] for row in connection.execute(query)}
-        found |= {(slug, use): counts.get(slug, 0) for slug in chips}
-    free = {slug: count - found[slug, _ALLOCATED] - found[slug, _UNUSABLE] for slug, count in chips.items()}
-    return found | {(slug, _FREE): count for slug, count in free.items()}
+        use_counts |= {(slug, use): counts.get(slug, 0) for slug in chips}
+    free_counts = {
+        slug: count - use_counts[slug, _ALLOCATED] - use_counts[slug, _UNUSABLE] for slug, count in chips.items()
+    }
+    return use_counts | {(slug, _FREE): count for slug, count in free_counts.items()}

@@ -7,10 +7,10 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, FromClause, and_
 
-LEFT_OUT: Final = "an import left out a job that runs here: "
+OMITTED_JOB_PREFIX: Final = "an import left out a job that runs here: "
 """How the reason begins of a server that an import closed."""
 
 
-def is_wanted(closing: FromClause) -> ColumnElement[bool]:
+def is_deliberate(closing: FromClause) -> ColumnElement[bool]:
     """Whether a closing has not ended and is somebody's will."""
-    return and_(closing.c.until.is_(None), ~closing.c.why.startswith(LEFT_OUT, autoescape=True))
+    return and_(closing.c.until.is_(None), ~closing.c.why.startswith(OMITTED_JOB_PREFIX, autoescape=True))

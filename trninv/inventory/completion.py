@@ -6,49 +6,53 @@ from typing import Final
 from sqlalchemy import Connection, select
 
 from trninv.errors import AddressError, UnknownAddressError
-from trninv.inventory.address import neighbours, place_at, read
-from trninv.inventory.describe import parts
-from trninv.inventory.named import ends
+from trninv.inventory.address import find_place, neighbours, parse_or_look_up
+from trninv.inventory.describe import children
+from trninv.inventory.named import split_link
 from trninv.inventory.schema import NODE_KINDS, TABLES
 
-MOST: Final = 200
+MAX_COMPLETIONS: Final = 200
 
 
-def continued(connection: Connection, written: str, most: int = MOST) -> list[str]:
+def complete_address(connection: Connection, text: str, limit: int = MAX_COMPLETIONS) -> list[str]:
     """Up to ``most`` addresses that begin so: clusters, or what the place before the last / contains.
 
     After @ the instances and hosts that are bound to slots, after A-- the nodes that A has links to; none where what is
     before names nothing.
     """
-    before, at, begins = written.rpartition("/")
+    parent, slash, prefix = text.rpartition("/")
     try:
-        if len(ends(written)) > 1:
-            (end, _) = ends(written)
-            place = place_at(connection, read(connection, end))
+        if len(split_link(text)) > 1:
+            (end, _) = split_link(text)
+            place = find_place(connection, parse_or_look_up(connection, end))
             if place is None or place.level not in NODE_KINDS:
                 return []
-            found = (f"{end}--{other}" for other in neighbours(connection, place.id))
-        elif not at:
-            return _named(connection, written[1:]) if written.startswith("@") else _clusters(connection, written)
+            addresses = (f"{end}--{other}" for other in neighbours(connection, place.id))
+        elif not slash:
+            return _machine_names(connection, text[1:]) if text.startswith("@") else _clusters(connection, text)
         else:
-            place = place_at(connection, read(connection, before))
+            place = find_place(connection, parse_or_look_up(connection, parent))
             if place is None:
                 return []
-            found = (before + part.removeprefix(place.address) for part in parts(connection, place, begins, most))
-        return list(islice((each for each in found if each.startswith(written)), most))
+            addresses = (
+                parent + part.removeprefix(place.address) for part in children(connection, place, prefix, limit)
+            )
+        return list(islice((address for address in addresses if address.startswith(text)), limit))
     except (AddressError, UnknownAddressError):
         return []
 
 
-def _clusters(connection: Connection, written: str) -> list[str]:
+def _clusters(connection: Connection, text: str) -> list[str]:
     slug = TABLES["cluster"].c.slug
-    return list(connection.scalars(select(slug).where(slug.startswith(written, autoescape=True)).order_by(slug)))[:MOST]
+    return list(connection.scalars(select(slug).where(slug.startswith(text, autoescape=True)).order_by(slug)))[
+        :MAX_COMPLETIONS
+    ]
 
 
-def _named(connection: Connection, written: str) -> list[str]:
-    binding, found = TABLES["binding"].c, list[str]()
+def _machine_names(connection: Connection, text: str) -> list[str]:
+    binding, names = TABLES["binding"].c, list[str]()
     for column in (binding.host, binding.instance):
-        begins = column.startswith(written, autoescape=True)
-        query = select(column).where(binding.until.is_(None), begins).order_by(column).limit(MOST)
-        found += (f"@{name}" for name in connection.scalars(query))
-    return found[:MOST]
+        starts_with = column.startswith(text, autoescape=True)
+        query = select(column).where(binding.until.is_(None), starts_with).order_by(column).limit(MAX_COMPLETIONS)
+        names += (f"@{name}" for name in connection.scalars(query))
+    return names[:MAX_COMPLETIONS]

@@ -11,36 +11,36 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, Programm
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from trninv.deadline import check
+from trninv.deadline import raise_if_expired
 from trninv.errors import (
     BusyError,
     DatabaseError,
-    NotMigratedError,
-    NotReachableError,
+    DatabaseUnreachableError,
     ReadOnlyError,
+    SchemaOutdatedError,
     TimeLimitError,
     UsageError,
 )
 from trninv.inventory import sqlite
-from trninv.inventory.past import enter
-from trninv.inventory.postgresql import compile_nothing, know_server
-from trninv.inventory.schema import narrow_on_postgresql
-from trninv.inventory.urls import parsed, written
-from trninv.settings import bundle
+from trninv.inventory.past import install_views
+from trninv.inventory.postgresql import disable_jit, record_server_identity
+from trninv.inventory.schema import make_indexes_partial
+from trninv.inventory.urls import format_url, parse_url
+from trninv.settings import resource_directory
 
 _CANCELED = "57014"
 """PostgreSQL's error code for a cancelled statement."""
 _NO_TABLE = "42P01"
 _READ_ONLY = "25006"
 """For a change in a transaction that only reads, as all of a standby do."""
-_GONE = ("08", "57P")
+_CONNECTION_LOST = ("08", "57P")
 """How those begin that say that the server ended the connection."""
-_SECONDS_A_HOST = 5
+_CONNECT_TIMEOUT = 5
 """How long a host of PostgreSQL may take to accept a connection."""
 _SECRETS = ("password", "sslpassword", "passfile")
 
 
-def engine_of(url: str | URL, seconds: float | None = None) -> Engine:
+def open_engine(url: str | URL, seconds: float | None = None) -> Engine:
     """An engine for a SQLAlchemy URL of SQLite or PostgreSQL, with a statement timeout on PostgreSQL.
 
     Raises
@@ -50,46 +50,46 @@ def engine_of(url: str | URL, seconds: float | None = None) -> Engine:
 
     """
     try:
-        read = parsed(url) if isinstance(url, str) else url
-        backend = read.get_backend_name()
+        parsed_url = parse_url(url) if isinstance(url, str) else url
+        backend = parsed_url.get_backend_name()
         if backend == "postgresql":
-            narrow_on_postgresql()
-            waits = {} if "connect_timeout" in read.query else {"connect_timeout": _SECONDS_A_HOST}
-            there = read.set(drivername="postgresql+psycopg")
-            engine = create_engine(there, pool_pre_ping=True, connect_args=waits)
-            event.listen(engine, "connect", know_server)
-            event.listen(engine, "connect", compile_nothing)
-            event.listen(engine, "begin", enter)
+            make_indexes_partial()
+            connect_arguments = {} if "connect_timeout" in parsed_url.query else {"connect_timeout": _CONNECT_TIMEOUT}
+            psycopg_url = parsed_url.set(drivername="postgresql+psycopg")
+            engine = create_engine(psycopg_url, pool_pre_ping=True, connect_args=connect_arguments)
+            event.listen(engine, "connect", record_server_identity)
+            event.listen(engine, "connect", disable_jit)
+            event.listen(engine, "begin", install_views)
             if seconds is not None:
                 event.listen(engine, "connect", partial(_limit_statements, seconds))
             return engine
-        if read.drivername not in ("sqlite", "sqlite+pysqlite"):
-            raise UsageError(f"{read.drivername} is not supported: use sqlite:///FILE or postgresql://…")
-        engine = create_engine(read, connect_args={"timeout": sqlite.WAIT / 1000})
+        if parsed_url.drivername not in ("sqlite", "sqlite+pysqlite"):
+            raise UsageError(f"{parsed_url.drivername} is not supported: use sqlite:///FILE or postgresql://…")
+        engine = create_engine(parsed_url, connect_args={"timeout": sqlite.BUSY_TIMEOUT_MS / 1000})
     except (ArgumentError, ValueError):  # not repeating the URL, which may hold a password
         raise UsageError("not a database URL: write sqlite:///FILE or postgresql://USER@HOST/DATABASE") from None
-    sqlite.prepare(engine, file_of(engine))
+    sqlite.configure(engine, database_file(engine))
     return engine
 
 
 @contextmanager
-def connect(url: str) -> Iterator[Engine]:
+def temporary_engine(url: str) -> Iterator[Engine]:
     """An engine that is disposed of when the context ends."""
-    engine = engine_of(url)
+    engine = open_engine(url)
     try:
         yield engine
     finally:
         engine.dispose()
 
 
-def display(url: str | URL) -> str:
+def redacted_url(url: str | URL) -> str:
     """The URL without its passwords."""
-    read = parsed(url) if isinstance(url, str) else url
-    return written(read.difference_update_query(_SECRETS))
+    parsed_url = parse_url(url) if isinstance(url, str) else url
+    return format_url(parsed_url.difference_update_query(_SECRETS))
 
 
 @contextmanager
-def reading(engine: Engine) -> Iterator[Connection]:
+def read_transaction(engine: Engine) -> Iterator[Connection]:
     """A connection that sees a single state of the database, which must be of this revision.
 
     Raises
@@ -102,91 +102,96 @@ def reading(engine: Engine) -> Iterator[Connection]:
         A statement failed: the database is locked, read only, damaged, …
 
     """
-    file = file_of(engine)
-    if file and not exists(file):  # SQLite would create an empty one
-        raise NotMigratedError(f"{file} does not exist yet: run trninv migrate")
+    file = database_file(engine)
+    if file and not file_exists(file):  # SQLite would create an empty one
+        raise SchemaOutdatedError(f"{file} does not exist yet: run trninv migrate")
     level = {"isolation_level": "REPEATABLE READ"} if engine.dialect.name == "postgresql" else {}
-    with reaching(engine):
+    with translate_connect_errors(engine):
         connection = engine.connect().execution_options(**level)
-    with failing(engine), connection:  # closing rolls back, which fails too where the server has stopped
-        _check_revision(connection)
+    with (
+        translate_statement_errors(engine),
+        connection,
+    ):  # closing rolls back, which fails too where the server has stopped
+        _check_schema_version(connection)
         yield connection
 
 
-def _check_revision(connection: Connection) -> None:
-    needed = newest_revision()
+def _check_schema_version(connection: Connection) -> None:
+    expected = newest_schema_version()
     try:
-        found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+        version = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
     except (ProgrammingError, OperationalError) as error:
         missing = getattr(error.orig, "sqlstate", _NO_TABLE) == _NO_TABLE
         if not missing or "alembic_version" not in str(error.orig):
             raise
-        found = None
-    if found == needed:
+        version = None
+    if version == expected:
         return
-    where = display(connection.engine.url)
-    if found is None:
-        raise NotMigratedError(f"{where} has no tables yet: run trninv migrate")
-    do = "run trninv migrate" if str(found) < needed else "it was made by a newer trninv: upgrade"
-    raise NotMigratedError(f"{where} is at revision {found}, this trninv needs {needed}: {do}")
+    where = redacted_url(connection.engine.url)
+    if version is None:
+        raise SchemaOutdatedError(f"{where} has no tables yet: run trninv migrate")
+    advice = "run trninv migrate" if str(version) < expected else "it was made by a newer trninv: upgrade"
+    raise SchemaOutdatedError(f"{where} is at revision {version}, this trninv needs {expected}: {advice}")
 
 
 @lru_cache(maxsize=1)
-def newest_revision() -> str:
+def newest_schema_version() -> str:
     """The revision of the last file in migrations/versions, taken from its name."""
-    return max(file.name[:4] for file in (bundle() / "migrations" / "versions").glob("[0-9]*.py"))
+    return max(file.name[:4] for file in (resource_directory() / "migrations" / "versions").glob("[0-9]*.py"))
 
 
 @contextmanager
-def reaching(engine: Engine) -> Iterator[None]:
+def translate_connect_errors(engine: Engine) -> Iterator[None]:
     """Say in one line why a database does not answer."""
     try:
         yield
     except PoolTimeoutError:
-        raise _busy(engine) from None
+        raise _busy_error(engine) from None
     except (DBAPIError, engine.dialect.loaded_dbapi.Error) as error:  # the pool's are the driver's own
-        raise NotReachableError(f"no database at {display(engine.url)}: {_reason(error)}") from error
+        raise DatabaseUnreachableError(f"no database at {redacted_url(engine.url)}: {_reason(error)}") from error
 
 
 @contextmanager
-def failing(engine: Engine) -> Iterator[None]:
+def translate_statement_errors(engine: Engine) -> Iterator[None]:
     """Say in one line why a statement failed."""
     try:
         yield
     except PoolTimeoutError:
-        raise _busy(engine) from None
+        raise _busy_error(engine) from None
     except DBAPIError as error:
-        check()
+        raise_if_expired()
         if getattr(error.orig, "sqlstate", None) == _CANCELED:
             raise TimeLimitError("the database stopped a statement that took too long: ask for less") from error
         if getattr(error.orig, "sqlite_errorname", "") == "SQLITE_INTERRUPT":  # by Ctrl-C, since the time is not over
             raise KeyboardInterrupt from error
-        where = display(engine.url)
-        if sqlite.is_busy(error):
-            seconds = sqlite.WAIT // 1000
+        where = redacted_url(engine.url)
+        if sqlite.is_locked(error):
+            seconds = sqlite.BUSY_TIMEOUT_MS // 1000
             raise DatabaseError(f"{where} is locked: another has been writing for {seconds} s: try again") from error
-        kind = kind_of(error.orig)
+        kind = error_class(error.orig)
         if kind is ReadOnlyError:
             raise ReadOnlyError(f"{where} can only be read here ({_reason(error)}): change its primary") from error
-        verb = "is gone" if kind is NotReachableError else "refused"
+        verb = "is gone" if kind is DatabaseUnreachableError else "refused"
         raise kind(f"{where} {verb}: {_reason(error)}") from error
 
 
-def _busy(engine: Engine) -> BusyError:
+def _busy_error(engine: Engine) -> BusyError:
     """There was none left of the connections that an engine makes at most."""
-    return BusyError(f"{display(engine.url)}: all connections of this process are in use: ask again, or fewer at once")
+    return BusyError(
+        f"{redacted_url(engine.url)}: all connections of this process are in use: ask again, or fewer at once"
+    )
 
 
-def kind_of(error: BaseException | None) -> type[DatabaseError]:
+def error_class(error: BaseException | None) -> type[DatabaseError]:
     """What an error of a driver, in a statement, means."""
     code = getattr(error, "sqlstate", "")
     if code == _READ_ONLY or getattr(error, "sqlite_errorname", "").startswith("SQLITE_READONLY"):
         return ReadOnlyError
     if code is None:  # it is not the server's
-        gone = any(kind.__name__ in ("OperationalError", "InterfaceError") for kind in type(error).__mro__)
+        connection_lost = any(kind.__name__ in ("OperationalError", "InterfaceError") for kind in type(error).__mro__)
     else:
-        gone = code.startswith(_GONE)
-    return NotReachableError if gone else DatabaseError
+        connection_lost = code.startswith(_CONNECTION_LOST)
+    return DatabaseUnreachableError if connection_lost else DatabaseError
 
 
 def _reason(error: Exception) -> str:
@@ -194,38 +199,38 @@ def _reason(error: Exception) -> str:
 
 
 @contextmanager
-def writing(engine: Engine) -> Iterator[Connection]:
+def write_transaction(engine: Engine) -> Iterator[Connection]:
     """A transaction that is the only one to write: committed at the end, rolled back by an error or a kill."""
-    with reading(engine):
+    with read_transaction(engine):
         pass
-    with failing(engine), engine.connect().execution_options(writes=True) as connection:
+    with translate_statement_errors(engine), engine.connect().execution_options(writes=True) as connection:
         with connection.begin():
             if connection.dialect.name == "postgresql":
                 connection.execute(text("LOCK TABLE cluster IN SHARE ROW EXCLUSIVE MODE"))
             yield connection
         if connection.dialect.name == "sqlite":
-            sqlite.shorten_log(connection)
+            sqlite.truncate_wal(connection)
 
 
-def file_of(engine: Engine) -> Path | None:
+def database_file(engine: Engine) -> Path | None:
     """The file of an SQLite database."""
     name = engine.url.database if engine.dialect.name == "sqlite" else None
     return Path(name) if name and name != ":memory:" and not name.startswith("file:") else None
 
 
-def keep_log(engine: Engine) -> None:
+def enable_wal(engine: Engine) -> None:
     """Let readers and a writer of an SQLite file not wait for each other, where it can have a write-ahead log."""
-    if (file := file_of(engine)) and exists(file):
+    if (file := database_file(engine)) and file_exists(file):
         pooled = engine.raw_connection()
         driver: Any = pooled.driver_connection
         pooled.detach()  # nothing stays open of an engine that is not used
         try:
-            sqlite.keep_log(driver)
+            sqlite.enable_wal(driver)
         finally:
             driver.close()
 
 
-def exists(file: Path) -> bool:
+def file_exists(file: Path) -> bool:
     """Whether there is such a file.
 
     Raises
@@ -237,16 +242,16 @@ def exists(file: Path) -> bool:
     try:
         return file.exists()
     except OSError as error:
-        raise NotReachableError(f"can't look for {file}: {error.strerror}") from None
+        raise DatabaseUnreachableError(f"can't look for {file}: {error.strerror}") from None
 
 
-def make_directory(engine: Engine) -> None:
+def create_directory(engine: Engine) -> None:
     """Create the directory that an SQLite file will be in."""
-    if file := file_of(engine):
+    if file := database_file(engine):
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise NotReachableError(f"can't make {file.parent}: {error.strerror}") from None
+            raise DatabaseUnreachableError(f"can't make {file.parent}: {error.strerror}") from None
 
 
 def _limit_statements(seconds: float, connection: Any, _entry: ConnectionPoolEntry) -> None:

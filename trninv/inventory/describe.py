@@ -7,26 +7,26 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, false, func, literal, or_, select
 
-from trninv.catalog.facts import EFA_FABRIC, Catalog, Fact, render
+from trninv.catalog.facts import EFA_FABRIC, Catalog, Fact, render_value
 from trninv.catalog.models import COMPUTE
 from trninv.inventory.address import Place, node_addresses
-from trninv.inventory.binding import bindings
-from trninv.inventory.fields import in_cluster
-from trninv.inventory.fields import rows as rows_of
-from trninv.inventory.kinds import KINDS
+from trninv.inventory.binding import list_bindings
+from trninv.inventory.fields import is_in_cluster
+from trninv.inventory.fields import select_thing as rows_of
+from trninv.inventory.kinds import THINGS
 from trninv.inventory.record import compute_column
-from trninv.inventory.schema import CARRYING, NODE_KINDS, TABLES, is_not_up
-from trninv.inventory.state import condition_of, taken_along
-from trninv.inventory.totals import totals
-from trninv.topology.register import pattern
+from trninv.inventory.schema import CARRYING_STATES, NODE_KINDS, TABLES, is_unhealthy
+from trninv.inventory.state import condition_from_row, is_cascaded
+from trninv.inventory.totals import cluster_totals
+from trninv.topology.register import get_pattern
 from trninv.units import Bandwidth, Capacity, Compute
 
-MAX_NOT_UP = 20
-_MOST_DIGITS = 9  # of an ordinal in an address
+MAX_UNHEALTHY = 20
+_MAX_DIGITS = 9  # of an ordinal in an address
 
 
 @dataclass(frozen=True, slots=True)
-class LinkLine:
+class LinkSummary:
     """A link of a described node; bandwidth of one direction."""
 
     to: str
@@ -55,7 +55,7 @@ class Description:
     level: str
     attributes: dict[str, str]
     parts: tuple[str, ...]
-    links: tuple[LinkLine, ...]
+    links: tuple[LinkSummary, ...]
     not_up: tuple[str, ...]
     has_more_not_up: bool
     facts: tuple[Fact, ...]
@@ -65,20 +65,22 @@ def describe(connection: Connection, catalog: Catalog, place: Place) -> Descript
     """Everything that the tables and the catalog say about a place."""
     attributes, subjects = _DESCRIBERS[place.level](connection, catalog, place)
     event = TABLES["state_event"]
-    ours = event.c.address == place.address, event.c.action.is_(None), ~taken_along()
-    if last := connection.execute(select(event).where(*ours).order_by(event.c.id.desc()).limit(1)).first():
-        now = condition_of(last, "own_" if last.own_state else "")
+    own_changes = event.c.address == place.address, event.c.action.is_(None), ~is_cascaded()
+    if last := connection.execute(select(event).where(*own_changes).order_by(event.c.id.desc()).limit(1)).first():
+        now = condition_from_row(last, "own_" if last.own_state else "")
         attributes["last set"] = f"{now} at {last.at} by {last.who}: {last.why}"
-    not_up = tuple(islice(_not_up(connection, place), MAX_NOT_UP + 1))
+    unhealthy = tuple(islice(_unhealthy(connection, place), MAX_UNHEALTHY + 1))
     return Description(
         place.address,
         place.level,
         {name: str(value) for name, value in attributes.items() if value is not None},
-        tuple(parts(connection, place)),
+        tuple(children(connection, place)),
         tuple(_links(connection, place)) if place.level in NODE_KINDS else (),
-        not_up[:MAX_NOT_UP],
-        len(not_up) > MAX_NOT_UP,
-        tuple(catalog.of(*key)[0] for key in dict.fromkeys(f.key for f in catalog.facts if f.subject in subjects)),
+        unhealthy[:MAX_UNHEALTHY],
+        len(unhealthy) > MAX_UNHEALTHY,
+        tuple(
+            catalog.facts_about(*key)[0] for key in dict.fromkeys(f.key for f in catalog.facts if f.subject in subjects)
+        ),
     )
 
 
@@ -86,23 +88,23 @@ Described = tuple[dict[str, Any], Sequence[str]]
 
 
 def _row(connection: Connection, table: str, key: int | None) -> Any:
-    wanted = TABLES[table]
-    return connection.execute(select(wanted).where(wanted.c.id == key)).one()
+    table_ = TABLES[table]
+    return connection.execute(select(table_).where(table_.c.id == key)).one()
 
 
 def _cluster(connection: Connection, catalog: Catalog, place: Place) -> Described:
     cluster = _row(connection, "cluster", place.id)
     sums = {
-        name.replace("_", " "): render(value, catalog.attributes[name].dimension)
-        for name, value in totals(connection, place.id).items()
+        name.replace("_", " "): render_value(value, catalog.attributes[name].dimension)
+        for name, value in cluster_totals(connection, place.id).items()
     }
     models = _models(connection, place.id)
     if len(models) == 1:
-        named = {"domain model": models[0].name}
+        model_names = {"domain model": models[0].name}
     else:
-        named = {"domain models": ", ".join(f"{row.domains:,} {row.name}" for row in models)}
+        model_names = {"domain models": ", ".join(f"{row.domains:,} {row.name}" for row in models)}
     subjects = [cluster.system, *(row.slug for row in models), *(row.chip for row in models)]
-    return {"system": cluster.system, "domains": cluster.domains, **named, **sums}, subjects
+    return {"system": cluster.system, "domains": cluster.domains, **model_names, **sums}, subjects
 
 
 def _models(connection: Connection, cluster: int) -> Sequence[Any]:
@@ -124,7 +126,7 @@ def _models(connection: Connection, cluster: int) -> Sequence[Any]:
 def _domain(connection: Connection, _catalog: Catalog, place: Place) -> Described:
     domain = _row(connection, "domain", place.id)
     model = _row(connection, "domain_model", domain.domain_model_id)
-    wiring = f"{pattern(model.wiring).name} {model.sides.replace('x', '×')}".strip()
+    wiring = f"{get_pattern(model.wiring).name} {model.sides.replace('x', '×')}".strip()
     return {"model": model.name, "wiring": wiring, "servers": model.servers, "chips": model.chips}, [model.slug]
 
 
@@ -132,14 +134,14 @@ def _server(connection: Connection, _catalog: Catalog, place: Place) -> Describe
     server = _row(connection, "server", place.id)
     model = _row(connection, "server_model", server.server_model_id)
     cluster = place.address.split("/", 1)[0]
-    bound = next(bindings(connection, place), None)
+    bound = next(list_bindings(connection, place), None)
     return {
         "model": model.slug,
         "instance": bound and bound.instance,
         "host": bound and bound.host,
         "bound": bound and f"since {bound.since} by {bound.who}, {bound.how}, {bound.confidence}",
         "rack": f"{cluster}/r{_row(connection, 'rack', server.rack_id).ordinal}",
-        "state": condition_of(server),
+        "state": condition_from_row(server),
         "chips": model.chips,
         "vCPUs": model.vcpus,
         "host memory": Capacity(model.host_memory_bytes),
@@ -156,7 +158,7 @@ def _chip(connection: Connection, _catalog: Catalog, place: Place) -> Described:
     }
     return {
         "model": model.name,
-        "state": condition_of(node),
+        "state": condition_from_row(node),
         "tray": f"tray {_row(connection, 'tray', chip.tray_id).ordinal} of its server" if chip.tray_id else None,
         "cores": f"{model.cores} × {model.core_model}",
         "memory": Capacity(model.device_memory_bytes),
@@ -180,16 +182,22 @@ def _switch(connection: Connection, _catalog: Catalog, place: Place) -> Describe
     if switch.server_id is not None:
         serves = f"server {cluster}/{domain}/s{_row(connection, 'server', switch.server_id).ordinal} in {rack}"
     model = _row(connection, "switch_model", switch.switch_model_id) if switch.switch_model_id is not None else None
-    named = {"model": model.name} if model else {}
-    return {**named, "joins the chips of": serves, "state": condition_of(node)}, [model.slug] if model else []
+    model_name = {"model": model.name} if model else {}
+    return {**model_name, "joins the chips of": serves, "state": condition_from_row(node)}, [
+        model.slug
+    ] if model else []
 
 
 def _nic(connection: Connection, catalog: Catalog, place: Place) -> Described:
     nic, node = _row(connection, "nic", place.id), _row(connection, "node", place.id)
     server = _row(connection, "server", nic.server_id)
-    number = catalog.of(_row(connection, "server_model", server.server_model_id).slug, "nics")[:1]
+    number = catalog.facts_about(_row(connection, "server_model", server.server_model_id).slug, "nics")[:1]
     assumed = next((fact.quote for fact in number if fact.source.kind == "assumed"), None)
-    return {"line rate": Bandwidth(nic.bandwidth_bytes_per_s), "assumed": assumed, "state": condition_of(node)}, []
+    return {
+        "line rate": Bandwidth(nic.bandwidth_bytes_per_s),
+        "assumed": assumed,
+        "state": condition_from_row(node),
+    }, []
 
 
 def _network_node(connection: Connection, _catalog: Catalog, place: Place) -> Described:
@@ -200,7 +208,7 @@ def _network_node(connection: Connection, _catalog: Catalog, place: Place) -> De
     return {
         "vendor's id": above.vendor_id,
         "tier": f"{above.tier} of {connection.scalar(deepest)}, 1 on top",
-        "state": condition_of(node),
+        "state": condition_from_row(node),
     }, [EFA_FABRIC]
 
 
@@ -214,7 +222,7 @@ def _link(connection: Connection, _catalog: Catalog, place: Place) -> Described:
     ends = [
         f"{end} is {state}"
         for end, state in _nodes(connection, TABLES["node"].c.id.in_([link.a_id, link.b_id])).values()
-        if state not in CARRYING
+        if state not in CARRYING_STATES
     ]
     model = _row(connection, "link_model", link.link_model_id)
     return {
@@ -224,7 +232,7 @@ def _link(connection: Connection, _catalog: Catalog, place: Place) -> Described:
         "lanes": link.lanes,
         "cables": link.cables if link.cables > 1 else None,
         "joins within": link.scope,
-        "state": ", ".join([str(condition_of(link)), *ends]),
+        "state": ", ".join([str(condition_from_row(link)), *ends]),
     }, [model.slug]
 
 
@@ -242,20 +250,20 @@ _DESCRIBERS = {
 }
 
 
-def parts(connection: Connection, place: Place, begins: str = "", most: int | None = None) -> Iterator[str]:
+def children(connection: Connection, place: Place, prefix: str = "", limit: int | None = None) -> Iterator[str]:
     """Addresses of what a place directly contains, by ordinal: ``most`` of each kind, with a step that begins so.
 
     Those of a rack are not looked at so closely.
     """
     server, domain = TABLES["server"], TABLES["domain"]
     if place.level == "rack":
-        inside = select(domain.c.ordinal, server.c.ordinal).join(domain, domain.c.id == server.c.domain_id)
-        inside = inside.where(server.c.rack_id == place.id).order_by(server.c.id)
+        servers = select(domain.c.ordinal, server.c.ordinal).join(domain, domain.c.id == server.c.domain_id)
+        servers = servers.where(server.c.rack_id == place.id).order_by(server.c.id)
         cluster = place.address.split("/", 1)[0]
-        yield from (f"{cluster}/d{d}/s{s}" for d, s in connection.execute(inside))
-    for name, letters in _PARTS.get(place.level, ()):
-        digits = begins.removeprefix(letters)
-        if not (letters.startswith(begins) or (begins.startswith(letters) and digits.isdecimal() and digits.isascii())):
+        yield from (f"{cluster}/d{d}/s{s}" for d, s in connection.execute(servers))
+    for name, letters in _CHILD_TABLES.get(place.level, ()):
+        digits = prefix.removeprefix(letters)
+        if not (letters.startswith(prefix) or (prefix.startswith(letters) and digits.isdecimal() and digits.isascii())):
             continue
         table = TABLES[name]
         if name == "switch":
@@ -263,16 +271,17 @@ def parts(connection: Connection, place: Place, begins: str = "", most: int | No
             query = select(table.c.ordinal).join(node, node.c.id == table.c.id).where(node.c.domain_id == place.id)
         else:
             query = select(table.c.ordinal).where(table.c[f"{place.level}_id"] == place.id)
-        if len(begins) > len(letters):
-            query = query.where(_written_with(table.c.ordinal, digits))
+        if len(prefix) > len(letters):
+            query = query.where(_has_leading_digits(table.c.ordinal, digits))
         yield from (
-            f"{place.address}/{letters}{at}" for at in connection.scalars(query.order_by(table.c.ordinal).limit(most))
+            f"{place.address}/{letters}{ordinal}"
+            for ordinal in connection.scalars(query.order_by(table.c.ordinal).limit(limit))
         )
 
 
-def _written_with(number: ColumnElement[int], digits: str) -> ColumnElement[bool]:
+def _has_leading_digits(number: ColumnElement[int], digits: str) -> ColumnElement[bool]:
     """Whether these are the first digits of a whole number: ranges, which an index finds."""
-    first, more = int(digits[:_MOST_DIGITS]), _MOST_DIGITS - len(digits)
+    first, more = int(digits[:_MAX_DIGITS]), _MAX_DIGITS - len(digits)
     if more < 0 or (first == 0 and len(digits) > 1):
         return false()
     if first == 0:
@@ -280,7 +289,7 @@ def _written_with(number: ColumnElement[int], digits: str) -> ColumnElement[bool
     return or_(*(number.between(first * 10**k, (first + 1) * 10**k - 1) for k in range(more + 1)))
 
 
-_PARTS = {
+_CHILD_TABLES = {
     "cluster": (("domain", "d"), ("rack", "r")),
     "domain": (("server", "s"), ("switch", "sw")),
     "server": (("chip", "c"), ("nic", "efa")),
@@ -288,53 +297,53 @@ _PARTS = {
 }
 
 
-def _links(connection: Connection, place: Place) -> Iterator[LinkLine]:
+def _links(connection: Connection, place: Place) -> Iterator[LinkSummary]:
     link = TABLES["link"]
-    found = connection.execute(
+    links = connection.execute(
         select(link).where(or_(link.c.a_id == place.id, link.c.b_id == place.id)).order_by(link.c.id)
     ).all()
-    others = [row.b_id if row.a_id == place.id else row.a_id for row in found]
-    named = _nodes(connection, TABLES["node"].c.id.in_(others))
-    for row, other in zip(found, others, strict=True):
-        address, state = named[other]
-        ended = str(condition_of(row)) + ("" if state in CARRYING else f", its end is {state}")
-        yield LinkLine(address, Bandwidth(row.bandwidth_bytes_per_s), row.technology, row.lanes, ended)
+    others = [row.b_id if row.a_id == place.id else row.a_id for row in links]
+    nodes = _nodes(connection, TABLES["node"].c.id.in_(others))
+    for row, other in zip(links, others, strict=True):
+        address, state = nodes[other]
+        ended = str(condition_from_row(row)) + ("" if state in CARRYING_STATES else f", its end is {state}")
+        yield LinkSummary(address, Bandwidth(row.bandwidth_bytes_per_s), row.technology, row.lanes, ended)
 
 
-def _not_up(connection: Connection, place: Place) -> Iterator[str]:
+def _unhealthy(connection: Connection, place: Place) -> Iterator[str]:
     node, link, server = TABLES["node"], TABLES["link"], TABLES["server"]
-    within = {
+    scope_column = {
         "cluster": node.c.cluster_id + 0,  # avoid the cluster's index: start from the few that are not up
         "domain": node.c.domain_id,
         "server": server.c.id,
         "rack": server.c.rack_id,
     }.get(place.level)
-    if within is None:
+    if scope_column is None:
         return
-    kind = KINDS["server"]
-    here = in_cluster(kind, server.c.id, literal(place.id))
+    kind = THINGS["server"]
+    in_scope = is_in_cluster(kind, server.c.id, literal(place.id))
     if place.level != "cluster":
-        here = kind.within[place.level] == place.id
-    out = rows_of(kind).add_columns(server.c.factor_ppm).where(is_not_up(server), here).order_by(server.c.id)
-    for row in connection.execute(out.limit(MAX_NOT_UP + 1)):
-        yield f"{row.address} ({condition_of(row)})"
-    broken = _nodes(connection, within == place.id, is_not_up(node), limit=MAX_NOT_UP + 1)
+        in_scope = kind.containers[place.level] == place.id
+    servers = rows_of(kind).add_columns(server.c.factor_ppm).where(is_unhealthy(server), in_scope).order_by(server.c.id)
+    for row in connection.execute(servers.limit(MAX_UNHEALTHY + 1)):
+        yield f"{row.address} ({condition_from_row(row)})"
+    broken = _nodes(connection, scope_column == place.id, is_unhealthy(node), limit=MAX_UNHEALTHY + 1)
     yield from (f"{address} ({state})" for address, state in broken.values())
-    wanted = select(link).where(is_not_up(link)).order_by(link.c.id).limit(MAX_NOT_UP + 1)
+    query = select(link).where(is_unhealthy(link)).order_by(link.c.id).limit(MAX_UNHEALTHY + 1)
     if place.level == "cluster":
-        wanted = wanted.join(node, node.c.id == link.c.a_id).where(within == place.id)
+        query = query.join(node, node.c.id == link.c.a_id).where(scope_column == place.id)
     else:
-        inside = node_addresses().where(within == place.id).with_only_columns(node.c.id)
-        wanted = wanted.where(link.c.a_id.in_(inside))
-    rows = connection.execute(wanted).all()
-    named = _nodes(connection, node.c.id.in_([end for row in rows for end in (row.a_id, row.b_id)]))
-    yield from (f"{named[row.a_id][0]}--{named[row.b_id][0]} ({row.state})" for row in rows)
+        inside = node_addresses().where(scope_column == place.id).with_only_columns(node.c.id)
+        query = query.where(link.c.a_id.in_(inside))
+    rows = connection.execute(query).all()
+    nodes = _nodes(connection, node.c.id.in_([end for row in rows for end in (row.a_id, row.b_id)]))
+    yield from (f"{nodes[row.a_id][0]}--{nodes[row.b_id][0]} ({row.state})" for row in rows)
 
 
 def _nodes(
     connection: Connection, *conditions: ColumnElement[bool], limit: int | None = None
 ) -> dict[int, tuple[str, str]]:
     """Addresses and states of nodes, by id."""
-    wanted = node_addresses().add_columns(TABLES["node"].c.state).where(*conditions)
-    rows = connection.execute(wanted.order_by(TABLES["node"].c.id).limit(limit))
+    query = node_addresses().add_columns(TABLES["node"].c.state).where(*conditions)
+    rows = connection.execute(query.order_by(TABLES["node"].c.id).limit(limit))
     return {row.id: (row.address, row.state) for row in rows}

@@ -3,61 +3,66 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from trninv.catalog.facts import DIFFERENCE_MEANINGS, KIND_MEANINGS, catalog
-from trninv.catalog.models import COMPUTE, DomainModel, systems
+from trninv.catalog.facts import CONFLICT_KIND_MEANINGS, SOURCE_KIND_MEANINGS, default_catalog
+from trninv.catalog.models import COMPUTE, DomainModel, default_systems
 from trninv.inventory.chip_use import CHIP_USE_MEANINGS
 from trninv.inventory.fields import Enumeration
-from trninv.inventory.rules import RULES, SEVERITY_MEANINGS
+from trninv.inventory.rules import FINDING_RULES, SEVERITY_MEANINGS
 from trninv.inventory.schema import (
     ACTION_MEANINGS,
+    BINDING_END_MEANINGS,
+    BINDING_METHOD_MEANINGS,
     CONFIDENCE_MEANINGS,
-    ENDING_MEANINGS,
     EVENT_SOURCE_MEANINGS,
-    HOW_MEANINGS,
     LINK_SCOPE_MEANINGS,
     PART_KIND_MEANINGS,
     STATE_MEANINGS,
     TOKEN_SCOPE_MEANINGS,
     TRAY_KIND_MEANINGS,
 )
-from trninv.topology.register import patterns
+from trninv.topology.register import all_patterns
 
 
 def _domains_by(value: Callable[[DomainModel], str]) -> dict[str, list[DomainModel]]:
-    found: dict[str, list[DomainModel]] = {}
-    for system in systems().systems:
-        found.setdefault(value(system.domain), []).append(system.domain)
-    return found
+    domains: dict[str, list[DomainModel]] = {}
+    for system in default_systems().systems:
+        domains.setdefault(value(system.domain), []).append(system.domain)
+    return domains
 
 
-def _listed(names: Iterable[str]) -> str:
+def _join_unique(names: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(names))
 
 
-def _wirings() -> Mapping[str, str]:
+def _wiring_meanings() -> Mapping[str, str]:
     """Every pattern of the register."""
-    return {name: f"{each.says.removesuffix('.')}." for name, each in patterns().items()}
+    return {name: f"{pattern.description.removesuffix('.')}." for name, pattern in all_patterns().items()}
 
 
-def _generations() -> Mapping[str, str]:
-    found = _domains_by(lambda domain: domain.server.chip.generation)
-    return {name: f"{_listed(domain.server.chip.name for domain in domains)} chips." for name, domains in found.items()}
+def _generation_meanings() -> Mapping[str, str]:
+    domains_by_generation = _domains_by(lambda domain: domain.server.chip.generation)
+    return {
+        name: f"{_join_unique(domain.server.chip.name for domain in domains)} chips."
+        for name, domains in domains_by_generation.items()
+    }
 
 
-def _compute_types() -> Mapping[str, str]:
-    said = {name: catalog().attributes[name].describes.removesuffix(" operations") for name in COMPUTE}
-    return {name.removesuffix("_compute"): f"{text[0].upper()}{text[1:]} operations." for name, text in said.items()}
+def _compute_type_meanings() -> Mapping[str, str]:
+    descriptions = {name: default_catalog().attributes[name].describes.removesuffix(" operations") for name in COMPUTE}
+    return {
+        name.removesuffix("_compute"): f"{text[0].upper()}{text[1:]} operations." for name, text in descriptions.items()
+    }
 
 
 STATE: Final = Enumeration("State", "The condition of something, which says what it carries.", lambda: STATE_MEANINGS)
 CHIP_USE: Final = Enumeration("ChipUse", "What a chip is to the next job.", lambda: CHIP_USE_MEANINGS)
-WIRING: Final = Enumeration("Wiring", "A pattern in which the chips of a domain are wired.", _wirings)
-GENERATION: Final = Enumeration("Generation", "A generation of chips.", _generations)
+WIRING: Final = Enumeration("Wiring", "A pattern in which the chips of a domain are wired.", _wiring_meanings)
+GENERATION: Final = Enumeration("Generation", "A generation of chips.", _generation_meanings)
 LINK_SCOPE: Final = Enumeration("LinkScope", "How far a link reaches.", lambda: LINK_SCOPE_MEANINGS)
 TRAY_KIND: Final = Enumeration("TrayKind", "What a tray of a server holds.", lambda: TRAY_KIND_MEANINGS)
-SOURCE_KIND: Final = Enumeration("SourceKind", "What kind of source a number comes from.", lambda: KIND_MEANINGS)
-DIFFERENCE: Final = Enumeration("Disagreement", "What facts of one number differ in.", lambda: DIFFERENCE_MEANINGS)
-COMPUTE_TYPE: Final = Enumeration("ComputeType", "A type of operation, by its number format.", _compute_types)
+SOURCE_KIND: Final = Enumeration("SourceKind", "What kind of source a number comes from.", lambda: SOURCE_KIND_MEANINGS)
+DIFFERENCE: Final = Enumeration("Disagreement", "What facts of one number differ in.", lambda: CONFLICT_KIND_MEANINGS)
+COMPUTE_TYPE: Final = Enumeration("ComputeType", "A type of operation, by its number format.", _compute_type_meanings)
 TOKEN_SCOPE: Final = Enumeration("TokenScope", "What a bearer token allows.", lambda: TOKEN_SCOPE_MEANINGS)
 
 EVENT_SOURCE: Final = Enumeration("EventSource", "Where a change of state came from.", lambda: EVENT_SOURCE_MEANINGS)
@@ -65,16 +70,18 @@ ACTION: Final = Enumeration(
     "EventAction", "What is done to jobs, and to servers for their sake.", lambda: ACTION_MEANINGS
 )
 PART_KIND: Final = Enumeration("PartKind", "A kind of part that has a state.", lambda: PART_KIND_MEANINGS)
-BINDING_HOW: Final = Enumeration("BindingHow", "How it is known which instance stands in a slot.", lambda: HOW_MEANINGS)
+BINDING_HOW: Final = Enumeration(
+    "BindingHow", "How it is known which instance stands in a slot.", lambda: BINDING_METHOD_MEANINGS
+)
 CONFIDENCE: Final = Enumeration("Confidence", "How sure a binding is.", lambda: CONFIDENCE_MEANINGS)
-BINDING_ENDING: Final = Enumeration("BindingEnding", "Why a binding ended.", lambda: ENDING_MEANINGS)
+BINDING_ENDING: Final = Enumeration("BindingEnding", "Why a binding ended.", lambda: BINDING_END_MEANINGS)
 SEVERITY: Final = Enumeration(
     "Severity", "How bad a finding is, from the least to the worst.", lambda: SEVERITY_MEANINGS
 )
 RULE: Final = Enumeration(
     "DriftRule",
     "A rule by which what was seen is compared with the design.",
-    lambda: {name: rule.says for name, rule in RULES.items()},
+    lambda: {name: rule.description for name, rule in FINDING_RULES.items()},
 )
 
 GROUP_BY: Final = Enumeration(

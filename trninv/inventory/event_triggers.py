@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, literal_column, make_url, select
 
-from trninv.inventory.address import address_of, address_of_node
+from trninv.inventory.address import address_expression, node_address_expression
 from trninv.inventory.cascade import cascaded, own_state_lite
 from trninv.inventory.declaration import Function, Trigger
 from trninv.inventory.guards import GUARDS
@@ -183,7 +183,7 @@ def _address(table: str, row: str, dialect: str) -> str:
     """The address of a row, in the text of a dialect that no driver reads."""
 
     def node(column: str) -> str:
-        return _text(address_of_node(literal_column(f"{row}.{column}")), dialect)
+        return _text(node_address_expression(literal_column(f"{row}.{column}")), dialect)
 
     if table == "link":
         return f"{node('a_id')} || '--' || {node('b_id')}"
@@ -195,7 +195,7 @@ def _server(key: str, dialect: str) -> str:
     at = {name: TABLES[name].alias(f"at_{name}") for name in ("server", "domain", "cluster")}
     joined = at["server"].join(at["domain"], at["domain"].c.id == at["server"].c.domain_id)
     joined = joined.join(at["cluster"], at["cluster"].c.id == at["domain"].c.cluster_id)
-    query = select(address_of("server", at)).select_from(joined).where(at["server"].c.id == literal_column(key))
+    query = select(address_expression("server", at)).select_from(joined).where(at["server"].c.id == literal_column(key))
     return _text(query.scalar_subquery(), dialect)
 
 

@@ -12,24 +12,24 @@ from trninv.inventory.schema import TABLES
 Sql = ColumnElement[Any]
 
 
-class Form(Enum):
+class ValueFormat(Enum):
     """How a raw value is shown."""
 
     ID = "its kind and number"
     ADDRESS = "an address"
-    WORD = "text without quotes, backslashes or controls"
+    IDENTIFIER = "text without quotes, backslashes or controls"
     ENUM = "one of the values of an enumeration"
     TEXT = "any text"
-    WHOLE = "a 32-bit integer"
-    EXACT = "an integer as text"
+    INT = "a 32-bit integer"
+    BIGINT = "an integer as text"
     MILLIONTHS = "an integer over 10⁶"
     THOUSANDTHS = "an integer over 10³"
-    YES = "a truth value"
+    BOOLEAN = "a truth value"
     CAPACITY = "bytes"
     BANDWIDTH = "bytes per second, one direction"
 
 
-DIVISORS: Final[Mapping[Form, int]] = {Form.MILLIONTHS: 10**6, Form.THOUSANDTHS: 10**3}
+DIVISORS: Final[Mapping[ValueFormat, int]] = {ValueFormat.MILLIONTHS: 10**6, ValueFormat.THOUSANDTHS: 10**3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Enumeration:
     """
 
     name: str
-    says: str
+    description: str
     meanings: Callable[[], Mapping[str, str]]
 
 
@@ -68,24 +68,24 @@ class Field:
     """
 
     name: str
-    form: Form
+    format: ValueFormat
     sql: Sql
-    says: str
-    null: bool = False
+    description: str
+    nullable: bool = False
     fact: tuple[Sql, str] | None = None
-    known: Callable[[], tuple[str, ...]] | None = None
+    choices: Callable[[], tuple[str, ...]] | None = None
     enumeration: Enumeration | None = None
-    listed: bool = True
+    is_filterable: bool = True
     search: Sql | None = None
 
     @property
-    def searched(self) -> Sql:
+    def filter_expression(self) -> Sql:
         """What lists are filtered and ordered by."""
         return self.sql if self.search is None else self.search
 
 
 @dataclass(frozen=True, slots=True)
-class One:
+class Relation:
     """Another thing that a thing leads to.
 
     Attributes
@@ -98,14 +98,14 @@ class One:
     """
 
     name: str
-    kinds: tuple[str, ...]
+    things: tuple[str, ...]
     key: Sql
-    says: str
-    null: bool = False
+    description: str
+    nullable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Many:
+class RelatedList:
     """The things below a thing: a page of them, or (of facts and the like) all.
 
     Attributes
@@ -122,17 +122,17 @@ class Many:
     """
 
     name: str
-    kind: str
-    on: tuple[Sql, ...]
+    thing: str
+    foreign_columns: tuple[Sql, ...]
     key: Sql
-    says: str
+    description: str
     paged: bool = True
-    but: Sql | None = None
-    inside: bool = False
+    exclude: Sql | None = None
+    by_containment: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class Thing:
     """A kind of thing.
 
     Attributes
@@ -150,14 +150,14 @@ class Kind:
 
     name: str
     type: str
-    says: str
+    description: str
     table: FromClause
     joins: Mapping[FromClause, tuple[Sql, bool]]
     fields: tuple[Field, ...]
-    ones: tuple[One, ...] = ()
-    lists: tuple[Many, ...] = ()
-    block: str = ""
-    within: Mapping[str, Sql] = field(default_factory=dict)
+    relations: tuple[Relation, ...] = ()
+    lists: tuple[RelatedList, ...] = ()
+    id_block: str = ""
+    containers: Mapping[str, Sql] = field(default_factory=dict)
     groups: Mapping[str, Sql] = field(default_factory=dict)
     sums: Mapping[str, Sql] = field(default_factory=dict)
 
@@ -167,41 +167,43 @@ class Kind:
         return self.table.c.id
 
     @property
-    def members(self) -> tuple[Field | One | Many, ...]:
+    def members(self) -> tuple[Field | Relation | RelatedList, ...]:
         """Everything that may be asked of it."""
-        return (*self.fields, *self.ones, *self.lists)
+        return (*self.fields, *self.relations, *self.lists)
 
     @property
     def is_node(self) -> bool:
         """Whether it has an id that GraphQL gives out."""
-        return any(each.form is Form.ID for each in self.fields)
+        return any(field_.format is ValueFormat.ID for field_ in self.fields)
 
     @property
     def is_located(self) -> bool:
         """Whether it has an address."""
-        return any(each.form is Form.ADDRESS for each in self.fields)
+        return any(field_.format is ValueFormat.ADDRESS for field_ in self.fields)
 
 
-def in_cluster(kind: Kind, key: Sql, cluster: Sql) -> Sql:
+def is_in_cluster(thing: Thing, key: Sql, cluster: Sql) -> Sql:
     """That an id is in a cluster's block of ids (docs/decisions/ids-in-blocks.md)."""
-    first, end = block(kind, cluster)
+    first, end = id_block_range(thing, cluster)
     return and_(key >= first, key < end)
 
 
-def block(kind: Kind, cluster: Sql) -> tuple[Sql, Sql]:
+def id_block_range(thing: Thing, cluster: Sql) -> tuple[Sql, Sql]:
     """The first id of a cluster's block, and the first one after it."""
     own, after = TABLES["cluster"].alias("own_block"), TABLES["cluster"].alias("block_after")
-    first = select(own.c[kind.block]).where(own.c.id == cluster).correlate_except(own).scalar_subquery()
-    end = select(func.min(after.c[kind.block])).where(after.c[kind.block] > first).correlate_except(after)
+    first = select(own.c[thing.id_block]).where(own.c.id == cluster).correlate_except(own).scalar_subquery()
+    end = select(func.min(after.c[thing.id_block])).where(after.c[thing.id_block] > first).correlate_except(after)
     return first, func.coalesce(end.scalar_subquery(), literal_column(str(2**31), Integer))
 
 
-def rows(kind: Kind) -> Select[Any]:
+def select_thing(thing: Thing) -> Select[Any]:
     """Every row of a kind: its fields and, named NAME_key, what leads to other things, in raw values."""
-    source = kind.table
-    for table, (condition, outer) in kind.joins.items():
+    source = thing.table
+    for table, (condition, outer) in thing.joins.items():
         source = source.join(table, condition, isouter=outer)
-    leads = [each.key.label(f"{each.name}_key") for each in kind.members if not isinstance(each, Field)]
-    subjects = [each.fact[0].label(f"{each.name}_subject") for each in kind.fields if each.fact]
-    fields = [each.sql.label(each.name) for each in kind.fields if each.form is not Form.ID]
-    return select(kind.key.label("id"), *fields, *leads, *subjects).select_from(source)
+    relation_keys = [
+        member.key.label(f"{member.name}_key") for member in thing.members if not isinstance(member, Field)
+    ]
+    subjects = [member.fact[0].label(f"{member.name}_subject") for member in thing.fields if member.fact]
+    fields = [member.sql.label(member.name) for member in thing.fields if member.format is not ValueFormat.ID]
+    return select(thing.key.label("id"), *fields, *relation_keys, *subjects).select_from(source)

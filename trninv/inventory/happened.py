@@ -5,12 +5,12 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, and_, case, func, literal_column, or_, select
 
 from trninv.inventory.enumerations import ACTION, EVENT_SOURCE, PART_KIND, STATE
-from trninv.inventory.fields import Field, Form, Many, One, Sql
+from trninv.inventory.fields import Field, RelatedList, Relation, Sql, ValueFormat
 from trninv.inventory.schema import TABLES
-from trninv.inventory.state import taken_along
+from trninv.inventory.state import is_cascaded
 
 EVENT: Final = TABLES["state_event"]
-_OF: Final = EVENT.alias("of_part")
+_PART_EVENT: Final = EVENT.alias("of_part")
 _SAME: Final = and_(
     EVENT.c.before == EVENT.c.state,
     func.coalesce(EVENT.c.factor_ppm_before, literal_column("0"))
@@ -19,85 +19,93 @@ _SAME: Final = and_(
 """Only what the part would be without its server has changed."""
 
 
-OF_STATE: Final = EVENT.c.action.is_(None)
+IS_STATE_CHANGE: Final = EVENT.c.action.is_(None)
 """A row that tells a change of a part's state, and not what was done to a job or for jobs' sake."""
 
 
-def _own(column: str, own: str, tells: str) -> Sql:
+def _own_or_effective(column: str, own: str, tells: str) -> Sql:
     """A condition's column, or that of the part's own condition where only that has changed; null of what has none."""
-    return case((~OF_STATE, None), (and_(_SAME, EVENT.c[tells].is_not(None)), EVENT.c[own]), else_=EVENT.c[column])
+    return case(
+        (~IS_STATE_CHANGE, None), (and_(_SAME, EVENT.c[tells].is_not(None)), EVENT.c[own]), else_=EVENT.c[column]
+    )
 
 
-FIELDS: Final = (
-    Field("id", Form.ID, EVENT.c.id, "Opaque id.", listed=False),
-    Field("event", Form.WHOLE, EVENT.c.id, "Its number: they keep the order of the changes, whatever the clock said."),
-    Field("batch", Form.WHOLE, EVENT.c.batch, "Number of the first event of the same change.", null=True),
-    Field("at", Form.TEXT, EVENT.c.at, "When, in UTC.", listed=False),
-    Field("who", Form.TEXT, EVENT.c.who, "Who made the change."),
-    Field("source", Form.ENUM, EVENT.c.source, "Where it came from.", null=True, enumeration=EVENT_SOURCE),
+EVENT_FIELDS: Final = (
+    Field("id", ValueFormat.ID, EVENT.c.id, "Opaque id.", is_filterable=False),
+    Field(
+        "event", ValueFormat.INT, EVENT.c.id, "Its number: they keep the order of the changes, whatever the clock said."
+    ),
+    Field("batch", ValueFormat.INT, EVENT.c.batch, "Number of the first event of the same change.", nullable=True),
+    Field("at", ValueFormat.TEXT, EVENT.c.at, "When, in UTC.", is_filterable=False),
+    Field("who", ValueFormat.TEXT, EVENT.c.who, "Who made the change."),
+    Field("source", ValueFormat.ENUM, EVENT.c.source, "Where it came from.", nullable=True, enumeration=EVENT_SOURCE),
     Field(
         "kind",
-        Form.ENUM,
+        ValueFormat.ENUM,
         EVENT.c.kind,
         "What kind of part it is, of a change of state.",
-        null=True,
+        nullable=True,
         enumeration=PART_KIND,
     ),
     Field(
         "action",
-        Form.ENUM,
+        ValueFormat.ENUM,
         EVENT.c.action,
         "What was done to a job, or to a server for jobs' sake; null: a part's state was changed.",
-        null=True,
+        nullable=True,
         enumeration=ACTION,
     ),
-    Field("job", Form.TEXT, EVENT.c.job, "Name of the job that began, moved or ended.", null=True),
+    Field("job", ValueFormat.TEXT, EVENT.c.job, "Name of the job that began, moved or ended.", nullable=True),
     Field(
         "address",
-        Form.TEXT,
+        ValueFormat.TEXT,
         EVENT.c.address,
         "Address that the part had, or the least place that has all chips of the job; it may be gone.",
     ),
     Field(
         "before",
-        Form.ENUM,
-        _own("before", "own_before", "own_before"),
+        ValueFormat.ENUM,
+        _own_or_effective("before", "own_before", "own_before"),
         "Its state before; of a part whose server is not up either, its own. Null: it is of no part's state.",
-        null=True,
+        nullable=True,
         enumeration=STATE,
     ),
     Field(
         "factor_before",
-        Form.MILLIONTHS,
-        _own("factor_ppm_before", "own_factor_ppm_before", "own_before"),
+        ValueFormat.MILLIONTHS,
+        _own_or_effective("factor_ppm_before", "own_factor_ppm_before", "own_before"),
         "The part that it carried before, of what was degraded.",
-        null=True,
+        nullable=True,
     ),
     Field(
         "after",
-        Form.ENUM,
-        _own("state", "own_state", "own_state"),
+        ValueFormat.ENUM,
+        _own_or_effective("state", "own_state", "own_state"),
         "Its state from then on; null as before.",
-        null=True,
+        nullable=True,
         enumeration=STATE,
     ),
     Field(
         "factor",
-        Form.MILLIONTHS,
-        _own("factor_ppm", "own_factor_ppm", "own_state"),
+        ValueFormat.MILLIONTHS,
+        _own_or_effective("factor_ppm", "own_factor_ppm", "own_state"),
         "The part that it carried from then on, of what was degraded.",
-        null=True,
+        nullable=True,
     ),
-    Field("why", Form.TEXT, EVENT.c.why, "The reason that was given."),
-    Field("taken_along", Form.YES, taken_along(), "Whether its server was changed, and took it along."),
-    Field("clock_went_back", Form.YES, EVENT.c.clock_went_back, "Whether the event before it has a later time."),
+    Field("why", ValueFormat.TEXT, EVENT.c.why, "The reason that was given."),
+    Field("taken_along", ValueFormat.BOOLEAN, is_cascaded(), "Whether its server was changed, and took it along."),
+    Field(
+        "clock_went_back", ValueFormat.BOOLEAN, EVENT.c.clock_went_back, "Whether the event before it has a later time."
+    ),
 )
 
 
-def inside(address: ColumnElement[Any], place: ColumnElement[Any]) -> Sql:
+def is_at_or_below(address: ColumnElement[Any], place: ColumnElement[Any]) -> Sql:
     """That an address is a place's, of what it holds, or of a link that is named from there."""
-    after = {"/": "0", "--": "-."}  # what comes next
-    ranges = (and_(address >= place + _text(begins), address < place + _text(ends)) for begins, ends in after.items())
+    prefix_ends = {"/": "0", "--": "-."}  # what comes next
+    ranges = (
+        and_(address >= place + _text(begins), address < place + _text(ends)) for begins, ends in prefix_ends.items()
+    )
     return or_(address == place, *ranges)
 
 
@@ -105,7 +113,7 @@ def _text(text: str) -> Sql:
     return literal_column(f"'{text}'", EVENT.c.address.type)
 
 
-def history_of(address: Sql, *, holds: bool = False) -> tuple[One, Many]:
+def event_relations(address: Sql, *, include_parts: bool = False) -> tuple[Relation, RelatedList]:
     """The last event of a thing with an address, and all of them.
 
     Parameters
@@ -114,11 +122,20 @@ def history_of(address: Sql, *, holds: bool = False) -> tuple[One, Many]:
         Whether those of what it holds are among them, and of links that are named from there.
 
     """
-    its = "it, of what it holds and of links named from there (A of A--B)" if holds else "it"
-    where = inside(_OF.c.address, address) if holds else _OF.c.address == address
-    changed = select(func.max(_OF.c.id)).where(where, _OF.c.action.is_(None))
-    last = changed.correlate_except(_OF).scalar_subquery()
+    description = "it, of what it holds and of links named from there (A of A--B)" if include_parts else "it"
+    where = is_at_or_below(_PART_EVENT.c.address, address) if include_parts else _PART_EVENT.c.address == address
+    changed = select(func.max(_PART_EVENT.c.id)).where(where, _PART_EVENT.c.action.is_(None))
+    last = changed.correlate_except(_PART_EVENT).scalar_subquery()
     return (
-        One("last_change", ("event",), last, f"The newest change of state of {its}; null: none.", null=True),
-        Many("events", "event", (EVENT.c.address,), address, f"Events of {its}, the oldest first.", inside=holds),
+        Relation(
+            "last_change", ("event",), last, f"The newest change of state of {description}; null: none.", nullable=True
+        ),
+        RelatedList(
+            "events",
+            "event",
+            (EVENT.c.address,),
+            address,
+            f"Events of {description}, the oldest first.",
+            by_containment=include_parts,
+        ),
     )

@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
-WORDS = 3
+BITMASK_WORDS = 3
 """Of 64 chips each, in a row."""
 _BITS = 64
 
 
-def held_row(domain: int, mask: int) -> dict[str, int]:
+def allocation_bits_row(domain: int, mask: int) -> dict[str, int]:
     """The row of a domain of which these chips are held."""
-    parts = (mask >> _BITS * word & (1 << _BITS) - 1 for word in range(WORDS))
-    return {"id": domain} | {f"held_{at}": part - (part >> _BITS - 1 << _BITS) for at, part in enumerate(parts)}
+    parts = (mask >> _BITS * word & (1 << _BITS) - 1 for word in range(BITMASK_WORDS))
+    return {"id": domain} | {f"held_{index}": part - (part >> _BITS - 1 << _BITS) for index, part in enumerate(parts)}
 
 
-def held_mask(row: Mapping[str, Any]) -> int:
+def allocated_mask(row: Mapping[str, Any]) -> int:
     """The held chips of a row."""
-    return sum((row[f"held_{word}"] & (1 << _BITS) - 1) << _BITS * word for word in range(WORDS))
+    return sum((row[f"held_{word}"] & (1 << _BITS) - 1) << _BITS * word for word in range(BITMASK_WORDS))

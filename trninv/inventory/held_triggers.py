@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from trninv.inventory.declaration import Function, Trigger
-from trninv.inventory.held import WORDS
+from trninv.inventory.held import BITMASK_WORDS
 
 _BIT: Final = """SELECT server.domain_id AS id, server.ordinal * server_model.chips + chip.ordinal AS bit
     FROM {rows} AS changed
@@ -14,8 +14,8 @@ _BIT: Final = """SELECT server.domain_id AS id, server.ordinal * server_model.ch
     JOIN server_model ON server_model.id = server.server_model_id
     WHERE changed.ended IS NULL"""
 """Domain and bit of the chips among some rows that are held."""
-_NAMES: Final = ", ".join(f"held_{word}" for word in range(WORDS))
-_EMPTY: Final = " AND ".join(f"domain_held.held_{word} = 0" for word in range(WORDS))
+_NAMES: Final = ", ".join(f"held_{word}" for word in range(BITMASK_WORDS))
+_EMPTY: Final = " AND ".join(f"domain_held.held_{word} = 0" for word in range(BITMASK_WORDS))
 
 
 def held_triggers(dialect: str) -> Iterator[Trigger]:
@@ -24,7 +24,7 @@ def held_triggers(dialect: str) -> Iterator[Trigger]:
 
 
 def _each(template: str) -> str:
-    return ", ".join(template.format(w=word) for word in range(WORDS))
+    return ", ".join(template.format(w=word) for word in range(BITMASK_WORDS))
 
 
 def _word(word: int, bit: str = "bit") -> str:
@@ -33,13 +33,14 @@ def _word(word: int, bit: str = "bit") -> str:
 
 
 def _in_sqlite() -> Iterator[Trigger]:
+    words = ", ".join(map(_word, range(BITMASK_WORDS)))
     taken = f"""
     INSERT INTO domain_held (id, {_NAMES})
-    SELECT id, {", ".join(map(_word, range(WORDS)))} FROM ({_BIT.format(rows="(SELECT new.chip_id, new.ended)")})
+    SELECT id, {words} FROM ({_BIT.format(rows="(SELECT new.chip_id, new.ended)")})
     WHERE true ON CONFLICT (id) DO UPDATE SET {_each("held_{w} = held_{w} | excluded.held_{w}")};"""
     domain = "(SELECT server.domain_id FROM chip JOIN server ON server.id = chip.server_id WHERE chip.id = old.chip_id)"
     bit = f"(SELECT bit FROM ({_BIT.format(rows='(SELECT old.chip_id, old.ended)')}))"
-    lost = ", ".join(f"held_{word} = held_{word} & ~{_word(word, bit)}" for word in range(WORDS))
+    lost = ", ".join(f"held_{word} = held_{word} & ~{_word(word, bit)}" for word in range(BITMASK_WORDS))
     given = f"""
     UPDATE domain_held SET {lost} WHERE old.ended IS NULL AND id = {domain};
     DELETE FROM domain_held WHERE {_EMPTY} AND old.ended IS NULL AND id = {domain};"""
@@ -52,7 +53,7 @@ def _in_sqlite() -> Iterator[Trigger]:
 
 
 def _in_postgresql() -> Iterator[Trigger]:
-    words = ", ".join(f"bit_or({_word(word)}) AS held_{word}" for word in range(WORDS))
+    words = ", ".join(f"bit_or({_word(word)}) AS held_{word}" for word in range(BITMASK_WORDS))
     follow = f""" BEGIN
     IF TG_OP IN ('UPDATE', 'DELETE') THEN
         UPDATE domain_held SET {_each("held_{w} = domain_held.held_{w} & ~given.held_{w}")}

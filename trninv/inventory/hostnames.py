@@ -7,13 +7,13 @@ from typing import Final, NamedTuple
 
 from trninv.errors import NotExpressibleError, UsageError
 
-TEMPLATE: Final = "{cluster}-d{domain}-s{server}"
+DEFAULT_TEMPLATE: Final = "{cluster}-d{domain}-s{server}"
 """What a server is called unless it is said."""
 
-_BLANK = re.compile(r"\{(cluster|domain|server)(?::0(\d))?\}", re.ASCII)
+_PLACEHOLDER = re.compile(r"\{(cluster|domain|server)(?::0(\d))?\}", re.ASCII)
 _LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*", re.ASCII)
-_LONGEST = 253
+_MAX_LENGTH = 253
 
 
 class ServerAddress(NamedTuple):
@@ -28,7 +28,7 @@ class ServerAddress(NamedTuple):
 
 
 def hostnames(
-    servers: Sequence[ServerAddress], template: str = TEMPLATE, bound: Sequence[str | None] = ()
+    servers: Sequence[ServerAddress], template: str = DEFAULT_TEMPLATE, bound: Sequence[str | None] = ()
 ) -> list[str]:
     """A host name for each server, in their order: that of the host which stands there, or else what the template says.
 
@@ -45,21 +45,22 @@ def hostnames(
         A name is none: it has a character that means something else in a scheduler's files.
 
     """
-    names = [host or name for host, name in zip_longest(bound, called(servers, template))]
-    taken: dict[str, ServerAddress] = {}
+    names = [host or name for host, name in zip_longest(bound, template_names(servers, template))]
+    server_by_name: dict[str, ServerAddress] = {}
     for name, server in zip(names, servers, strict=True):
-        if not _NAME.fullmatch(name) or len(name) > _LONGEST:
+        if not _NAME.fullmatch(name) or len(name) > _MAX_LENGTH:
             raise NotExpressibleError(
-                f"{name[:_LONGEST]!r} can't name a machine: lower-case letters, digits, '-' and '.' make a host name; "
+                f"{name[:_MAX_LENGTH]!r} can't name a machine: lower-case letters, digits, '-' and '.' make a "
+                "host name; "
                 "give another --hostname, such as 'node-d{domain}-s{server}', or bind the instance without its host"
             )
-        if (other := taken.setdefault(name, server)) is not server:
+        if (other := server_by_name.setdefault(name, server)) is not server:
             by = f"--hostname {template!r}{', or what is bound,' if any(bound) else ''}"
             raise UsageError(f"{by} calls {other} and {server} both {name}")
     return names
 
 
-def called(servers: Sequence[ServerAddress], template: str) -> list[str]:
+def template_names(servers: Sequence[ServerAddress], template: str) -> list[str]:
     """What the template calls each server, whether a host can be called so or not.
 
     Raises
@@ -68,13 +69,13 @@ def called(servers: Sequence[ServerAddress], template: str) -> list[str]:
         The template has a blank that nothing fills.
 
     """
-    if "{" in _BLANK.sub("", template) or "}" in _BLANK.sub("", template):
+    if "{" in _PLACEHOLDER.sub("", template) or "}" in _PLACEHOLDER.sub("", template):
         raise UsageError(
             f"--hostname {template!r}: its blanks are {{cluster}}, {{domain}} and {{server}}, or {{server:03}}"
         )
-    return [_filled(template, server) for server in servers]
+    return [_fill_template(template, server) for server in servers]
 
 
-def _filled(template: str, server: ServerAddress) -> str:
+def _fill_template(template: str, server: ServerAddress) -> str:
     values = server._asdict()
-    return _BLANK.sub(lambda blank: str(values[blank[1]]).rjust(int(blank[2] or 0), "0"), template)
+    return _PLACEHOLDER.sub(lambda blank: str(values[blank[1]]).rjust(int(blank[2] or 0), "0"), template)

@@ -6,11 +6,11 @@ from typing import Final
 from sqlalchemy import Connection, Table, func, select
 
 from trninv.inventory.schema import TABLES
-from trninv.topology.tree import PER_TIER, TIERS
+from trninv.topology.tree import MAX_NODES_PER_TIER, MAX_TIERS
 
-BLOCKS = ("domain", "rack", "server", "tray", "node", "core", "link")
+BLOCK_TABLES = ("domain", "rack", "server", "tray", "node", "core", "link")
 """Tables whose ids come in blocks; chip, switch, nic and network node share their node's id."""
-ROOM: Final[Mapping[str, int]] = {
+BLOCK_CAPACITY: Final[Mapping[str, int]] = {
     "domain": 100_000,
     "rack": 100_000,
     "server": 100_000,
@@ -20,7 +20,7 @@ ROOM: Final[Mapping[str, int]] = {
     "link": 20_000_000,
 }
 """Ids that the domains of a cluster have which may grow; those of its fabric follow in ``node`` and ``link``."""
-_FABRIC: Final = {"node": TIERS * PER_TIER, "link": TIERS * PER_TIER}
+_FABRIC: Final = {"node": MAX_TIERS * MAX_NODES_PER_TIER, "link": MAX_TIERS * MAX_NODES_PER_TIER}
 
 
 def next_id(connection: Connection, table: Table) -> int:
@@ -28,7 +28,7 @@ def next_id(connection: Connection, table: Table) -> int:
     return int(connection.scalar(select(func.coalesce(func.max(table.c.id), 0))) or 0) + 1
 
 
-def next_block(connection: Connection, block: str, growing: str) -> int:
+def next_block_start(connection: Connection, block: str, growing: str) -> int:
     """Where a new cluster's ids start: after all there are, and after the room of those of a system that may grow.
 
     Also after where others start, of which one without such rows has none: a block ends where the next one starts.
@@ -36,5 +36,5 @@ def next_block(connection: Connection, block: str, growing: str) -> int:
     first, system = (TABLES["cluster"].c[name] for name in (f"first_{block}_id", "system"))
     last = connection.scalar(select(func.max(first))) or 0
     may_grow = connection.scalar(select(func.max(first)).where(system == growing))
-    room = 0 if may_grow is None else may_grow + ROOM[block] + _FABRIC.get(block, 0)
-    return max(next_id(connection, TABLES[block]), last + 1, room)
+    after_reserved = 0 if may_grow is None else may_grow + BLOCK_CAPACITY[block] + _FABRIC.get(block, 0)
+    return max(next_id(connection, TABLES[block]), last + 1, after_reserved)

@@ -7,15 +7,15 @@ from typing import Any
 from sqlalchemy import CTE, JSON, Connection, Table, Text, cast, column, func, literal, select
 
 
-def only_reads(connection: Connection) -> bool:
+def is_read_only(connection: Connection) -> bool:
     """Whether not even a temporary table can be made, as on a standby."""
     if connection.dialect.name != "postgresql":
         return False
     return connection.exec_driver_sql("SHOW transaction_read_only").scalar() == "on"
 
 
-def inline(table: Table, rows: Sequence[Mapping[str, Any]]) -> CTE:
+def rows_as_cte(table: Table, rows: Sequence[Mapping[str, Any]]) -> CTE:
     """Rows that a statement finds under the name of a table that does not exist."""
-    given = func.json_to_recordset(cast(literal(json.dumps(rows), Text), JSON))
-    columns = (column(each.name, each.type) for each in table.c)
-    return select(given.table_valued(*columns).render_derived(with_types=True)).cte(table.name)
+    recordset = func.json_to_recordset(cast(literal(json.dumps(rows), Text), JSON))
+    columns = (column(column_.name, column_.type) for column_ in table.c)
+    return select(recordset.table_valued(*columns).render_derived(with_types=True)).cte(table.name)

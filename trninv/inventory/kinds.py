@@ -10,9 +10,9 @@ from typing import Final
 
 from sqlalchemy import FromClause, Integer, case, func, literal_column, select, union_all
 
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import COMPUTE, systems
-from trninv.inventory.address import address_of, address_of_node, words
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import COMPUTE, default_systems
+from trninv.inventory.address import address_expression, concat, node_address_expression
 from trninv.inventory.chip_use import chip_use
 from trninv.inventory.enumerations import (
     CHIP_USE,
@@ -25,19 +25,19 @@ from trninv.inventory.enumerations import (
     TRAY_KIND,
     WIRING,
 )
-from trninv.inventory.fields import Enumeration, Field, Form, Kind, Many, One, Sql
-from trninv.inventory.happened import EVENT, history_of
-from trninv.inventory.happened import FIELDS as OF_EVENT
+from trninv.inventory.fields import Enumeration, Field, RelatedList, Relation, Sql, Thing, ValueFormat
+from trninv.inventory.happened import EVENT, event_relations
+from trninv.inventory.happened import EVENT_FIELDS as OF_EVENT
 from trninv.inventory.record import compute_column
 from trninv.inventory.schema import TABLES
-from trninv.inventory.state import carried_in_sql, searched_in_sql
+from trninv.inventory.state import carried_bandwidth_expression, carried_bandwidth_filter
 
-_T = TABLES
-_cluster, _domain, _server, _rack, _tray = (_T[name] for name in ("cluster", "domain", "server", "rack", "tray"))
-_node, _chip, _switch, _nic, _above = (_T[name] for name in ("node", "chip", "switch", "nic", "network_node"))
-_core, _link, _fact, _source = (_T[name] for name in ("core", "link", "fact", "source"))
-_chips, _servers, _domains, _links = (_T[f"{name}_model"] for name in ("chip", "server", "domain", "link"))
-_switches, _binding = _T["switch_model"], _T["binding"]
+_TABLES = TABLES
+_cluster, _domain, _server, _rack, _tray = (_TABLES[name] for name in ("cluster", "domain", "server", "rack", "tray"))
+_node, _chip, _switch, _nic, _above = (_TABLES[name] for name in ("node", "chip", "switch", "nic", "network_node"))
+_core, _link, _fact, _source = (_TABLES[name] for name in ("core", "link", "fact", "source"))
+_chips, _servers, _domains, _links = (_TABLES[f"{name}_model"] for name in ("chip", "server", "domain", "link"))
+_switches, _binding = _TABLES["switch_model"], _TABLES["binding"]
 _end_a, _end_b = _node.alias("end_a"), _node.alias("end_b")
 
 _compute = union_all(
@@ -66,14 +66,14 @@ _WITHIN_SERVER = {"domain": _domain.c.id, "server": _server.c.id, "rack": _serve
 @lru_cache(maxsize=1)
 def _models() -> dict[str, tuple[str, ...]]:
     """Slugs of every model that a system is made of, and what its facts are about."""
-    domains = [system.domain for system in systems().systems]
+    domains = [system.domain for system in default_systems().systems]
     links = [link for domain in domains for link in domain.links.values()]
     return {
         "server": _unique(domain.server.slug for domain in domains),
         "domain": _unique(domain.name for domain in domains),
         "technology": _unique(link.technology for link in links),
-        "subject": _unique(fact.subject for fact in catalog().facts),
-        "attribute": _unique(fact.attribute.name for fact in catalog().facts),
+        "subject": _unique(fact.subject for fact in default_catalog().facts),
+        "attribute": _unique(fact.attribute.name for fact in default_catalog().facts),
     }
 
 
@@ -81,73 +81,75 @@ def _unique(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _known(of: str) -> Callable[[], tuple[str, ...]]:
-    return lambda: _models()[of]
+def _allowed_slugs(model_kind: str) -> Callable[[], tuple[str, ...]]:
+    return lambda: _models()[model_kind]
 
 
 def _id(table: FromClause) -> Field:
-    return Field("id", Form.ID, table.c.id, "Opaque id.", listed=False)
+    return Field("id", ValueFormat.ID, table.c.id, "Opaque id.", is_filterable=False)
 
 
-def _enum(name: str, of: Enumeration, sql: Sql, says: str) -> Field:
-    return Field(name, Form.ENUM, sql, says, enumeration=of)
+def _enum(name: str, enumeration: Enumeration, sql: Sql, description: str) -> Field:
+    return Field(name, ValueFormat.ENUM, sql, description, enumeration=enumeration)
 
 
 def _address(sql: Sql) -> Field:
-    return Field("address", Form.ADDRESS, sql, "Its address.", listed=False)
+    return Field("address", ValueFormat.ADDRESS, sql, "Its address.", is_filterable=False)
 
 
-def _ordinal(table: FromClause, says: str = "Its number within what contains it.") -> Field:
-    return Field("ordinal", Form.WHOLE, table.c.ordinal, says)
+def _ordinal(table: FromClause, description: str = "Its number within what contains it.") -> Field:
+    return Field("ordinal", ValueFormat.INT, table.c.ordinal, description)
 
 
 def _condition(table: FromClause) -> tuple[Field, Field]:
-    left = "The part that still carries, of what is degraded; null: all."
+    description = "The part that still carries, of what is degraded; null: all."
     return (
         _enum("state", STATE, table.c.state, "Its state."),
-        Field("factor", Form.MILLIONTHS, table.c.factor_ppm, left, null=True),
+        Field("factor", ValueFormat.MILLIONTHS, table.c.factor_ppm, description, nullable=True),
     )
 
 
-_TO_CLUSTER = One("cluster", ("cluster",), _cluster.c.id, "The cluster it belongs to.")
-_TO_DOMAIN = One("domain", ("domain",), _domain.c.id, "The scale-up domain it belongs to.")
-_TO_RACK = One("rack", ("rack",), _rack.c.id, "The rack it stands in.")
-_TO_SERVER = One("server", ("server",), _server.c.id, "The server it belongs to.")
+_TO_CLUSTER = Relation("cluster", ("cluster",), _cluster.c.id, "The cluster it belongs to.")
+_TO_DOMAIN = Relation("domain", ("domain",), _domain.c.id, "The scale-up domain it belongs to.")
+_TO_RACK = Relation("rack", ("rack",), _rack.c.id, "The rack it stands in.")
+_TO_SERVER = Relation("server", ("server",), _server.c.id, "The server it belongs to.")
 _IN_SERVER = (_TO_CLUSTER, _TO_DOMAIN, _TO_RACK, _TO_SERVER)
 
 
-def _bound(column: str) -> Sql:
+def _binding_column(column: str) -> Sql:
     """What an open binding says of the instance in a server; a thing within the server may ask it too."""
     open_ = _binding.alias("open_binding")
-    said = select(open_.c[column]).where(open_.c.server_id == _server.c.id, open_.c.until.is_(None))
-    return said.correlate_except(open_).scalar_subquery()
+    value = select(open_.c[column]).where(open_.c.server_id == _server.c.id, open_.c.until.is_(None))
+    return value.correlate_except(open_).scalar_subquery()
 
 
-def _holder() -> Sql:
+def _job_name() -> Sql:
     """The job that holds a chip, as it is released."""
-    held, job = _T["allocation"].alias("held_now"), _T["job"].alias("holder")
-    named = job.c.system + literal_column("':'") + job.c.external_id
-    name = case((job.c.system == literal_column("'trninv'"), job.c.external_id), else_=named)
-    said = select(name).join(held, held.c.job_id == job.c.id)
+    allocation, job = _TABLES["allocation"].alias("held_now"), _TABLES["job"].alias("holder")
+    qualified_name = job.c.system + literal_column("':'") + job.c.external_id
+    name = case((job.c.system == literal_column("'trninv'"), job.c.external_id), else_=qualified_name)
+    query = select(name).join(allocation, allocation.c.job_id == job.c.id)
     return (
-        said.where(held.c.chip_id == _chip.c.id, held.c.ended.is_(None)).correlate_except(held, job).scalar_subquery()
+        query.where(allocation.c.chip_id == _chip.c.id, allocation.c.ended.is_(None))
+        .correlate_except(allocation, job)
+        .scalar_subquery()
     )
 
 
-def _links_of(table: FromClause) -> Many:
-    return Many("links", "link", (_link.c.a_id, _link.c.b_id), table.c.id, "Its links.")
+def _links_of(table: FromClause) -> RelatedList:
+    return RelatedList("links", "link", (_link.c.a_id, _link.c.b_id), table.c.id, "Its links.")
 
 
-def _facts_of(subject: Sql, says: str) -> Many:
-    return Many("facts", "fact", (_fact.c.subject,), subject, says, paged=False)
+def _facts_of(subject: Sql, description: str) -> RelatedList:
+    return RelatedList("facts", "fact", (_fact.c.subject,), subject, description, paged=False)
 
 
-_LAST: Final[dict[str, One]] = {}
-_EVENTS: Final[dict[str, Many]] = {}
+_LAST: Final[dict[str, Relation]] = {}
+_EVENTS: Final[dict[str, RelatedList]] = {}
 for _of in ("domain", "server", "chip", "switch", "nic", "network_node"):
-    _LAST[_of], _EVENTS[_of] = history_of(address_of(_of), holds=_of in ("domain", "server"))
-_link_address = words(address_of_node(_link.c.a_id), "--", address_of_node(_link.c.b_id))
-_LAST["link"], _EVENTS["link"] = history_of(_link_address)
+    _LAST[_of], _EVENTS[_of] = event_relations(address_expression(_of), include_parts=_of in ("domain", "server"))
+_link_address = concat(node_address_expression(_link.c.a_id), "--", node_address_expression(_link.c.b_id))
+_LAST["link"], _EVENTS["link"] = event_relations(_link_address)
 
 _CHIP_JOINS: dict[FromClause, tuple[Sql, bool]] = {
     _node: (_node.c.id == _chip.c.id, False),
@@ -168,10 +170,10 @@ _nic_subject = (
 _memory = _chips.c.device_memory_bytes
 _hbm = _chips.c.device_memory_bandwidth_bytes_per_s
 
-KINDS: Final[Mapping[str, Kind]] = {
+THINGS: Final[Mapping[str, Thing]] = {
     kind.name: kind
     for kind in (
-        Kind(
+        Thing(
             "cluster",
             "Cluster",
             "A named fleet: a single server, an UltraServer, an UltraCluster.",
@@ -179,19 +181,19 @@ KINDS: Final[Mapping[str, Kind]] = {
             {},
             (
                 _id(_cluster),
-                _address(address_of("cluster")),
-                Field("slug", Form.WORD, _cluster.c.slug, "Its name."),
-                Field("system", Form.TEXT, _cluster.c.system, "The system it was seeded as, or adopted."),
+                _address(address_expression("cluster")),
+                Field("slug", ValueFormat.IDENTIFIER, _cluster.c.slug, "Its name."),
+                Field("system", ValueFormat.TEXT, _cluster.c.system, "The system it was seeded as, or adopted."),
             ),
             (),
             (
-                Many("domains", "domain", (), _cluster.c.id, "Its scale-up domains."),
-                Many("racks", "rack", (), _cluster.c.id, "Its racks."),
-                Many("chips", "chip", (), _cluster.c.id, "Its chips."),
+                RelatedList("domains", "domain", (), _cluster.c.id, "Its scale-up domains."),
+                RelatedList("racks", "rack", (), _cluster.c.id, "Its racks."),
+                RelatedList("chips", "chip", (), _cluster.c.id, "Its chips."),
                 _facts_of(_cluster.c.system, "What documents say of its system."),
             ),
         ),
-        Kind(
+        Thing(
             "domain",
             "Domain",
             "A NeuronLink scale-up domain: one server, or one UltraServer.",
@@ -202,24 +204,30 @@ KINDS: Final[Mapping[str, Kind]] = {
             },
             (
                 _id(_domain),
-                _address(address_of("domain")),
+                _address(address_expression("domain")),
                 _ordinal(_domain),
-                Field("model", Form.TEXT, _domains.c.name, "The vendor's name of its kind.", known=_known("domain")),
+                Field(
+                    "model",
+                    ValueFormat.TEXT,
+                    _domains.c.name,
+                    "The vendor's name of its kind.",
+                    choices=_allowed_slugs("domain"),
+                ),
                 _enum("wiring", WIRING, _domains.c.wiring, "The pattern in which its chips are wired."),
             ),
             (_TO_CLUSTER, _LAST["domain"]),
             (
                 _EVENTS["domain"],
-                Many("servers", "server", (_server.c.domain_id,), _domain.c.id, "Its servers, rack by rack."),
-                Many("switches", "switch", (_node.c.domain_id,), _domain.c.id, "Its switches."),
-                Many("links", "link", (_link.c.domain_id,), _domain.c.id, "Its links, those to NICs included."),
+                RelatedList("servers", "server", (_server.c.domain_id,), _domain.c.id, "Its servers, rack by rack."),
+                RelatedList("switches", "switch", (_node.c.domain_id,), _domain.c.id, "Its switches."),
+                RelatedList("links", "link", (_link.c.domain_id,), _domain.c.id, "Its links, those to NICs included."),
                 _facts_of(_domains.c.slug, "What documents say of domains of its kind."),
             ),
             "first_domain_id",
             {"domain": _domain.c.id},
             {"cluster": _cluster.c.slug, "model": _domains.c.slug},
         ),
-        Kind(
+        Thing(
             "rack",
             "Rack",
             "A rack.",
@@ -227,20 +235,20 @@ KINDS: Final[Mapping[str, Kind]] = {
             {_cluster: (_cluster.c.id == _rack.c.cluster_id, False)},
             (
                 _id(_rack),
-                _address(address_of("rack")),
+                _address(address_expression("rack")),
                 _ordinal(_rack),
-                Field("rack_units", Form.WHOLE, _rack.c.rack_units, "Its height."),
+                Field("rack_units", ValueFormat.INT, _rack.c.rack_units, "Its height."),
             ),
             (_TO_CLUSTER,),
             (
-                Many("servers", "server", (_server.c.rack_id,), _rack.c.id, "The servers in it."),
+                RelatedList("servers", "server", (_server.c.rack_id,), _rack.c.id, "The servers in it."),
                 _facts_of(literal_column("'rack'"), "What is said of racks."),
             ),
             "first_rack_id",
             {"rack": _rack.c.id},
             {"cluster": _cluster.c.slug},
         ),
-        Kind(
+        Thing(
             "server",
             "Server",
             "A server: an EC2 instance of a rack.",
@@ -248,22 +256,34 @@ KINDS: Final[Mapping[str, Kind]] = {
             {**_SERVER, _chips: (_chips.c.id == _servers.c.chip_model_id, False)},
             (
                 _id(_server),
-                _address(address_of("server")),
+                _address(address_expression("server")),
                 _ordinal(_server),
                 *_condition(_server),
                 Field(
                     "model",
-                    Form.TEXT,
+                    ValueFormat.TEXT,
                     _servers.c.slug,
                     "Its model, the subject of its facts.",
-                    known=_known("server"),
+                    choices=_allowed_slugs("server"),
                 ),
-                Field("instance", Form.TEXT, _bound("instance"), "Id of the instance that stands there.", null=True),
-                Field("host", Form.TEXT, _bound("host"), "Name of the host that stands there.", null=True),
-                Field("vcpus", Form.WHOLE, _servers.c.vcpus, "Virtual CPUs of the host."),
+                Field(
+                    "instance",
+                    ValueFormat.TEXT,
+                    _binding_column("instance"),
+                    "Id of the instance that stands there.",
+                    nullable=True,
+                ),
+                Field(
+                    "host",
+                    ValueFormat.TEXT,
+                    _binding_column("host"),
+                    "Name of the host that stands there.",
+                    nullable=True,
+                ),
+                Field("vcpus", ValueFormat.INT, _servers.c.vcpus, "Virtual CPUs of the host."),
                 Field(
                     "host_memory",
-                    Form.CAPACITY,
+                    ValueFormat.CAPACITY,
                     _servers.c.host_memory_bytes,
                     "Memory of the host.",
                     fact=(_servers.c.slug, "host_memory"),
@@ -272,9 +292,11 @@ KINDS: Final[Mapping[str, Kind]] = {
             (_TO_CLUSTER, _TO_DOMAIN, _TO_RACK, _LAST["server"]),
             (
                 _EVENTS["server"],
-                Many("chips", "chip", (_chip.c.server_id,), _server.c.id, "Its chips, by device number."),
-                Many("nics", "nic", (_nic.c.server_id,), _server.c.id, "Its EFA devices."),
-                Many("trays", "tray", (_tray.c.server_id,), _server.c.id, "Its trays, head trays first.", paged=False),
+                RelatedList("chips", "chip", (_chip.c.server_id,), _server.c.id, "Its chips, by device number."),
+                RelatedList("nics", "nic", (_nic.c.server_id,), _server.c.id, "Its EFA devices."),
+                RelatedList(
+                    "trays", "tray", (_tray.c.server_id,), _server.c.id, "Its trays, head trays first.", paged=False
+                ),
                 _facts_of(_servers.c.slug, "What documents say of servers of its model."),
             ),
             "first_server_id",
@@ -287,7 +309,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             },
             {"memory": _servers.c.host_memory_bytes},
         ),
-        Kind(
+        Thing(
             "chip",
             "Chip",
             "A chip: what Neuron tools call a device.",
@@ -295,32 +317,38 @@ KINDS: Final[Mapping[str, Kind]] = {
             _CHIP_JOINS,
             (
                 _id(_chip),
-                _address(address_of("chip")),
+                _address(address_expression("chip")),
                 _ordinal(_chip),
                 *_condition(_node),
                 _enum("generation", GENERATION, _chips.c.generation, "Its generation."),
-                Field("memory", Form.CAPACITY, _memory, "Its HBM.", fact=(_chips.c.slug, "device_memory")),
+                Field("memory", ValueFormat.CAPACITY, _memory, "Its HBM.", fact=(_chips.c.slug, "device_memory")),
                 Field(
                     "memory_bandwidth",
-                    Form.BANDWIDTH,
+                    ValueFormat.BANDWIDTH,
                     _hbm,
                     "Its HBM's bandwidth.",
                     fact=(_chips.c.slug, "device_memory_bandwidth"),
                 ),
                 Field(
                     "tray",
-                    Form.WHOLE,
+                    ValueFormat.INT,
                     _tray.c.ordinal,
                     "Number of its tray within the server, null where no document says.",
-                    null=True,
+                    nullable=True,
                 ),
-                Field("job", Form.TEXT, _holder(), "The job that holds it: its name, or SYSTEM:ID.", null=True),
+                Field(
+                    "job",
+                    ValueFormat.TEXT,
+                    _job_name(),
+                    "The job that holds it: its name, or SYSTEM:ID.",
+                    nullable=True,
+                ),
                 _enum("use", CHIP_USE, chip_use(), "What it is to the next job."),
             ),
-            (*_IN_SERVER, One("model", ("chip_model",), _chips.c.id, "Its model."), _LAST["chip"]),
+            (*_IN_SERVER, Relation("model", ("chip_model",), _chips.c.id, "Its model."), _LAST["chip"]),
             (
                 _EVENTS["chip"],
-                Many("cores", "core", (_core.c.chip_id,), _chip.c.id, "Its physical cores."),
+                RelatedList("cores", "core", (_core.c.chip_id,), _chip.c.id, "Its physical cores."),
                 _links_of(_chip),
             ),
             "first_node_id",
@@ -334,14 +362,14 @@ KINDS: Final[Mapping[str, Kind]] = {
             {"memory": _memory, "bandwidth": _hbm}
             | {name.removesuffix("_compute"): _chips.c[compute_column(name)] for name in COMPUTE},
         ),
-        Kind(
+        Thing(
             "core",
             "Core",
             "A physical NeuronCore.",
             _core,
             {_chip: (_chip.c.id == _core.c.chip_id, False), **_CHIP_JOINS},
-            (_id(_core), _address(address_of("core")), _ordinal(_core)),
-            (*_IN_SERVER, One("chip", ("chip",), _chip.c.id, "Its chip.")),
+            (_id(_core), _address(address_expression("core")), _ordinal(_core)),
+            (*_IN_SERVER, Relation("chip", ("chip",), _chip.c.id, "Its chip.")),
             (),
             "first_core_id",
             _WITHIN_SERVER,
@@ -352,7 +380,7 @@ KINDS: Final[Mapping[str, Kind]] = {
                 "state": _node.c.state,
             },
         ),
-        Kind(
+        Thing(
             "switch",
             "Switch",
             "A switch of a server or of a rack.",
@@ -368,7 +396,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             },
             (
                 _id(_switch),
-                _address(address_of("switch")),
+                _address(address_expression("switch")),
                 _ordinal(_switch),
                 *_condition(_node),
             ),
@@ -376,14 +404,16 @@ KINDS: Final[Mapping[str, Kind]] = {
                 _TO_CLUSTER,
                 _TO_DOMAIN,
                 _TO_RACK,
-                One(
+                Relation(
                     "server",
                     ("server",),
                     _switch.c.server_id,
                     "The server whose chips it joins; null for a rack's switch.",
-                    null=True,
+                    nullable=True,
                 ),
-                One("model", ("switch_model",), _switch.c.switch_model_id, "Its model, if one is named.", null=True),
+                Relation(
+                    "model", ("switch_model",), _switch.c.switch_model_id, "Its model, if one is named.", nullable=True
+                ),
                 _LAST["switch"],
             ),
             (_links_of(_switch), _EVENTS["switch"]),
@@ -391,7 +421,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             {"domain": _domain.c.id, "server": _switch.c.server_id, "rack": _rack.c.id},
             {"cluster": _cluster.c.slug, "model": _domains.c.slug, "state": _node.c.state},
         ),
-        Kind(
+        Thing(
             "nic",
             "Nic",
             "An EFA device.",
@@ -403,12 +433,12 @@ KINDS: Final[Mapping[str, Kind]] = {
             },
             (
                 _id(_nic),
-                _address(address_of("nic")),
+                _address(address_expression("nic")),
                 _ordinal(_nic),
                 *_condition(_node),
                 Field(
                     "bandwidth",
-                    Form.BANDWIDTH,
+                    ValueFormat.BANDWIDTH,
                     _nic.c.bandwidth_bytes_per_s,
                     "Its line rate, one direction.",
                     fact=(_nic_subject, "bandwidth"),
@@ -421,7 +451,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             {"cluster": _cluster.c.slug, "model": _servers.c.slug, "state": _node.c.state},
             {"bandwidth": _nic.c.bandwidth_bytes_per_s},
         ),
-        Kind(
+        Thing(
             "network_node",
             "NetworkNode",
             "A network node of the EFA fabric, as EC2's instance topology shows it.",
@@ -432,16 +462,18 @@ KINDS: Final[Mapping[str, Kind]] = {
             },
             (
                 _id(_above),
-                _address(address_of("network_node")),
+                _address(address_expression("network_node")),
                 _ordinal(_above),
                 *_condition(_node),
-                Field("tier", Form.WHOLE, _above.c.tier, "Its tier: 1 on top, 3 above the NICs where it was seeded."),
+                Field(
+                    "tier", ValueFormat.INT, _above.c.tier, "Its tier: 1 on top, 3 above the NICs where it was seeded."
+                ),
                 Field(
                     "vendor_id",
-                    Form.TEXT,
+                    ValueFormat.TEXT,
                     _above.c.vendor_id,
                     "What EC2 calls it, nn-…, where the cluster was adopted.",
-                    null=True,
+                    nullable=True,
                 ),
             ),
             (_TO_CLUSTER, _LAST["network_node"]),
@@ -450,7 +482,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             {},
             {"cluster": _cluster.c.slug, "state": _node.c.state},
         ),
-        Kind(
+        Thing(
             "link",
             "Link",
             "A link between two nodes, full duplex.",
@@ -469,46 +501,52 @@ KINDS: Final[Mapping[str, Kind]] = {
                 *_condition(_link),
                 Field(
                     "bandwidth",
-                    Form.BANDWIDTH,
-                    carried_in_sql(_link, _end_a, _end_b),
+                    ValueFormat.BANDWIDTH,
+                    carried_bandwidth_expression(_link, _end_a, _end_b),
                     "What one direction carries now.",
                     fact=(_links.c.slug, "bandwidth"),
-                    search=searched_in_sql(_link),
+                    search=carried_bandwidth_filter(_link),
                 ),
                 Field(
                     "nominal",
-                    Form.BANDWIDTH,
+                    ValueFormat.BANDWIDTH,
                     _link.c.bandwidth_bytes_per_s,
                     "What one direction carries when healthy.",
                     fact=(_links.c.slug, "bandwidth"),
                 ),
                 Field(
                     "both_directions",
-                    Form.BANDWIDTH,
+                    ValueFormat.BANDWIDTH,
                     literal_column("2", Integer) * _link.c.bandwidth_bytes_per_s,
                     "Twice the nominal bandwidth, as vendor pages often print it.",
                     fact=(_links.c.slug, "bandwidth"),
-                    listed=False,
+                    is_filterable=False,
                 ),
-                Field("lanes", Form.WHOLE, _link.c.lanes, "PCIe lanes, where documented.", null=True),
+                Field("lanes", ValueFormat.INT, _link.c.lanes, "PCIe lanes, where documented.", nullable=True),
                 Field(
                     "cables",
-                    Form.WHOLE,
+                    ValueFormat.INT,
                     _link.c.cables,
                     "Cables side by side; its bandwidth is that of all of them.",
                 ),
-                Field("technology", Form.TEXT, _link.c.technology, "NeuronLink-v2, EFA, …", known=_known("technology")),
+                Field(
+                    "technology",
+                    ValueFormat.TEXT,
+                    _link.c.technology,
+                    "NeuronLink-v2, EFA, …",
+                    choices=_allowed_slugs("technology"),
+                ),
                 _enum("scope", LINK_SCOPE, _link.c.scope, "How far it reaches."),
             ),
             (
-                One("a", ("chip", "switch", "nic", "network_node"), _link.c.a_id, "One end."),
-                One("b", ("chip", "switch", "nic", "network_node"), _link.c.b_id, "The other end."),
-                One(
+                Relation("a", ("chip", "switch", "nic", "network_node"), _link.c.a_id, "One end."),
+                Relation("b", ("chip", "switch", "nic", "network_node"), _link.c.b_id, "The other end."),
+                Relation(
                     "domain",
                     ("domain",),
                     _link.c.domain_id,
                     "The scale-up domain it belongs to; null between two network nodes.",
-                    null=True,
+                    nullable=True,
                 ),
                 _LAST["link"],
             ),
@@ -518,7 +556,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             {"cluster": _cluster.c.slug, "model": _links.c.slug, "state": _link.c.state},
             {"bandwidth": _link.c.bandwidth_bytes_per_s},
         ),
-        Kind(
+        Thing(
             "event",
             "Event",
             "A change of a part's state, or what was done to a job or for jobs' sake.",
@@ -526,34 +564,38 @@ KINDS: Final[Mapping[str, Kind]] = {
             {},
             OF_EVENT,
         ),
-        Kind(
+        Thing(
             "tray",
             "Tray",
             "A tray of a server, as far as documents say how a server is split.",
             _tray,
             {},
             (
-                Field("ordinal", Form.WHOLE, _tray.c.ordinal, "Its number within the server."),
+                Field("ordinal", ValueFormat.INT, _tray.c.ordinal, "Its number within the server."),
                 _enum("kind", TRAY_KIND, _tray.c.kind, "What the tray holds."),
-                Field("rack_units", Form.WHOLE, _tray.c.rack_units, "Its height, where documented.", null=True),
+                Field(
+                    "rack_units", ValueFormat.INT, _tray.c.rack_units, "Its height, where documented.", nullable=True
+                ),
             ),
         ),
-        Kind(
+        Thing(
             "chip_model",
             "ChipModel",
             "A model of chip.",
             _chips,
             {},
             (
-                Field("slug", Form.TEXT, _chips.c.slug, "Short name, the subject of its facts."),
-                Field("name", Form.TEXT, _chips.c.name, "The vendor's name."),
+                Field("slug", ValueFormat.TEXT, _chips.c.slug, "Short name, the subject of its facts."),
+                Field("name", ValueFormat.TEXT, _chips.c.name, "The vendor's name."),
                 _enum("generation", GENERATION, _chips.c.generation, "Its generation."),
-                Field("core_model", Form.TEXT, _chips.c.core_model, "Name of its cores."),
-                Field("cores", Form.WHOLE, _chips.c.cores, "Physical NeuronCores of one chip."),
-                Field("memory", Form.CAPACITY, _memory, "HBM of one chip.", fact=(_chips.c.slug, "device_memory")),
+                Field("core_model", ValueFormat.TEXT, _chips.c.core_model, "Name of its cores."),
+                Field("cores", ValueFormat.INT, _chips.c.cores, "Physical NeuronCores of one chip."),
+                Field(
+                    "memory", ValueFormat.CAPACITY, _memory, "HBM of one chip.", fact=(_chips.c.slug, "device_memory")
+                ),
                 Field(
                     "memory_bandwidth",
-                    Form.BANDWIDTH,
+                    ValueFormat.BANDWIDTH,
                     _hbm,
                     "HBM bandwidth of one chip.",
                     fact=(_chips.c.slug, "device_memory_bandwidth"),
@@ -561,7 +603,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             ),
             (),
             (
-                Many(
+                RelatedList(
                     "compute",
                     "compute",
                     (_compute.c.chip_model_id,),
@@ -572,20 +614,20 @@ KINDS: Final[Mapping[str, Kind]] = {
                 _facts_of(_chips.c.slug, "What documents say of it."),
             ),
         ),
-        Kind(
+        Thing(
             "switch_model",
             "SwitchModel",
             "A model of switch.",
             _switches,
             {},
             (
-                Field("slug", Form.TEXT, _switches.c.slug, "Short name, the subject of its facts."),
-                Field("name", Form.TEXT, _switches.c.name, "The vendor's name."),
+                Field("slug", ValueFormat.TEXT, _switches.c.slug, "Short name, the subject of its facts."),
+                Field("name", ValueFormat.TEXT, _switches.c.name, "The vendor's name."),
             ),
             (),
             (_facts_of(_switches.c.slug, "What documents say of it."),),
         ),
-        Kind(
+        Thing(
             "compute",
             "Compute",
             "A kind of operation and how many of it a chip does.",
@@ -593,27 +635,27 @@ KINDS: Final[Mapping[str, Kind]] = {
             {},
             (
                 _enum("type", COMPUTE_TYPE, _compute.c.type, "Which operations."),
-                Field("teraflops", Form.THOUSANDTHS, _compute.c.giga, "10¹² operations per second."),
+                Field("teraflops", ValueFormat.THOUSANDTHS, _compute.c.giga, "10¹² operations per second."),
             ),
         ),
-        Kind(
+        Thing(
             "source",
             "Source",
             "A document, or what else a number comes from.",
             _source,
             {},
             (
-                Field("slug", Form.TEXT, _source.c.slug, "Short name."),
-                Field("title", Form.TEXT, _source.c.title, "Title as published."),
-                Field("publisher", Form.TEXT, _source.c.publisher, "Who published it."),
-                Field("date", Form.TEXT, _source.c.date, "When, as precisely as is known.", null=True),
+                Field("slug", ValueFormat.TEXT, _source.c.slug, "Short name."),
+                Field("title", ValueFormat.TEXT, _source.c.title, "Title as published."),
+                Field("publisher", ValueFormat.TEXT, _source.c.publisher, "Who published it."),
+                Field("date", ValueFormat.TEXT, _source.c.date, "When, as precisely as is known.", nullable=True),
                 _enum(
                     "kind", SOURCE_KIND, _source.c.kind, "What kind of document it is; the order of the default pick."
                 ),
-                Field("note", Form.TEXT, _source.c.note, "What else there is to know of it.", null=True),
+                Field("note", ValueFormat.TEXT, _source.c.note, "What else there is to know of it.", nullable=True),
             ),
         ),
-        Kind(
+        Thing(
             "fact",
             "Fact",
             "One number as one document gives it.",
@@ -622,83 +664,97 @@ KINDS: Final[Mapping[str, Kind]] = {
             (
                 Field(
                     "subject",
-                    Form.TEXT,
+                    ValueFormat.TEXT,
                     _fact.c.subject,
                     "What it is about: a chip, system, link model, …",
-                    known=_known("subject"),
+                    choices=_allowed_slugs("subject"),
                 ),
-                Field("attribute", Form.TEXT, _fact.c.attribute, "Which of its numbers.", known=_known("attribute")),
-                Field("value", Form.TEXT, _fact.c.shown, "The exact value for people, bandwidths of one direction."),
+                Field(
+                    "attribute",
+                    ValueFormat.TEXT,
+                    _fact.c.attribute,
+                    "Which of its numbers.",
+                    choices=_allowed_slugs("attribute"),
+                ),
+                Field(
+                    "value", ValueFormat.TEXT, _fact.c.shown, "The exact value for people, bandwidths of one direction."
+                ),
                 Field(
                     "exact",
-                    Form.EXACT,
+                    ValueFormat.BIGINT,
                     _fact.c.value,
                     "The exact value in base units: bytes, bytes per second, 10⁹ operations per second.",
-                    null=True,
+                    nullable=True,
                 ),
                 Field(
                     "written",
-                    Form.TEXT,
+                    ValueFormat.TEXT,
                     func.rtrim(_fact.c.written + literal_column("' '") + _fact.c.unit),
                     "Value and unit as written; of a derived fact (see formula) its result.",
                 ),
-                Field("unit", Form.TEXT, _fact.c.unit, "The unit as written."),
-                Field("quote", Form.TEXT, _fact.c.quote, "The document's words."),
+                Field("unit", ValueFormat.TEXT, _fact.c.unit, "The unit as written."),
+                Field("quote", ValueFormat.TEXT, _fact.c.quote, "The document's words."),
                 Field(
                     "reading_unit",
-                    Form.TEXT,
+                    ValueFormat.TEXT,
                     _fact.c.reading_unit,
                     "Unit it is read in, where that is not the one written.",
-                    null=True,
+                    nullable=True,
                 ),
                 Field(
                     "reading_direction",
-                    Form.TEXT,
+                    ValueFormat.TEXT,
                     _fact.c.reading_direction,
                     "Whether one direction is written, or the sum of both.",
-                    null=True,
+                    nullable=True,
                 ),
-                Field("grounds", Form.TEXT, _fact.c.grounds, "Why it is read so.", null=True),
-                Field("formula", Form.TEXT, _fact.c.formula, "How a derived fact follows from others.", null=True),
+                Field("grounds", ValueFormat.TEXT, _fact.c.grounds, "Why it is read so.", nullable=True),
+                Field(
+                    "formula",
+                    ValueFormat.TEXT,
+                    _fact.c.formula,
+                    "How a derived fact follows from others.",
+                    nullable=True,
+                ),
                 Field(
                     "picked",
-                    Form.YES,
+                    ValueFormat.BOOLEAN,
                     _fact.c.preference == literal_column("0"),
                     "Whether it is the one that counts among those of its subject and attribute.",
                 ),
                 Field(
                     "disputed",
-                    Form.YES,
+                    ValueFormat.BOOLEAN,
                     _fact.c.disputed,
                     "Whether sources disagree on it or on what it follows from.",
                 ),
                 Field(
                     "differs_in",
-                    Form.ENUM,
+                    ValueFormat.ENUM,
                     _fact.c.differs_in,
                     "What the facts of its subject and attribute differ in; null: they agree.",
-                    null=True,
+                    nullable=True,
                     enumeration=DIFFERENCE,
-                    listed=False,
+                    is_filterable=False,
                 ),
-                Field("note", Form.TEXT, _fact.c.note, "How to read the disagreement.", null=True),
+                Field("note", ValueFormat.TEXT, _fact.c.note, "How to read the disagreement.", nullable=True),
                 Field(
                     "assumed",
-                    Form.YES,
+                    ValueFormat.BOOLEAN,
                     _source.c.kind == literal_column("'assumed'"),
                     "Whether no document says so.",
                 ),
             ),
-            (One("source", ("source",), _source.c.id, "Who says so."),),
+            (Relation("source", ("source",), _source.c.id, "Who says so."),),
             (
-                Many(
+                RelatedList(
                     "others",
                     "fact",
                     (_fact.c.subject + literal_column("' '") + _fact.c.attribute,),
                     _fact.c.subject + literal_column("' '") + _fact.c.attribute,
                     "What other sources say of the same.",
                     paged=False,
-                    but=_fact.c.id,
+                    exclude=_fact.c.id,
                 ),
             ),
         ),

@@ -32,11 +32,11 @@ from sqlalchemy import (
 )
 
 from trninv.catalog.facts import Catalog
-from trninv.inventory.ids import BLOCKS, ROOM
+from trninv.inventory.ids import BLOCK_CAPACITY, BLOCK_TABLES
 from trninv.inventory.join_order import OrderedJoin
-from trninv.inventory.plan import Part, Plan
+from trninv.inventory.plan import ClusterPlan, DomainGroup
 from trninv.inventory.record import model_ids
-from trninv.inventory.schema import ORDER, TABLES
+from trninv.inventory.schema import INSERT_ORDER, TABLES
 from trninv.inventory.staging import (
     ABOVE,
     CORE,
@@ -47,16 +47,16 @@ from trninv.inventory.staging import (
     TRAY,
     UPLINK,
     blueprint_rows,
-    staged,
+    blueprint_tables,
 )
-from trninv.topology.clos import Fabric
-from trninv.topology.tree import Tree
+from trninv.topology.clos import ClosFabric
+from trninv.topology.tree import FabricTree
 
 Rows = Select[Any] | CompoundSelect[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExpectedRows:
     """For each table in `ORDER`, a SELECT of the rows that a cluster must have, and their number."""
 
     rows: Mapping[str, Rows]
@@ -64,9 +64,9 @@ class Wanted:
 
 
 @contextmanager
-def wanted(
-    connection: Connection, catalog: Catalog, plan: Plan, cluster: Mapping[Any, Any], since: int = 0
-) -> Iterator[Wanted]:
+def expected_rows(
+    connection: Connection, catalog: Catalog, plan: ClusterPlan, cluster: Mapping[Any, Any], since: int = 0
+) -> Iterator[ExpectedRows]:
     """What a cluster must have; valid while the context lasts.
 
     Parameters
@@ -75,15 +75,15 @@ def wanted(
         The ordinal of a domain: what is in those before it is left out of the rows, but not of their numbers.
 
     """
-    given = blueprint_rows(connection, catalog, plan)
-    layout = _Layout(cluster, plan, _sizes(plan, given), _Ids.of(connection), since)
-    with staged(connection, given) as inlined:
+    blueprints = blueprint_rows(connection, catalog, plan)
+    layout = _ClusterRows(cluster, plan, _row_counts(plan, blueprints), _ModelIds.from_connection(connection), since)
+    with blueprint_tables(connection, blueprints) as inlined:
         selects = layout.selects(catalog)
-        yield Wanted({name: query.add_cte(*inlined) for name, query in selects.items()}, layout.sizes())
+        yield ExpectedRows({name: query.add_cte(*inlined) for name, query in selects.items()}, layout.sizes())
 
 
 @dataclass(frozen=True, slots=True)
-class _Ids:
+class _ModelIds:
     """Ids of models by their slugs."""
 
     domain: Mapping[str, int]
@@ -92,115 +92,120 @@ class _Ids:
     switch: Mapping[str, int]
 
     @classmethod
-    def of(cls, connection: Connection) -> "_Ids":
+    def from_connection(cls, connection: Connection) -> "_ModelIds":
         return cls(*(model_ids(connection, TABLES[f"{name}_model"]) for name in ("domain", "server", "chip", "switch")))
 
 
 @dataclass(frozen=True, slots=True)
-class _Size:
+class _RowCounts:
     """Rows of a domain in each table, and of the fabric."""
 
     domains: int
     racks: int
-    each: Mapping[str, int]
+    per_domain: Mapping[str, int]
 
-    def of(self, table: str) -> int:
+    def total(self, table: str) -> int:
         """Of the whole part."""
-        return {"domain": self.domains, "rack": self.racks}.get(table, self.domains * self.each.get(table, 0))
+        return {"domain": self.domains, "rack": self.racks}.get(table, self.domains * self.per_domain.get(table, 0))
 
 
-def _sizes(plan: Plan, rows: Mapping[Table, Sequence[Mapping[str, Any]]]) -> list[_Size]:
-    counts = [Counter[str]() for _ in plan.parts]
+def _row_counts(plan: ClusterPlan, rows: Mapping[Table, Sequence[Mapping[str, Any]]]) -> list[_RowCounts]:
+    counts = [Counter[str]() for _ in plan.domain_groups]
     for table in (SERVER, TRAY, NODE, CORE, LINK):
         for row in rows[table]:
             counts[row["part"]][table.name.removeprefix("blueprint_")] += 1
             if table is NODE:
                 counts[row["part"]][row["kind"]] += 1
-    return [_Size(part.domains, _racks(part), each) for part, each in zip(plan.parts, counts, strict=True)]
+    return [
+        _RowCounts(part.domains, _racks(part), counter)
+        for part, counter in zip(plan.domain_groups, counts, strict=True)
+    ]
 
 
-def _racks(part: Part) -> int:
+def _racks(part: DomainGroup) -> int:
     per_domain, shared = _rack_sharing(part)
     return -(-part.domains * per_domain // shared)
 
 
-def _rack_sharing(part: Part) -> tuple[int, int]:
+def _rack_sharing(part: DomainGroup) -> tuple[int, int]:
     """How many racks a domain spans, and how many domains share a rack; one of the two is 1."""
     return len(part.model.blueprint.servers_by_rack), part.model.domains_per_rack
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
+class _ClusterRows:
     cluster: Mapping[Any, Any]
-    plan: Plan
-    part_sizes: Sequence[_Size]
-    ids: _Ids
+    plan: ClusterPlan
+    part_sizes: Sequence[_RowCounts]
+    ids: _ModelIds
     since: int
 
     def sizes(self) -> dict[str, int]:
         """The number of rows in each table."""
-        found = {name: sum(size.of(name) for size in self.part_sizes) for name in ORDER}
+        counts_by_table = {name: sum(size.total(name) for size in self.part_sizes) for name in INSERT_ORDER}
         network_nodes = sum(1 for _ in self.plan.fabric.nodes()) if self.plan.fabric else 0
-        found["network_node"] = network_nodes
-        found["node"] += network_nodes
-        found["link"] += sum(1 for _ in self.plan.uplinks())
-        return found
+        counts_by_table["network_node"] = network_nodes
+        counts_by_table["node"] += network_nodes
+        counts_by_table["link"] += sum(1 for _ in self.plan.uplinks())
+        return counts_by_table
 
     def selects(self, catalog: Catalog) -> dict[str, Rows]:
-        parts = [self._part(number) for number in range(len(self.plan.parts))]
-        rack_units = catalog.value("rack", "rack_units")
-        found = {name: [rows(part) for part in parts] for name, rows in _ROWS.items()}
-        found["rack"] = [part.racks(rack_units) for part in parts]
+        parts = [self._domain_group(number) for number in range(len(self.plan.domain_groups))]
+        rack_units = catalog.picked_value("rack", "rack_units")
+        queries = {name: [rows(part) for part in parts] for name, rows in _ROWS.items()}
+        queries["rack"] = [part.racks(rack_units) for part in parts]
         if self.plan.fabric:
-            found["node"].append(self._network_nodes())
-            found["link"].append(self._uplinks())
-        made: dict[str, Rows] = {name: union_all(*rows) if len(rows) > 1 else rows[0] for name, rows in found.items()}
-        made["network_node"] = select(
-            self._above("node", NETWORK_NODE.c.local).label("id"),
+            queries["node"].append(self._network_nodes())
+            queries["link"].append(self._uplinks())
+        unions: dict[str, Rows] = {
+            name: union_all(*rows) if len(rows) > 1 else rows[0] for name, rows in queries.items()
+        }
+        unions["network_node"] = select(
+            self._fabric_row_id("node", NETWORK_NODE.c.local).label("id"),
             NETWORK_NODE.c.tier,
             NETWORK_NODE.c.ordinal,
             NETWORK_NODE.c.vendor_id,
         )
-        return {name: made[name] for name in ORDER}
+        return {name: unions[name] for name in INSERT_ORDER}
 
-    def _part(self, number: int) -> "_Part":
+    def _domain_group(self, number: int) -> "_DomainGroupRows":
         before = self.part_sizes[:number]
-        starts = {name: self._first(name) + sum(size.of(name) for size in before) for name in BLOCKS}
-        return _Part(
+        starts = {name: self._first(name) + sum(size.total(name) for size in before) for name in BLOCK_TABLES}
+        return _DomainGroupRows(
             self.cluster["id"],
             number,
-            self.plan.parts[number],
-            self.plan.firsts[number],
+            self.plan.domain_groups[number],
+            self.plan.first_ordinals[number],
             sum(size.racks for size in before),
             starts,
             self.part_sizes[number],
             self.ids,
-            self._over(),
-            isinstance(self.plan.fabric, Tree),
+            self._node_above_nic(),
+            isinstance(self.plan.fabric, FabricTree),
             self.since,
         )
 
     def _first(self, block: str) -> int:
         return int(self.cluster[f"first_{block}_id"])
 
-    def _over(self) -> ColumnElement[Any] | None:
+    def _node_above_nic(self) -> ColumnElement[Any] | None:
         """The network node above a NIC; None where there is no fabric."""
         match self.plan.fabric:
-            case Fabric(domains_per_node=each):
-                return self._above("node", _DOMAIN.c.ordinal // each)
-            case Tree():
-                return self._above("node", ABOVE.c.node)
+            case ClosFabric(domains_per_node=domains_per_node):
+                return self._fabric_row_id("node", _DOMAIN.c.ordinal // domains_per_node)
+            case FabricTree():
+                return self._fabric_row_id("node", ABOVE.c.node)
         return None
 
-    def _above(self, block: str, local: ColumnElement[Any]) -> ColumnElement[Any]:
+    def _fabric_row_id(self, block: str, local: ColumnElement[Any]) -> ColumnElement[Any]:
         """The fabric's rows come after those of all domains, and after the room for more of them."""
-        has_room = isinstance(self.plan.fabric, Tree) and not self.plan.fabric.is_dense
-        domains = ROOM[block] if has_room else sum(size.of(block) for size in self.part_sizes)
+        has_room = isinstance(self.plan.fabric, FabricTree) and not self.plan.fabric.is_dense
+        domains = BLOCK_CAPACITY[block] if has_room else sum(size.total(block) for size in self.part_sizes)
         return literal(self._first(block) + domains) + local
 
     def _network_nodes(self) -> Select[Any]:
         return select(
-            self._above("node", NETWORK_NODE.c.local).label("id"),
+            self._fabric_row_id("node", NETWORK_NODE.c.local).label("id"),
             literal("network_node", Text).label("kind"),
             literal(self.cluster["id"]).label("cluster_id"),
             cast(null(), Integer).label("domain_id"),
@@ -208,18 +213,18 @@ class _Layout:
 
     def _uplinks(self) -> Select[Any]:
         return select(
-            self._above("link", UPLINK.c.local).label("id"),
-            self._above("node", UPLINK.c.a).label("a_id"),
-            self._above("node", UPLINK.c.b).label("b_id"),
+            self._fabric_row_id("link", UPLINK.c.local).label("id"),
+            self._fabric_row_id("node", UPLINK.c.a).label("a_id"),
+            self._fabric_row_id("node", UPLINK.c.b).label("b_id"),
             cast(null(), Integer).label("domain_id"),
             cast(null(), Integer).label("lanes"),
             UPLINK.c.cables,
-            *(column for column in _shared(UPLINK, "link") if column.name != "cables"),
+            *(column for column in _common_columns(UPLINK, "link") if column.name != "cables"),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _DomainGroupRows:
     """The rows of one part: its blueprint, crossed with its domains.
 
     Attributes
@@ -237,14 +242,14 @@ class _Part:
 
     cluster: int
     number: int
-    part: Part
+    part: DomainGroup
     first: int
     first_rack: int
     starts: Mapping[str, int]
-    size: _Size
-    ids: _Ids
-    over: ColumnElement[Any] | None
-    by_server: bool
+    size: _RowCounts
+    ids: _ModelIds
+    node_above: ColumnElement[Any] | None
+    is_above_server: bool
     since: int
 
     def domains(self) -> Select[Any]:
@@ -266,7 +271,7 @@ class _Part:
         )
 
     def servers(self) -> Select[Any]:
-        return self._each(
+        return self._rows_per_domain(
             SERVER,
             "server",
             _DOMAIN.c.id.label("domain_id"),
@@ -276,69 +281,69 @@ class _Part:
         )
 
     def trays(self) -> Select[Any]:
-        server = self._at("server", TRAY.c.server).label("server_id")
-        return self._each(TRAY, "tray", server, *_shared(TRAY, "tray"))
+        server = self._row_id("server", TRAY.c.server).label("server_id")
+        return self._rows_per_domain(TRAY, "tray", server, *_common_columns(TRAY, "tray"))
 
     def nodes(self) -> Select[Any]:
-        return self._each(NODE, "node", NODE.c.kind, _DOMAIN.c.cluster_id, _DOMAIN.c.id.label("domain_id"))
+        return self._rows_per_domain(NODE, "node", NODE.c.kind, _DOMAIN.c.cluster_id, _DOMAIN.c.id.label("domain_id"))
 
     def chips(self) -> Select[Any]:
-        return self._of_kind(
+        return self._nodes_of_kind(
             "chip",
-            self._at("server", NODE.c.server).label("server_id"),
-            self._at("tray", NODE.c.tray).label("tray_id"),
+            self._row_id("server", NODE.c.server).label("server_id"),
+            self._row_id("tray", NODE.c.tray).label("tray_id"),
             literal(self.ids.chip[self.part.model.server.chip.slug]).label("chip_model_id"),
             NODE.c.ordinal,
         )
 
     def switches(self) -> Select[Any]:
         model = self.part.model.switch
-        return self._of_kind(
+        return self._nodes_of_kind(
             "switch",
-            self._at("server", NODE.c.server).label("server_id"),
+            self._row_id("server", NODE.c.server).label("server_id"),
             self._rack(NODE.c.rack).label("rack_id"),
             NODE.c.ordinal,
             cast(literal(self.ids.switch[model.slug]) if model else null(), Integer).label("switch_model_id"),
         )
 
     def nics(self) -> Select[Any]:
-        return self._of_kind("nic", self._at("server", NODE.c.server).label("server_id"), *_shared(NODE, "nic"))
+        return self._nodes_of_kind(
+            "nic", self._row_id("server", NODE.c.server).label("server_id"), *_common_columns(NODE, "nic")
+        )
 
     def cores(self) -> Select[Any]:
-        return self._each(CORE, "core", self._at("node", CORE.c.chip).label("chip_id"), CORE.c.ordinal)
+        return self._rows_per_domain(CORE, "core", self._row_id("node", CORE.c.chip).label("chip_id"), CORE.c.ordinal)
 
     def links(self) -> Select[Any]:
-        b = self._at("node", LINK.c.b)
-        if self.over is not None:
-            b = case((LINK.c.b.is_(None), self.over), else_=b)
-        return self._each(
+        b = self._row_id("node", LINK.c.b)
+        if self.node_above is not None:
+            b = case((LINK.c.b.is_(None), self.node_above), else_=b)
+        return self._rows_per_domain(
             LINK,
             "link",
-            self._at("node", LINK.c.a).label("a_id"),
+            self._row_id("node", LINK.c.a).label("a_id"),
             b.label("b_id"),
             _DOMAIN.c.id.label("domain_id"),
             LINK.c.lanes,
             literal(1).label("cables"),
-            *(LINK.c[column.name] for column in _shared(UPLINK, "link") if column.name != "cables"),
+            *(LINK.c[column.name] for column in _common_columns(UPLINK, "link") if column.name != "cables"),
         )
 
-    def _each(self, blueprint: Table, block: str, *columns: ColumnElement[Any]) -> Select[Any]:
+    def _rows_per_domain(self, blueprint: Table, block: str, *columns: ColumnElement[Any]) -> Select[Any]:
         """The blueprint's rows in every domain of the part."""
-        key = self._at(block, blueprint.c.local).label("id")
-        crossed: FromClause = OrderedJoin(_DOMAIN, blueprint, blueprint.c.part == self.number)
-        if blueprint is LINK and self.by_server:
-            crossed = crossed.outerjoin(
-                ABOVE, and_(ABOVE.c.domain == _DOMAIN.c.ordinal, ABOVE.c.server == LINK.c.server)
-            )
-        ours = _DOMAIN.c.ordinal.between(max(self.first, self.since), self.first + self.part.domains - 1)
-        return select(key, *columns).select_from(crossed).where(_DOMAIN.c.cluster_id == self.cluster, ours)
+        key = self._row_id(block, blueprint.c.local).label("id")
+        source: FromClause = OrderedJoin(_DOMAIN, blueprint, blueprint.c.part == self.number)
+        if blueprint is LINK and self.is_above_server:
+            source = source.outerjoin(ABOVE, and_(ABOVE.c.domain == _DOMAIN.c.ordinal, ABOVE.c.server == LINK.c.server))
+        is_in_group = _DOMAIN.c.ordinal.between(max(self.first, self.since), self.first + self.part.domains - 1)
+        return select(key, *columns).select_from(source).where(_DOMAIN.c.cluster_id == self.cluster, is_in_group)
 
-    def _of_kind(self, kind: str, *columns: ColumnElement[Any]) -> Select[Any]:
-        return self._each(NODE, "node", *columns).where(NODE.c.kind == kind)
+    def _nodes_of_kind(self, kind: str, *columns: ColumnElement[Any]) -> Select[Any]:
+        return self._rows_per_domain(NODE, "node", *columns).where(NODE.c.kind == kind)
 
-    def _at(self, block: str, local: ColumnElement[Any]) -> ColumnElement[Any]:
-        each = self.size.each[block]
-        return literal(self.starts[block] - self.first * each) + _DOMAIN.c.ordinal * each + local
+    def _row_id(self, block: str, local: ColumnElement[Any]) -> ColumnElement[Any]:
+        rows_per_domain = self.size.per_domain[block]
+        return literal(self.starts[block] - self.first * rows_per_domain) + _DOMAIN.c.ordinal * rows_per_domain + local
 
     def _rack(self, local: ColumnElement[Any]) -> ColumnElement[Any]:
         per_domain, shared = _rack_sharing(self.part)
@@ -347,16 +352,16 @@ class _Part:
 
 
 _DOMAIN = TABLES["domain"]
-_ROWS: Mapping[str, Callable[[_Part], Select[Any]]] = {
-    "domain": _Part.domains,
-    "server": _Part.servers,
-    "tray": _Part.trays,
-    "node": _Part.nodes,
-    "chip": _Part.chips,
-    "switch": _Part.switches,
-    "nic": _Part.nics,
-    "core": _Part.cores,
-    "link": _Part.links,
+_ROWS: Mapping[str, Callable[[_DomainGroupRows], Select[Any]]] = {
+    "domain": _DomainGroupRows.domains,
+    "server": _DomainGroupRows.servers,
+    "tray": _DomainGroupRows.trays,
+    "node": _DomainGroupRows.nodes,
+    "chip": _DomainGroupRows.chips,
+    "switch": _DomainGroupRows.switches,
+    "nic": _DomainGroupRows.nics,
+    "core": _DomainGroupRows.cores,
+    "link": _DomainGroupRows.links,
 }
 
 
@@ -365,6 +370,6 @@ def _range(size: int) -> ColumnElement[Any]:
     return numbers.union_all(select(numbers.c.n + 1).where(numbers.c.n + 1 < size)).c.n
 
 
-def _shared(blueprint: Table, target: str) -> list[Column[Any]]:
+def _common_columns(blueprint: Table, target: str) -> list[Column[Any]]:
     """Columns that the blueprint and the target table have in common."""
     return [column for column in blueprint.c if column.name in TABLES[target].c and column.name != "local"]

@@ -12,23 +12,31 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, Select, column, func, inspect, select, table
 
-from trninv.errors import DatabaseError, NotMigratedError, UsageError
-from trninv.inventory.database import connect, exists, failing, file_of, make_directory, newest_revision, reaching
-from trninv.inventory.stamp import Progress, quiet
-from trninv.settings import bundle
-from trninv.units import counted
+from trninv.errors import DatabaseError, SchemaOutdatedError, UsageError
+from trninv.inventory.database import (
+    create_directory,
+    database_file,
+    file_exists,
+    newest_schema_version,
+    temporary_engine,
+    translate_connect_errors,
+    translate_statement_errors,
+)
+from trninv.inventory.stamp import Progress, silent
+from trninv.settings import resource_directory
+from trninv.units import pluralize
 
 _MOVED = {"_token_digest": ("token", "sha256")}
 """Tables whose rows older revisions have in a column of another one."""
-_REVISIONS = "trninv migrate --to head, base, or a revision in migrations/"
+_USAGE = "trninv migrate --to head, base, or a revision in migrations/"
 
 
-def current(connection: Connection) -> str | None:
+def schema_version(connection: Connection) -> str | None:
     """The revision of a database, or None if it has none."""
     return MigrationContext.configure(connection).get_current_revision()
 
 
-def migrate(engine: Engine, to: str = "head", progress: Progress = quiet) -> None:
+def migrate(engine: Engine, to: str = "head", progress: Progress = silent) -> None:
     """Upgrade or downgrade the schema to a revision ("head", "base" or an identifier) in one transaction.
 
     Where that leads to the newest revision, the facts of a database that has some are brought up to date as well.
@@ -49,81 +57,81 @@ def migrate(engine: Engine, to: str = "head", progress: Progress = quiet) -> Non
 
     """
     if not to:
-        raise UsageError(_REVISIONS)
-    make_directory(engine)
-    with reaching(engine):
+        raise UsageError(_USAGE)
+    create_directory(engine)
+    with translate_connect_errors(engine):
         connection = engine.connect().execution_options(writes=True)
-        now = current(connection)
+        now = schema_version(connection)
         connection.rollback()
-    with connection, failing(engine):
+    with connection, translate_statement_errors(engine):
         config = _config(connection)
-        if now is not None and now > newest_revision():
-            raise NotMigratedError(f"the database is at revision {now}, made by a newer trninv: upgrade trninv")
+        if now is not None and now > newest_schema_version():
+            raise SchemaOutdatedError(f"the database is at revision {now}, made by a newer trninv: upgrade trninv")
         with _foreign_keys_off(connection):
             try:
                 if to == "head":
-                    config.attributes["reached"] = _counting(config, now, progress)
-                (command.downgrade if _is_older(config, now, to) else command.upgrade)(config, to)
+                    config.attributes["reached"] = _revision_counter(config, now, progress)
+                (command.downgrade if _is_downgrade(config, now, to) else command.upgrade)(config, to)
             except CommandError as error:
-                raise UsageError(f"{error}: {_REVISIONS}") from None
+                raise UsageError(f"{error}: {_USAGE}") from None
             _check_foreign_keys(connection)
             connection.commit()
 
 
-def make(engine: Engine) -> None:
+def create_tables_if_missing(engine: Engine) -> None:
     """Give a database that has none of trninv's tables all of them; any other is left as it is."""
-    make_directory(engine)
-    with reaching(engine), engine.connect() as connection:
-        now = current(connection)
+    create_directory(engine)
+    with translate_connect_errors(engine), engine.connect() as connection:
+        now = schema_version(connection)
     if now is None:
         migrate(engine)
 
 
-def losses(engine: Engine, to: str) -> list[str]:
+def data_loss(engine: Engine, to: str) -> list[str]:
     """What a database would lose by going to a revision: its tables and columns that have rows and go.
 
     Which go is seen from an empty database that does the same, so that this one need not be locked to be asked.
     """
-    file = file_of(engine)
-    if file and not exists(file):
+    file = database_file(engine)
+    if file and not file_exists(file):
         return []
-    with reaching(engine), engine.connect() as connection:
-        now = current(connection)
-        if now is None or now > newest_revision():
+    with translate_connect_errors(engine), engine.connect() as connection:
+        now = schema_version(connection)
+        if now is None or now > newest_schema_version():
             return []
-        with connect("sqlite://") as trial:
+        with temporary_engine("sqlite://") as trial:
             migrate(trial, now)
             before = _columns(trial)
             migrate(trial, to)
-            with trial.connect() as there:
-                if (current(there) or "") >= now:  # a newer one takes along what is there
+            with trial.connect() as trial_connection:
+                if (schema_version(trial_connection) or "") >= now:  # a newer one takes along what is there
                     return []
             after = _columns(trial)
-        return list(_lost(connection, before, after))
+        return list(_lost_data(connection, before, after))
 
 
 def _columns(engine: Engine) -> dict[str, set[str]]:
     with engine.connect() as connection:
-        found = inspect(connection).get_multi_columns()
-    return {table: {each["name"] for each in columns} for (_, table), columns in found.items()}
+        columns_by_table = inspect(connection).get_multi_columns()
+    return {table: {column_["name"] for column_ in columns} for (_, table), columns in columns_by_table.items()}
 
 
-def _lost(connection: Connection, before: dict[str, set[str]], after: dict[str, set[str]]) -> Iterator[str]:
+def _lost_data(connection: Connection, before: dict[str, set[str]], after: dict[str, set[str]]) -> Iterator[str]:
     for name in sorted(before.keys() - {"alembic_version"}):
-        elsewhere, moved = _MOVED.get(name, ("", ""))
-        if moved in after.get(elsewhere, ()):
+        new_table, moved = _MOVED.get(name, ("", ""))
+        if moved in after.get(new_table, ()):
             continue
         if name not in after:
-            yield from _if_any(connection, name, select(func.count()).select_from(table(name)), "row")
+            yield from _non_empty(connection, name, select(func.count()).select_from(table(name)), "row")
             continue
-        for gone in sorted(before[name] - after[name]):
-            values = select(func.count(column(gone))).select_from(table(name))
-            yield from _if_any(connection, f"{name}.{gone}", values, "value")
+        for lost_column in sorted(before[name] - after[name]):
+            values = select(func.count(column(lost_column))).select_from(table(name))
+            yield from _non_empty(connection, f"{name}.{lost_column}", values, "value")
 
 
-def _if_any(connection: Connection, name: str, query: Select[int], thing: str) -> Iterator[str]:
+def _non_empty(connection: Connection, name: str, query: Select[int], thing: str) -> Iterator[str]:
     if size := connection.scalar(query):
-        yield f"{name} ({counted(size, thing)})"
+        yield f"{name} ({pluralize(size, thing)})"
 
 
 @contextmanager
@@ -141,7 +149,7 @@ def _foreign_keys_off(connection: Connection) -> Iterator[None]:
         cursor.execute("PRAGMA foreign_keys = ON")
 
 
-def check(engine: Engine) -> str | None:
+def schema_differences(engine: Engine) -> str | None:
     """What `alembic check` would report: how the database differs from the schema; None if it does not."""
     with engine.connect() as connection, redirect_stdout(io.StringIO()):
         try:
@@ -151,7 +159,7 @@ def check(engine: Engine) -> str | None:
     return None
 
 
-def sql(engine: Engine, to: str = "head") -> str:
+def upgrade_sql(engine: Engine, to: str = "head") -> str:
     """The DDL of an upgrade from an empty database, as text to run by hand."""
     out = io.StringIO()
     config = _config()
@@ -160,25 +168,25 @@ def sql(engine: Engine, to: str = "head") -> str:
     try:
         command.upgrade(config, to, sql=True)
     except CommandError as error:
-        raise UsageError(f"{error}: {_REVISIONS}") from None
+        raise UsageError(f"{error}: {_USAGE}") from None
     return out.getvalue()
 
 
 def _config(connection: Connection | None = None) -> Config:
-    config = Config(bundle() / "alembic.ini", stdout=io.StringIO())
+    config = Config(resource_directory() / "alembic.ini", stdout=io.StringIO())
     if connection is not None:
         config.attributes["connection"] = connection
     return config
 
 
-def _counting(config: Config, now: str | None, progress: Progress) -> Callable[[], None]:
+def _revision_counter(config: Config, now: str | None, progress: Progress) -> Callable[[], None]:
     """What is called after each revision, up to the newest."""
     total = len(list(ScriptDirectory.from_config(config).iterate_revisions("head", now or "base")))
     done = itertools.count(1)
     return lambda: progress("revisions", next(done), total)
 
 
-def _is_older(config: Config, now: str | None, to: str) -> bool:
+def _is_downgrade(config: Config, now: str | None, to: str) -> bool:
     if to == "base" or to.startswith("-"):
         return True
     if now is None or to == "head":

@@ -7,28 +7,28 @@ from typing import Final
 
 from sqlalchemy import Connection, or_, select
 
-from trninv.errors import AddressError, UnknownAddressError, nearest
+from trninv.errors import AddressError, UnknownAddressError, suggestion
 from trninv.inventory.schema import TABLES
 
-_BINDING, _SEEN = TABLES["binding"], TABLES["observed_server"]
+_BINDING, _OBSERVED_SERVER = TABLES["binding"], TABLES["observed_server"]
 _MAX_NAME: Final = 253
-_MOST_SHOWN: Final = 3
-_BEGINNING: Final = 4
+_MAX_SHOWN: Final = 3
+_PREFIX_LENGTH: Final = 4
 _INSTANCE = re.compile(r"m?i-[0-9a-z]{1,64}", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
 
 
-def is_instance(name: str) -> bool:
+def is_instance_id(name: str) -> bool:
     """Whether a name has the form of an instance's id."""
     return bool(_INSTANCE.fullmatch(name))
 
 
-def is_host(name: str, of: str | None = None) -> bool:
+def is_host_name(name: str, instance: str | None = None) -> bool:
     """Whether a name has the form of a host's; one that is an instance's id can be that instance's host alone."""
-    return bool(len(name) <= _MAX_NAME and _HOST.fullmatch(name)) and (name == of or not is_instance(name))
+    return bool(len(name) <= _MAX_NAME and _HOST.fullmatch(name)) and (name == instance or not is_instance_id(name))
 
 
-def long_names(hosts: Iterable[str]) -> dict[str, str]:
+def unique_full_names(hosts: Iterable[str]) -> dict[str, str]:
     """Map what hosts are called without their domains to their names, where that is one only."""
     by_short = defaultdict[str, set[str]](set)
     for host in hosts:
@@ -36,14 +36,14 @@ def long_names(hosts: Iterable[str]) -> dict[str, str]:
     return {short: next(iter(names)) for short, names in by_short.items() if len(names) == 1}
 
 
-def ends(text: str) -> list[str]:
+def split_link(text: str) -> list[str]:
     """The ends of a link A--B, or the one address that it is. A host's name may have -- in it; a cluster's has none."""
-    named = text.lstrip().startswith("@")
-    at = text.find("--", max(text.find("/"), 0)) if not named or "/" in text else -1
-    return [text] if at < 0 else [text[:at], text[at + 2 :]]
+    starts_with_name = text.lstrip().startswith("@")
+    position = text.find("--", max(text.find("/"), 0)) if not starts_with_name or "/" in text else -1
+    return [text] if position < 0 else [text[:position], text[position + 2 :]]
 
 
-def spelled(connection: Connection, text: str) -> str:
+def replace_machine_name(connection: Connection, text: str) -> str:
     """An address without names: one that begins with @ is looked up, any other is left alone.
 
     Raises
@@ -57,40 +57,44 @@ def spelled(connection: Connection, text: str) -> str:
     if not text.lstrip().startswith("@"):
         return text
     name, below, rest = text.strip()[1:].partition("/")
-    if not (is_instance(name.lower()) or is_host(name)):
+    if not (is_instance_id(name.lower()) or is_host_name(name)):
         raise AddressError(
             f"{text[:_MAX_NAME]!r} names no instance or host: write @i-…, @hostname or @hostname/c5; a host's name has "
             "letters, digits, '.', '_' and '-'"
         )
-    return f"{_slot(connection, name)}{below}{rest}"
+    return f"{_slot_address(connection, name)}{below}{rest}"
 
 
-def _slot(connection: Connection, name: str) -> str:
+def _slot_address(connection: Connection, name: str) -> str:
     """The address where an instance or host of that name stands; a host may leave its domain out."""
     binding, is_open = _BINDING.c, _BINDING.c.until.is_(None)
     exactly = select(binding.address).where(is_open)
-    for each in dict.fromkeys((name, name.lower())):
+    for spelling in dict.fromkeys((name, name.lower())):
         for column in (binding.instance, binding.host):  # an instance's id first: a host may call itself so
-            if found := connection.scalar(exactly.where(column == each)):
-                return str(found)
+            if address := connection.scalar(exactly.where(column == spelling)):
+                return str(address)
     longer = (binding.host > f"{name}.") & (binding.host < f"{name}/")
     hosts = connection.execute(
-        select(binding.host, binding.address).where(is_open, longer).order_by(binding.host).limit(_MOST_SHOWN)
+        select(binding.host, binding.address).where(is_open, longer).order_by(binding.host).limit(_MAX_SHOWN)
     ).all()
     if len(hosts) == 1:
         return str(hosts[0].address)
     if hosts:
         raise AddressError(f"@{name} is several hosts: {', '.join(f'@{row.host}' for row in hosts)}, …: write one out")
-    raise UnknownAddressError(_instead(connection, name))
+    raise UnknownAddressError(_suggestion(connection, name))
 
 
-def _instead(connection: Connection, name: str) -> str:
-    seen = select(_SEEN.c.id).where(or_(_SEEN.c.instance == name.lower(), _SEEN.c.host == name)).limit(1)
-    if connection.scalar(seen) is not None:
+def _suggestion(connection: Connection, name: str) -> str:
+    is_observed = (
+        select(_OBSERVED_SERVER.c.id)
+        .where(or_(_OBSERVED_SERVER.c.instance == name.lower(), _OBSERVED_SERVER.c.host == name))
+        .limit(1)
+    )
+    if connection.scalar(is_observed) is not None:
         return f"@{name} was seen, but stands in no slot: trninv bind SLOT {name}"
-    begins, found = name[:_BEGINNING], list[str]()
+    prefix, names = name[:_PREFIX_LENGTH], list[str]()
     for column in (_BINDING.c.instance, _BINDING.c.host):
-        like = column.startswith(begins, autoescape=True)
-        found += connection.scalars(select(column).where(_BINDING.c.until.is_(None), like).limit(1_000))
-    instead = nearest(name, found) if found else "trninv bindings lists those that are"
-    return f"no instance or host {name} is bound to a slot: {instead}"
+        like = column.startswith(prefix, autoescape=True)
+        names += connection.scalars(select(column).where(_BINDING.c.until.is_(None), like).limit(1_000))
+    hint = suggestion(name, names) if names else "trninv bindings lists those that are"
+    return f"no instance or host {name} is bound to a slot: {hint}"

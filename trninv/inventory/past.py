@@ -21,14 +21,14 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, Engine, Table, column, select, table, true
 
-from trninv.inventory.held import WORDS
+from trninv.inventory.held import BITMASK_WORDS
 from trninv.inventory.schema import NODE_KINDS, TABLES
 from trninv.timestamps import format_timestamp
 
 SCHEMA: Final = "trninv_past"
-_MOMENT: Final = "moment"
-_TIME: Final = "time_of_moment"
-_UNKNOWN: Final = "unknown_at_moment"
+_AS_OF_EVENT: Final = "moment"
+_AS_OF_TIME: Final = "time_of_moment"
+_OMITTED: Final = "unknown_at_moment"
 PARTS: Final = ("server", "node", "link")
 """Tables with states."""
 _IN_BLOCKS: Final[Mapping[str, str]] = {
@@ -43,7 +43,7 @@ _BEFORE: Final = {
     "own_factor_ppm": "own_factor_ppm_before",
 }
 """Columns of a part, and those of an event that tell what they were before it."""
-_LASTING: Final = {
+_INTERVAL_TABLES: Final = {
     "job": ("began", {"ended": "ended"}),
     "allocation": ("began", {"ended": "ended"}),
     "closing": ("since", {"until": "until"}),
@@ -55,7 +55,7 @@ _MOVED: Final = {"place": "address", "moved": "at", "chip_ids": "chip_ids"}
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class OmittedCluster:
     """A cluster of which nothing is known at a moment.
 
     Attributes
@@ -81,7 +81,7 @@ class Unknown:
         return f"the history of {self.slug} is known since {self.since}"
 
 
-def past(engine: Engine, event: int, time: datetime, unknown: tuple[Unknown, ...] = ()) -> Engine:
+def engine_as_of(engine: Engine, event: int, time: datetime, omitted: tuple[OmittedCluster, ...] = ()) -> Engine:
     """The same database, on the same connections, as it was after an event; the time is that of its answers.
 
     Parameters
@@ -90,99 +90,104 @@ def past(engine: Engine, event: int, time: datetime, unknown: tuple[Unknown, ...
         Clusters that are left out.
 
     """
-    found: Engine = engine.execution_options(**{_MOMENT: event, _TIME: time, _UNKNOWN: unknown})
-    return found
+    engine_then: Engine = engine.execution_options(**{_AS_OF_EVENT: event, _AS_OF_TIME: time, _OMITTED: omitted})
+    return engine_then
 
 
-def unknown(of: Engine | Connection) -> tuple[Unknown, ...]:
+def omitted_clusters(source: Engine | Connection) -> tuple[OmittedCluster, ...]:
     """The clusters that an engine or a connection leaves out."""
-    found: tuple[Unknown, ...] = of.get_execution_options().get(_UNKNOWN, ())
-    return found
+    omitted: tuple[OmittedCluster, ...] = source.get_execution_options().get(_OMITTED, ())
+    return omitted
 
 
-def time_of(engine: Engine) -> datetime | None:
+def as_of_time(engine: Engine) -> datetime | None:
     """When what an engine sees was the newest state; None: it still is."""
-    found: datetime | None = engine.get_execution_options().get(_TIME)
-    return found
+    time: datetime | None = engine.get_execution_options().get(_AS_OF_TIME)
+    return time
 
 
-def moment(of: Engine | Connection) -> int | None:
+def as_of_event(source: Engine | Connection) -> int | None:
     """The event after which an engine or a connection sees the tables; None: the last one."""
-    found: int | None = of.get_execution_options().get(_MOMENT)
-    return found
+    event: int | None = source.get_execution_options().get(_AS_OF_EVENT)
+    return event
 
 
-def enter(connection: Connection) -> None:
+def install_views(connection: Connection) -> None:
     """Let a transaction that begins see the tables as they were, if its engine has a moment."""
-    for statement in entering(connection):
+    for statement in view_statements(connection):
         connection.exec_driver_sql(statement)
 
 
-def entering(of: Engine | Connection) -> Iterator[str]:
+def view_statements(source: Engine | Connection) -> Iterator[str]:
     """Statements with which a transaction sees the tables as they were, if there is a moment."""
-    options = of.get_execution_options()
-    if _MOMENT not in options:
+    options = source.get_execution_options()
+    if _AS_OF_EVENT not in options:
         return
-    event, time = int(options[_MOMENT]), format_timestamp(options[_TIME])
-    left_out = {block: [ids for each in unknown(of) for ids in _ids(each, block)] for block in _IN_BLOCKS.values()}
-    if of.dialect.name == "postgresql":
+    event, time = int(options[_AS_OF_EVENT]), format_timestamp(options[_AS_OF_TIME])
+    omitted = {
+        block: [ids for cluster in omitted_clusters(source) for ids in _block_ranges(cluster, block)]
+        for block in _IN_BLOCKS.values()
+    }
+    if source.dialect.name == "postgresql":
         settings = {"at": event, "time": time} | {
             f"unknown_{block}": f"{{{','.join(f'[{first},{last}]' for first, last in ids)}}}"
-            for block, ids in left_out.items()
+            for block, ids in omitted.items()
         }
-        made = ", ".join(f"set_config('trninv.{name}', '{value}', true)" for name, value in settings.items())
-        yield f"SELECT {made}, set_config('search_path', '{SCHEMA}, ' || current_setting('search_path'), true)"
+        calls = ", ".join(f"set_config('trninv.{name}', '{value}', true)" for name, value in settings.items())
+        yield f"SELECT {calls}, set_config('search_path', '{SCHEMA}, ' || current_setting('search_path'), true)"
         return
-    known = {
+    conditions = {
         block: " AND ".join(f"part.id NOT BETWEEN {first} AND {last}" for first, last in ids)
-        for block, ids in left_out.items()
+        for block, ids in omitted.items()
     }
-    for name, query in _views("main", str(event), f"'{time}'", known):
+    for name, query in _view_queries("main", str(event), f"'{time}'", conditions):
         yield f"CREATE TEMP VIEW {name} AS {query}"
 
 
-def _ids(of: Unknown, block: str) -> Iterator[tuple[int, int]]:
-    yield from ((first, last) for name, first, last in of.ids if name == block)
+def _block_ranges(cluster: OmittedCluster, block: str) -> Iterator[tuple[int, int]]:
+    yield from ((first, last) for name, first, last in cluster.ids if name == block)
 
 
-def creating() -> Iterator[str]:
+def create_schema_statements() -> Iterator[str]:
     """Statements that create PostgreSQL's schema of the past, with what is read in place of tables."""
     yield f"CREATE SCHEMA {SCHEMA}"
-    known = {
+    conditions = {
         block: f"NOT part.id <@ (SELECT current_setting('trninv.unknown_{block}')::int4multirange)"
         for block in _IN_BLOCKS.values()
     }
-    for name, query in _views("", "current_setting('trninv.at')::int", "current_setting('trninv.time')", known):
+    for name, query in _view_queries(
+        "", "current_setting('trninv.at')::int", "current_setting('trninv.time')", conditions
+    ):
         yield f"CREATE VIEW {SCHEMA}.{name} AS {query}"
 
 
-def among_lost(connection: Connection, of: Table) -> ColumnElement[bool]:
+def maybe_unhealthy(connection: Connection, table_: Table) -> ColumnElement[bool]:
     """A condition that every row meets which was not up, cheap to search by; none where the present is read."""
-    if moment(connection) is None:
+    if as_of_event(connection) is None:
         return true()
-    return of.c.id.in_(select(column("id")).select_from(table(f"lost_{of.name}", column("id"))))
+    return table_.c.id.in_(select(column("id")).select_from(table(f"lost_{table_.name}", column("id"))))
 
 
-def _views(schema: str, at: str, time: str, known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _view_queries(schema: str, event: str, time: str, conditions: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Names and queries; `known` are conditions, by blocks of ids, on what is not left out."""
     prefix = schema and f"{schema}."
     for name, block in _IN_BLOCKS.items():
         if name in PARTS:
-            yield name, _part(name, prefix, at, known[block])
-            yield f"lost_{name}", _lost(name, prefix, at)
-        elif known[block]:
-            yield name, f"SELECT * FROM {prefix}{name} AS part WHERE {known[block]}"  # noqa: S608 # names of ours
-    yield "state_event", f"SELECT * FROM {prefix}state_event WHERE id <= {at}"  # noqa: S608 # names of ours
-    for name, (began, later) in _LASTING.items():
-        yield name, _lasting(name, began, later, prefix, at, time)
-    yield "domain_held", _held(prefix, time)
+            yield name, _part_query(name, prefix, event, conditions[block])
+            yield f"lost_{name}", _unhealthy_ids(name, prefix, event)
+        elif conditions[block]:
+            yield name, f"SELECT * FROM {prefix}{name} AS part WHERE {conditions[block]}"  # noqa: S608 # names of ours
+    yield "state_event", f"SELECT * FROM {prefix}state_event WHERE id <= {event}"  # noqa: S608 # names of ours
+    for name, (began, later) in _INTERVAL_TABLES.items():
+        yield name, _interval_rows(name, began, later, prefix, event, time)
+    yield "domain_held", _allocation_bits_query(prefix, time)
 
 
-def _part(name: str, prefix: str, at: str, known: str) -> str:
+def _part_query(name: str, prefix: str, event: str, condition: str) -> str:
     kind = "part.kind" if name == "node" else f"'{name}'"
-    first = f"FROM {prefix}state_event AS e WHERE e.kind = {kind} AND e.part_id = part.id AND e.id > {at}"
+    first = f"FROM {prefix}state_event AS e WHERE e.kind = {kind} AND e.part_id = part.id AND e.id > {event}"
 
-    def read(column: str) -> str:
+    def expression(column: str) -> str:
         if column not in _BEFORE:
             return f"part.{column}"
         before = f"(SELECT e.{_BEFORE[column]} {first} ORDER BY e.id LIMIT 1)"
@@ -190,44 +195,46 @@ def _part(name: str, prefix: str, at: str, known: str) -> str:
             return f"coalesce({before}, part.state) AS state"
         return f"CASE WHEN EXISTS (SELECT 1 {first}) THEN {before} ELSE part.{column} END AS {column}"
 
-    columns = ", ".join(read(each.name) for each in TABLES[name].c)
-    where = known and f" WHERE {known}"
+    columns = ", ".join(expression(column_.name) for column_ in TABLES[name].c)
+    where = condition and f" WHERE {condition}"
     return f"SELECT {columns} FROM {prefix}{name} AS part{where}"  # noqa: S608 # names of ours
 
 
-def _lost(name: str, prefix: str, at: str) -> str:
+def _unhealthy_ids(name: str, prefix: str, event: str) -> str:
     """Ids of what is not up now, and of what was not before its first event since; read in the order of events."""
     kinds = ", ".join(f"'{kind}'" for kind in (NODE_KINDS if name == "node" else (name,)))
     return (
         f"SELECT part_id AS id FROM {prefix}state_event "  # noqa: S608 # names of ours
-        f"WHERE id > {at} AND before <> 'up' AND coalesce(previous_id, 0) <= {at} AND kind || '' IN ({kinds}) "
+        f"WHERE id > {event} AND before <> 'up' AND coalesce(previous_id, 0) <= {event} AND kind || '' IN ({kinds}) "
         f"UNION ALL SELECT id FROM {prefix}{name} WHERE state <> 'up'"
     )
 
 
-def _lasting(name: str, began: str, later: Mapping[str, str], prefix: str, at: str, time: str) -> str:
-    def read(column: str) -> str:
-        if column in later:
-            return f"CASE WHEN {later[column]} <= {time} THEN {column} END AS {column}"
+def _interval_rows(
+    name: str, start_column: str, end_columns: Mapping[str, str], prefix: str, event: str, time: str
+) -> str:
+    def expression(column: str) -> str:
+        if column in end_columns:
+            return f"CASE WHEN {end_columns[column]} <= {time} THEN {column} END AS {column}"
         if name != "job" or column not in _MOVED:
             return column
         actions = "'move'" if column == "moved" else "'hold', 'move'"
-        told = (
+        previous_value = (
             f"SELECT e.{_MOVED[column]} FROM {prefix}state_event AS e "  # noqa: S608 # names of ours
-            f"WHERE e.action IN ({actions}) AND e.part_id = {name}.id AND e.id <= {at} ORDER BY e.id DESC LIMIT 1"
+            f"WHERE e.action IN ({actions}) AND e.part_id = {name}.id AND e.id <= {event} ORDER BY e.id DESC LIMIT 1"
         )
-        return f"CASE WHEN {name}.moved > {time} THEN ({told}) ELSE {column} END AS {column}"
+        return f"CASE WHEN {name}.moved > {time} THEN ({previous_value}) ELSE {column} END AS {column}"
 
-    columns = ", ".join(read(each.name) for each in TABLES[name].c)
-    return f"SELECT {columns} FROM {prefix}{name} WHERE {began} <= {time}"  # noqa: S608 # names of ours
+    columns = ", ".join(expression(column_.name) for column_ in TABLES[name].c)
+    return f"SELECT {columns} FROM {prefix}{name} WHERE {start_column} <= {time}"  # noqa: S608 # names of ours
 
 
-def _held(prefix: str, time: str) -> str:
+def _allocation_bits_query(prefix: str, time: str) -> str:
     """The words of what was held: a chip that two jobs held in the same second counts once."""
     words = ", ".join(
         f"CAST(sum(CASE WHEN bit BETWEEN {low} AND {low + 63} THEN CAST(1 AS BIGINT) << (bit - {low}) ELSE 0 END) "
         f"AS BIGINT) AS held_{word}"
-        for word, low in enumerate(range(0, 64 * WORDS, 64))
+        for word, low in enumerate(range(0, 64 * BITMASK_WORDS, 64))
     )
     return (
         f"SELECT id, {words} FROM (SELECT DISTINCT server.domain_id AS id, "  # noqa: S608 # names of ours

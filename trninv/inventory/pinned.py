@@ -12,13 +12,13 @@ from sqlalchemy.exc import DBAPIError
 
 from trninv import deadline
 from trninv.errors import DatabaseError
-from trninv.inventory.database import failing
-from trninv.inventory.past import Unknown, time_of, unknown
-from trninv.inventory.revision import Revision, name_of
+from trninv.inventory.database import translate_statement_errors
+from trninv.inventory.past import OmittedCluster, as_of_time, omitted_clusters
+from trninv.inventory.revision import RevisionTracker, revision_id
 
 A = TypeVar("A")
 
-_LONGEST = 60.0
+_MAX_WAIT = 60.0
 """Seconds between two looks at the clock."""
 
 
@@ -39,53 +39,53 @@ class AsOf:
 
     time: datetime
     revision: str | None
-    left_out: tuple[Unknown, ...] = ()
+    omitted: tuple[OmittedCluster, ...] = ()
 
     @classmethod
-    def now(cls, revision: Hashable | None) -> "AsOf":
+    def latest(cls, revision: Hashable | None) -> "AsOf":
         """A state that was just found: the newest."""
-        return cls(datetime.now(UTC), name_of(revision))
+        return cls(datetime.now(UTC), revision_id(revision))
 
     @classmethod
-    def of(cls, engine: Engine, revision: Hashable | None) -> "AsOf":
+    def from_engine(cls, engine: Engine, revision: Hashable | None) -> "AsOf":
         """A state that was just found: the newest, or that of the engine's moment."""
-        return cls(time_of(engine) or datetime.now(UTC), name_of(revision), unknown(engine))
+        return cls(as_of_time(engine) or datetime.now(UTC), revision_id(revision), omitted_clusters(engine))
 
     def fields(self) -> dict[str, str | None]:
         """Both as texts, the time to the millisecond."""
         return {"time": f"{self.time:%Y-%m-%dT%H:%M:%S}.{self.time.microsecond // 1000:03}Z", "revision": self.revision}
 
 
-def stamped(source: Revision, read: Callable[[], A]) -> tuple[A, AsOf]:
+def read_with_revision(source: RevisionTracker, read: Callable[[], A]) -> tuple[A, AsOf]:
     """What is found on connections of its own, and of which state if that was the same throughout."""
-    before = source.current()
-    found = read()
-    return found, AsOf.of(source.engine, before if before == source.current() else None)
+    revision = source.current()
+    result = read()
+    return result, AsOf.from_engine(source.engine, revision if revision == source.current() else None)
 
 
-class State:
+class SharedSnapshot:
     """The state that the first reading finds, through a connection that is kept, for all other readings.
 
     A reading beside another has a connection of its own as long as that sees the same state; else they take turns.
     """
 
-    def __init__(self, source: Revision) -> None:
-        self._source, self._turn, self._opening, self._stack = source, Lock(), RLock(), ExitStack()
+    def __init__(self, source: RevisionTracker) -> None:
+        self._source, self._connection_lock, self._opening, self._stack = source, Lock(), RLock(), ExitStack()
         self._connection: Connection | None = None
         self._revision: Hashable | None = None
-        self._renewed = self._closed = False
+        self._is_refresh_due = self._is_closing = False
         self.as_of: AsOf | None = None
 
     def revision(self) -> Hashable | None:
         """The value of `Revision.current` in this state."""
-        self._opened()
+        self._ensure_open()
         try:
             return self._revision
         finally:
-            self._let_go_if_closed()
+            self._release_if_closing()
 
     @contextmanager
-    def reading(self) -> Iterator[tuple[Connection, Hashable | None]]:
+    def connection(self) -> Iterator[tuple[Connection, Hashable | None]]:
         """A connection, and the state's revision.
 
         Raises
@@ -96,67 +96,67 @@ class State:
             A statement failed, or failed before and the state is gone.
 
         """
-        self._opened()
-        if not self._turn.acquire(blocking=False):
-            with self._source.reading() as (connection, revision):
+        self._ensure_open()
+        if not self._connection_lock.acquire(blocking=False):
+            with self._source.read() as (connection, revision):
                 if revision is not None and revision == self._revision:
                     yield connection, revision
                     return
-            while not self._turn.acquire(timeout=deadline.remaining(_LONGEST)):
-                deadline.check()
+            while not self._connection_lock.acquire(timeout=deadline.cap_timeout(_MAX_WAIT)):
+                deadline.raise_if_expired()
         try:
-            yield self._opened(), self._revision
+            yield self._ensure_open(), self._revision
         except DBAPIError:
-            self._let_go()  # PostgreSQL takes no more statements in this transaction
-            with failing(self._source.engine):
+            self._release()  # PostgreSQL takes no more statements in this transaction
+            with translate_statement_errors(self._source.engine):
                 raise
         finally:
-            self._turn.release()
-            self._let_go_if_closed()
+            self._connection_lock.release()
+            self._release_if_closing()
 
-    def _opened(self) -> Connection:
+    def _ensure_open(self) -> Connection:
         with self._opening:
-            if self._renewed:
-                self._let_go()
-                self._renewed = False
+            if self._is_refresh_due:
+                self._release()
+                self._is_refresh_due = False
             if self._connection is None:
-                self._connection, revision = self._stack.enter_context(self._source.reading())
+                self._connection, revision = self._stack.enter_context(self._source.read())
                 if self.as_of and (revision is None or revision != self._revision):
-                    self._let_go()
+                    self._release()
                     raise DatabaseError("a statement failed, and the database has changed since: ask again")
-                self._revision, self.as_of = revision, self.as_of or AsOf.of(self._source.engine, revision)
+                self._revision, self.as_of = revision, self.as_of or AsOf.from_engine(self._source.engine, revision)
             return self._connection
 
-    def beside(self, read: Callable[[], A]) -> A:
+    def read_separately(self, read: Callable[[], A]) -> A:
         """What is found on a connection of its own; if anything was written since, the state loses its name."""
         revision = self.revision()
-        found = read()
+        result = read()
         if self.as_of and (revision is None or self._source.current() != revision):
             self.as_of = replace(self.as_of, revision=None)
-        return found
+        return result
 
-    def renew(self) -> None:
+    def refresh(self) -> None:
         """Let this state go; the next reading finds another."""
-        self._renewed, self.as_of = True, None
-        self._let_go_if_idle()
+        self._is_refresh_due, self.as_of = True, None
+        self._release_if_idle()
 
     def close(self) -> None:
         """Let this state go, at the end of the reading that still runs."""
-        self._closed = True
-        self._let_go_if_idle()
+        self._is_closing = True
+        self._release_if_idle()
 
-    def _let_go_if_closed(self) -> None:
-        if self._closed:
-            self._let_go_if_idle()
+    def _release_if_closing(self) -> None:
+        if self._is_closing:
+            self._release_if_idle()
 
-    def _let_go_if_idle(self) -> None:
-        if self._turn.acquire(blocking=False):
+    def _release_if_idle(self) -> None:
+        if self._connection_lock.acquire(blocking=False):
             try:
-                self._let_go()
+                self._release()
             finally:
-                self._turn.release()
+                self._connection_lock.release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         with self._opening:
             self._connection = None
             self._stack.close()

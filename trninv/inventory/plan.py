@@ -15,21 +15,21 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, func, select
 
 from trninv.catalog.facts import Catalog
-from trninv.catalog.models import DomainModel, System, Systems
-from trninv.inventory.ids import ROOM
+from trninv.catalog.models import DomainModel, System, SystemCatalog
+from trninv.inventory.ids import BLOCK_CAPACITY
 from trninv.inventory.schema import TABLES
 from trninv.topology.blueprint import NIC
-from trninv.topology.clos import Fabric
-from trninv.topology.tree import NetworkNode, Tree
+from trninv.topology.clos import ClosFabric
+from trninv.topology.tree import FabricNode, FabricTree
 
 ADOPTED: Final = "adopted"
 """What an adopted cluster has as its system."""
 
-_T = TABLES
+_TABLES = TABLES
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DomainGroup:
     """Equal domains that follow each other in a cluster."""
 
     model: DomainModel
@@ -46,13 +46,13 @@ class Part:
         return self.model.links[NIC].slug
 
 
-def parts(models: Iterable[DomainModel]) -> tuple[Part, ...]:
+def group_domains(models: Iterable[DomainModel]) -> tuple[DomainGroup, ...]:
     """Of domains with these models, one after another."""
-    alike = (list(each) for _, each in groupby(models, key=attrgetter("slug")))
-    return tuple(Part(each[0], len(each)) for each in alike)
+    groups = (list(group) for _, group in groupby(models, key=attrgetter("slug")))
+    return tuple(DomainGroup(group[0], len(group)) for group in groups)
 
 
-class Uplink(NamedTuple):
+class PlannedUplink(NamedTuple):
     """From a network node to the one above it, by local numbers, with the cables of each kind of wire below it."""
 
     local: int
@@ -62,7 +62,7 @@ class Uplink(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class ClusterPlan:
     """The parts in the order of their domains, and the fabric; None: nothing joins them.
 
     Attributes
@@ -73,83 +73,87 @@ class Plan:
     """
 
     system: str
-    parts: tuple[Part, ...]
-    fabric: Fabric | Tree | None
+    domain_groups: tuple[DomainGroup, ...]
+    fabric: ClosFabric | FabricTree | None
 
     @classmethod
-    def of(cls, catalog: Catalog, system: System) -> "Plan":
+    def from_system(cls, catalog: Catalog, system: System) -> "ClusterPlan":
         """Of a system as it is seeded."""
-        return cls(system.slug, (Part(system.domain, system.domains),), system.fabric(catalog))
+        return cls(system.slug, (DomainGroup(system.domain, system.domains),), system.fabric(catalog))
 
     @property
     def domains(self) -> int:
         """Domains of all parts."""
-        return sum(part.domains for part in self.parts)
+        return sum(part.domains for part in self.domain_groups)
 
     @property
     def models(self) -> tuple[DomainModel, ...]:
         """The model of each part."""
-        return tuple(part.model for part in self.parts)
+        return tuple(part.model for part in self.domain_groups)
 
     @cached_property
-    def firsts(self) -> tuple[int, ...]:
+    def first_ordinals(self) -> tuple[int, ...]:
         """Ordinal of each part's first domain."""
-        return tuple(accumulate((part.domains for part in self.parts), initial=0))[:-1]
+        return tuple(accumulate((part.domains for part in self.domain_groups), initial=0))[:-1]
 
-    def uplinks(self) -> Iterator[Uplink]:
+    def uplinks(self) -> Iterator[PlannedUplink]:
         """Links between network nodes: each carries what all NICs below it do."""
-        if isinstance(self.fabric, Fabric):
-            (part,) = self.parts
+        if isinstance(self.fabric, ClosFabric):
+            (part,) = self.domain_groups
             for local, link in enumerate(self.fabric.uplinks()):
-                yield Uplink(local, link.a, link.b, {part.wire: link.domains * part.nics.total()})
+                yield PlannedUplink(local, link.a, link.b, {part.wire: link.domains * part.nics.total()})
         elif self.fabric:
             below, numbers = self._cables(self.fabric), count()
             for node in self.fabric.nodes():  # from the lowest tier up
-                if (over := self.fabric.above.get(node.local)) is not None:
-                    below[over].update(below[node.local])
-                    at = next(numbers) if self.fabric.is_dense else node.local
-                    yield Uplink(at, node.local, over, below[node.local])
+                if (above := self.fabric.parents.get(node.local)) is not None:
+                    below[above].update(below[node.local])
+                    index = next(numbers) if self.fabric.is_dense else node.local
+                    yield PlannedUplink(index, node.local, above, below[node.local])
 
-    def _cables(self, fabric: Tree) -> dict[int, Counter[str]]:
+    def _cables(self, fabric: FabricTree) -> dict[int, Counter[str]]:
         """Cables of servers to each network node."""
-        found = {node.local: Counter[str]() for node in fabric.nodes()}
-        parts = [each for part in self.parts for each in [(part.wire, part.nics)] * part.domains]
-        for (domain, server), node in fabric.servers.items():
+        cables = {node.local: Counter[str]() for node in fabric.nodes()}
+        parts = [group_nics for part in self.domain_groups for group_nics in [(part.wire, part.nics)] * part.domains]
+        for (domain, server), node in fabric.server_parents.items():
             wire, nics = parts[domain]
-            found[node][wire] += nics[server]
-        return found
+            cables[node][wire] += nics[server]
+        return cables
 
 
-def plan_of(connection: Connection, catalog: Catalog, systems: Systems, cluster: Mapping[Any, Any]) -> Plan | None:
+def load_plan(
+    connection: Connection, catalog: Catalog, systems: SystemCatalog, cluster: Mapping[Any, Any]
+) -> ClusterPlan | None:
     """What a cluster must be: as its system is seeded, or as it was adopted; None if there is no such system."""
     if cluster["system"] == ADOPTED:
-        return _adopted(connection, systems, cluster)
-    system = systems.names.get(cluster["system"])
-    return Plan.of(catalog, system.resized(cluster["domains"])) if system else None
+        return _load_adopted_plan(connection, systems, cluster)
+    system = systems.by_name.get(cluster["system"])
+    return ClusterPlan.from_system(catalog, system.resized(cluster["domains"])) if system else None
 
 
-def _adopted(connection: Connection, systems: Systems, cluster: Mapping[Any, Any]) -> Plan | None:
+def _load_adopted_plan(
+    connection: Connection, systems: SystemCatalog, cluster: Mapping[Any, Any]
+) -> ClusterPlan | None:
     """From the rows that say which domain is of which model, and what hangs below which network node."""
-    domain, model = _T["domain"], _T["domain_model"]
+    domain, model = _TABLES["domain"], _TABLES["domain_model"]
     query = select(model.c.slug).join(domain, domain.c.domain_model_id == model.c.id)
     slugs = connection.scalars(query.where(domain.c.cluster_id == cluster["id"]).order_by(domain.c.ordinal)).all()
     if not slugs or not systems.domains.keys() >= set(slugs):
         return None
-    return Plan(ADOPTED, parts(systems.domains[slug] for slug in slugs), _tree(connection, cluster))
+    return ClusterPlan(ADOPTED, group_domains(systems.domains[slug] for slug in slugs), _load_tree(connection, cluster))
 
 
-def _tree(connection: Connection, cluster: Mapping[Any, Any]) -> Tree | None:
-    node, above, link = _T["node"], _T["network_node"], _T["link"]
+def _load_tree(connection: Connection, cluster: Mapping[Any, Any]) -> FabricTree | None:
+    node, above, link = _TABLES["node"], _TABLES["network_node"], _TABLES["link"]
     query = select(above).join(node, node.c.id == above.c.id).where(node.c.cluster_id == cluster["id"])
     nodes = connection.execute(query.order_by(above.c.id)).all()
     if not nodes:
         return None
-    start = int(cluster["first_node_id"]) + ROOM["node"]
+    start = int(cluster["first_node_id"]) + BLOCK_CAPACITY["node"]
     is_dense = nodes[0].id < start
     local = {row.id: number if is_dense else row.id - start for number, row in enumerate(nodes)}
-    ours = link.c.a_id.between(nodes[0].id, nodes[-1].id), link.c.b_id.between(nodes[0].id, nodes[-1].id)
-    uplinks = connection.execute(select(link.c.a_id, link.c.b_id).where(*ours))
-    domain, server, nic = _T["domain"], _T["server"], _T["nic"]
+    in_fabric = link.c.a_id.between(nodes[0].id, nodes[-1].id), link.c.b_id.between(nodes[0].id, nodes[-1].id)
+    uplinks = connection.execute(select(link.c.a_id, link.c.b_id).where(*in_fabric))
+    domain, server, nic = _TABLES["domain"], _TABLES["server"], _TABLES["nic"]
     servers = (
         select(domain.c.ordinal.label("domain"), server.c.ordinal.label("server"), func.min(link.c.b_id).label("above"))
         .select_from(domain)
@@ -159,8 +163,8 @@ def _tree(connection: Connection, cluster: Mapping[Any, Any]) -> Tree | None:
         .where(domain.c.cluster_id == cluster["id"], link.c.scope == "fabric")
         .group_by(domain.c.ordinal, server.c.ordinal)
     )
-    return Tree(
-        tuple(NetworkNode(local[row.id], row.tier, row.ordinal, row.vendor_id) for row in nodes),
+    return FabricTree(
+        tuple(FabricNode(local[row.id], row.tier, row.ordinal, row.vendor_id) for row in nodes),
         {local[row.a_id]: local[row.b_id] for row in uplinks if {row.a_id, row.b_id} <= local.keys()},
         {(row.domain, row.server): local[row.above] for row in connection.execute(servers) if row.above in local},
         is_dense,

@@ -23,7 +23,7 @@ _SERVER = (
 )
 
 
-def know_server(connection: Any, entry: ConnectionPoolEntry) -> None:
+def record_server_identity(connection: Any, entry: ConnectionPoolEntry) -> None:
     """Note at a connection's birth which server it leads to; None where that may not be asked."""
     import psycopg  # noqa: PLC0415 # SQLite does without
 
@@ -35,7 +35,7 @@ def know_server(connection: Any, entry: ConnectionPoolEntry) -> None:
     entry.info["server"] = row and tuple(map(str, row))
 
 
-def compile_nothing(connection: Any, _entry: ConnectionPoolEntry) -> None:
+def disable_jit(connection: Any, _entry: ConnectionPoolEntry) -> None:
     """Turn just-in-time compilation off: it takes ten times as long as a nested list that names the ends of links."""
     connection.execute("SET jit = off")
     connection.commit()

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, delete, insert, select, update
 
-from trninv.catalog.facts import Catalog, difference, render
+from trninv.catalog.facts import Catalog, conflict_kind, render_value
 from trninv.catalog.models import COMPUTE, ChipModel, DomainModel, LinkModel, ServerModel, legal_sets
 from trninv.catalog.needs import check_facts
 from trninv.errors import DatabaseError
@@ -17,10 +17,10 @@ from trninv.inventory.schema import TABLES
 Row = Mapping[str, Any]
 
 
-def record_facts(connection: Connection, catalog: Catalog) -> None:
+def store_facts(connection: Connection, catalog: Catalog) -> None:
     """Bring the tables source and fact up to date with the catalog; does nothing if they are."""
     for name, rows in fact_rows(catalog).items():
-        if recorded(connection, TABLES[name]) != rows:
+        if stored_rows(connection, TABLES[name]) != rows:
             break
     else:
         return
@@ -30,7 +30,7 @@ def record_facts(connection: Connection, catalog: Catalog) -> None:
         connection.execute(insert(TABLES[name]), rows)
 
 
-def record_models(connection: Connection, catalog: Catalog, domains: Sequence[DomainModel]) -> None:
+def store_models(connection: Connection, catalog: Catalog, domains: Sequence[DomainModel]) -> None:
     """Insert the models that domains are made of, or update those that no cluster uses.
 
     Raises
@@ -47,7 +47,7 @@ def record_models(connection: Connection, catalog: Catalog, domains: Sequence[Do
         table = TABLES[name]
         ids = model_ids(connection, table)
         for row in rows:
-            values = {key: _resolve(connection, key, value) for key, value in row.items()}
+            values = {key: _resolve_model(connection, key, value) for key, value in row.items()}
             if row["slug"] in ids:
                 same = select(table.c.id).where(*(table.c[key].is_not_distinct_from(v) for key, v in values.items()))
                 if connection.scalar(same) is not None:
@@ -61,34 +61,34 @@ def record_models(connection: Connection, catalog: Catalog, domains: Sequence[Do
             else:
                 ids[row["slug"]] = next_id(connection, table)
                 connection.execute(insert(table).values(id=ids[row["slug"]], **values))
-    record_legal_sets(connection, domains)
+    store_legal_sets(connection, domains)
 
 
-def record_legal_sets(connection: Connection, domains: Iterable[DomainModel]) -> None:
+def store_legal_sets(connection: Connection, domains: Iterable[DomainModel]) -> None:
     """Bring the sets that a job may hold of some models of domains up to date with the catalog, where they differ."""
     table = TABLES["legal_set"]
-    for key, wanted in legal_rows(connection, domains).items():
-        if recorded_sets(connection, key) == wanted:
+    for key, expected in legal_set_rows(connection, domains).items():
+        if stored_legal_sets(connection, key) == expected:
             continue
         connection.execute(delete(table).where(table.c.domain_model_id == key))
         first = next_id(connection, table)
-        connection.execute(insert(table), [{"id": first + at, **row} for at, row in enumerate(wanted)])
+        connection.execute(insert(table), [{"id": first + index, **row} for index, row in enumerate(expected)])
 
 
-def legal_rows(connection: Connection, domains: Iterable[DomainModel]) -> dict[int, list[dict[str, Any]]]:
+def legal_set_rows(connection: Connection, domains: Iterable[DomainModel]) -> dict[int, list[dict[str, Any]]]:
     """Rows of legal_set, without ids, by the id of each model that the database has."""
     ids = model_ids(connection, TABLES["domain_model"])
-    known = {domain.slug: domain for domain in domains if domain.slug in ids}
+    models_by_slug = {domain.slug: domain for domain in domains if domain.slug in ids}
     return {
         ids[slug]: sorted(
-            ({"domain_model_id": ids[slug], **asdict(each)} for each in legal_sets(domain)),
+            ({"domain_model_id": ids[slug], **asdict(legal_set)} for legal_set in legal_sets(domain)),
             key=lambda row: (row["unit"], row["size"], row["ordinal"]),
         )
-        for slug, domain in known.items()
+        for slug, domain in models_by_slug.items()
     }
 
 
-def recorded_sets(connection: Connection, domain_model: int) -> list[dict[str, Any]]:
+def stored_legal_sets(connection: Connection, domain_model: int) -> list[dict[str, Any]]:
     """Rows of legal_set as they are, in the order of `legal_rows`."""
     table = TABLES["legal_set"]
     query = select(*(column for column in table.c if column.name != "id")).where(
@@ -97,7 +97,7 @@ def recorded_sets(connection: Connection, domain_model: int) -> list[dict[str, A
     return [dict(row) for row in connection.execute(query.order_by("unit", "size", "ordinal")).mappings()]
 
 
-def recorded(connection: Connection, table: Table) -> list[dict[str, Any]]:
+def stored_rows(connection: Connection, table: Table) -> list[dict[str, Any]]:
     """Rows of a table as they are, by id."""
     return [dict(row) for row in connection.execute(select(table).order_by(table.c.id)).mappings()]
 
@@ -131,21 +131,21 @@ def fact_rows(catalog: Catalog) -> Mapping[str, Sequence[Row]]:
                 "attribute": fact.attribute.name,
                 "dimension": fact.attribute.dimension,
                 "source_id": sources[fact.source.slug],
-                "written": fact.written,
+                "written": fact.as_written,
                 "unit": fact.unit,
                 "quote": fact.quote,
                 "reading_unit": fact.reading_unit,
                 "reading_direction": fact.direction,
-                "grounds": fact.grounds,
+                "grounds": fact.reading_reason,
                 "formula": fact.formula,
                 "value": fact.value,
-                "shown": fact.written if fact.value is None else render(fact.value, fact.attribute.dimension),
-                "preference": catalog.of(*fact.key).index(fact),
-                "disputed": catalog.disputed(fact),
+                "shown": fact.as_written if fact.value is None else render_value(fact.value, fact.attribute.dimension),
+                "preference": catalog.facts_about(*fact.key).index(fact),
+                "disputed": catalog.is_disputed(fact),
                 "note": catalog.note(fact),
-                "differs_in": difference(catalog.of(*fact.key)),
-                "others": "; ".join(catalog.others(fact)) or None,
-                "dispute": catalog.dispute(fact),
+                "differs_in": conflict_kind(catalog.facts_about(*fact.key)),
+                "others": "; ".join(catalog.other_values(fact)) or None,
+                "dispute": catalog.describe_dispute(fact),
             }
             for key, fact in enumerate(catalog.facts, start=1)
         ],
@@ -179,10 +179,10 @@ def _chip(catalog: Catalog, chip: ChipModel) -> dict[str, Any]:
         "name": chip.name,
         "generation": chip.generation,
         "core_model": chip.core_model,
-        "cores": catalog.value(chip.slug, "cores"),
-        "device_memory_bytes": catalog.value(chip.slug, "device_memory"),
-        "device_memory_bandwidth_bytes_per_s": catalog.value(chip.slug, "device_memory_bandwidth"),
-        **{compute_column(attribute): catalog.find(chip.slug, attribute) for attribute in COMPUTE},
+        "cores": catalog.picked_value(chip.slug, "cores"),
+        "device_memory_bytes": catalog.picked_value(chip.slug, "device_memory"),
+        "device_memory_bandwidth_bytes_per_s": catalog.picked_value(chip.slug, "device_memory_bandwidth"),
+        **{compute_column(attribute): catalog.picked_value_or_none(chip.slug, attribute) for attribute in COMPUTE},
     }
 
 
@@ -197,8 +197,8 @@ def _server(catalog: Catalog, server: ServerModel, domain: DomainModel) -> dict[
         "slug": server.slug,
         "chip_model_id": server.chip.slug,
         "chips": domain.blueprint.chips // domain.blueprint.servers,
-        "vcpus": catalog.value(server.slug, "vcpus"),
-        "host_memory_bytes": catalog.value(server.slug, "host_memory"),
+        "vcpus": catalog.picked_value(server.slug, "vcpus"),
+        "host_memory_bytes": catalog.picked_value(server.slug, "host_memory"),
     }
 
 
@@ -207,7 +207,7 @@ def _domain(domain: DomainModel) -> dict[str, Any]:
         "slug": domain.slug,
         "name": domain.name,
         "server_model_id": domain.server.slug,
-        "wiring": domain.blueprint.wiring,
+        "wiring": domain.blueprint.pattern,
         "sides": "x".join(map(str, domain.blueprint.sides)),
         "servers": domain.blueprint.servers,
         "chips": domain.blueprint.chips,
@@ -219,12 +219,12 @@ def _link(catalog: Catalog, link: LinkModel) -> dict[str, Any]:
         "slug": link.slug,
         "technology": link.technology,
         "scope": link.scope,
-        "lanes": catalog.find(link.slug, "lanes"),
-        "bandwidth_bytes_per_s": catalog.value(link.slug, "bandwidth"),
+        "lanes": catalog.picked_value_or_none(link.slug, "lanes"),
+        "bandwidth_bytes_per_s": catalog.picked_value(link.slug, "bandwidth"),
     }
 
 
-def _resolve(connection: Connection, column: str, value: Any) -> Any:
+def _resolve_model(connection: Connection, column: str, value: Any) -> Any:
     if not column.endswith("_model_id"):
         return value
     return model_ids(connection, TABLES[column.removesuffix("_id")])[value]

@@ -16,37 +16,37 @@ from typing import Any
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from trninv.inventory.database import file_of, reading
-from trninv.inventory.past import moment, time_of, unknown
+from trninv.inventory.database import database_file, read_transaction
+from trninv.inventory.past import as_of_event, as_of_time, omitted_clusters
 from trninv.inventory.postgresql import SNAPSHOT
-from trninv.inventory.sqlite import place
+from trninv.inventory.sqlite import file_identity
 
-_AGAIN = 3
+_MAX_RETRIES = 3
 """How often a reading begins anew that a commit of another connection came upon."""
 
 
-def name_of(revision: Hashable | None) -> str | None:
+def revision_id(revision: Hashable | None) -> str | None:
     """A revision's name for those outside: other states have other names."""
     return None if revision is None else sha256(repr(revision).encode()).hexdigest()[:16]
 
 
-class Revision:
+class RevisionTracker:
     """Watches an engine's database over a connection of its own. Thread safe."""
 
     def __init__(self, engine: Engine) -> None:
-        self.engine, self._lock, self._file = engine, Lock(), file_of(engine)
-        self._moment = moment(engine), time_of(engine), unknown(engine)
-        self._lite = engine.dialect.name == "sqlite"
+        self.engine, self._lock, self._file = engine, Lock(), database_file(engine)
+        self._as_of = as_of_event(engine), as_of_time(engine), omitted_clusters(engine)
+        self._is_sqlite = engine.dialect.name == "sqlite"
         self._connection: Any = None  # the driver's
-        self._born: Any = None  # what was noted at its birth
+        self._connection_identity: Any = None  # what was noted at its birth
 
     def current(self) -> Hashable | None:
         """A value that is equal for equal states; None if they can't be told apart. It never waits for a writer."""
-        if self._lite and (self._file is None or place(self._file) is None):
+        if self._is_sqlite and (self._file is None or file_identity(self._file) is None):
             return None
         with self._lock:
             try:
-                return self._at_moment(self._ask())
+                return self._with_as_of(self._query())
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
                     self._close()
@@ -55,20 +55,20 @@ class Revision:
                 self._close()
                 return None
 
-    def at_hand(self) -> Hashable | None:
+    def current_if_cheap(self) -> Hashable | None:
         """As `current`, of a file that is watched already; None where that would wait for anything."""
-        return self.current() if self._lite and self._connection is not None and not self._lock.locked() else None
+        return self.current() if self._is_sqlite and self._connection is not None and not self._lock.locked() else None
 
     @contextmanager
-    def reading(self) -> Iterator[tuple[Connection, Hashable | None]]:
+    def read(self) -> Iterator[tuple[Connection, Hashable | None]]:
         """A connection that sees a single state of the database, and the value of `current` in that state."""
-        before = self.current() if self._lite else None
-        with reading(self.engine) as connection:
-            if not self._lite:
-                found = of_snapshot(connection.info, connection.exec_driver_sql(SNAPSHOT).scalar())
-                yield connection, self._at_moment(found)
+        before = self.current() if self._is_sqlite else None
+        with read_transaction(self.engine) as connection:
+            if not self._is_sqlite:
+                revision = revision_of_snapshot(connection.info, connection.exec_driver_sql(SNAPSHOT).scalar())
+                yield connection, self._with_as_of(revision)
                 return
-            for _ in range(_AGAIN):
+            for _ in range(_MAX_RETRIES):
                 # nothing changed while the connection's state was fixed, so that is the state of this revision
                 if before is None or before == (after := self.current()):
                     break
@@ -79,33 +79,37 @@ class Revision:
                 before = None
             yield connection, before
 
-    def _at_moment(self, found: Hashable | None) -> Hashable | None:
+    def _with_as_of(self, revision: Hashable | None) -> Hashable | None:
         """A state's revision, told apart from those of the same state at other moments."""
-        return found if found is None or self._moment[0] is None else (found, self._moment)
+        return revision if revision is None or self._as_of[0] is None else (revision, self._as_of)
 
-    def _ask(self) -> Hashable:
-        if self._file and self._connection and place(self._file) != self._born[1]:
+    def _query(self) -> Hashable:
+        if self._file and self._connection and file_identity(self._file) != self._connection_identity[1]:
             self._close()
         if self._connection is None:
             self._open()
         cursor = self._connection.cursor()
         try:
-            cursor.execute("PRAGMA data_version" if self._lite else SNAPSHOT)
-            (found,) = cursor.fetchone() or (None,)
+            cursor.execute("PRAGMA data_version" if self._is_sqlite else SNAPSHOT)
+            (version,) = cursor.fetchone() or (None,)
         finally:
             cursor.close()
-        return (*self._born, found) if self._lite else of_snapshot(self._born, found)
+        return (
+            (*self._connection_identity, version)
+            if self._is_sqlite
+            else revision_of_snapshot(self._connection_identity, version)
+        )
 
     def _open(self) -> None:
         opened = self.engine.raw_connection()
         self._connection, info = opened.driver_connection, dict(opened.info)  # the pool's record is used again
         opened.detach()
-        if self._lite:
+        if self._is_sqlite:
             self._connection.execute("PRAGMA busy_timeout = 0")
-            self._born = os.urandom(8), info.get("place")
+            self._connection_identity = os.urandom(8), info.get("place")
         else:
             self._connection.autocommit = True
-            self._born = info
+            self._connection_identity = info
 
     def close(self) -> None:
         """Close the connection that watches."""
@@ -118,6 +122,6 @@ class Revision:
             self._connection = None
 
 
-def of_snapshot(born: Any, snapshot: str | None) -> Hashable | None:
+def revision_of_snapshot(connection_identity: Any, snapshot: str | None) -> Hashable | None:
     """The revision of what PostgreSQL's connection sees, by what was noted at its birth."""
-    return (born["server"], snapshot) if born["server"] and snapshot else None
+    return (connection_identity["server"], snapshot) if connection_identity["server"] and snapshot else None

@@ -25,8 +25,8 @@ from sqlalchemy import (
     text,
 )
 
-from trninv.catalog.facts import DIFFERENCES, DIRECTIONS, KINDS
-from trninv.inventory.held import WORDS
+from trninv.catalog.facts import CONFLICT_KINDS, DIRECTIONS, SOURCE_KINDS
+from trninv.inventory.held import BITMASK_WORDS
 from trninv.inventory.rules import SEVERITIES
 
 METADATA = MetaData(
@@ -41,10 +41,10 @@ METADATA = MetaData(
 
 TABLES: Mapping[str, Table] = METADATA.tables
 
-ORDER = ("domain", "rack", "server", "tray", "node", "chip", "switch", "nic", "network_node", "core", "link")
+INSERT_ORDER = ("domain", "rack", "server", "tray", "node", "chip", "switch", "nic", "network_node", "core", "link")
 """All tables of a cluster, ordered by their foreign keys."""
 
-BIG = BigInteger().with_variant(Integer(), "sqlite")
+BIGINT = BigInteger().with_variant(Integer(), "sqlite")
 """A 63-bit integer: SQLite's INTEGER is one, PostgreSQL's is not."""
 
 STATE_MEANINGS: Final[Mapping[str, str]] = {
@@ -55,7 +55,7 @@ STATE_MEANINGS: Final[Mapping[str, str]] = {
 }
 STATES = tuple(STATE_MEANINGS)
 
-CARRYING = ("up", "degraded")
+CARRYING_STATES = ("up", "degraded")
 
 TOKEN_SCOPE_MEANINGS: Final[Mapping[str, str]] = {
     "read": "May ask anything, but not in SQL.",
@@ -126,7 +126,7 @@ TRAY_KIND_MEANINGS: Final[Mapping[str, str]] = {
 TRAY_KINDS = tuple(TRAY_KIND_MEANINGS)
 
 
-HOW_MEANINGS: Final[Mapping[str, str]] = {
+BINDING_METHOD_MEANINGS: Final[Mapping[str, str]] = {
     "pin": "A person said so.",
     "adopted": "The slot was made for the instance.",
     "ultraserver": "By its place in an UltraServer, another instance of which is bound.",
@@ -141,7 +141,7 @@ CONFIDENCE_MEANINGS: Final[Mapping[str, str]] = {
     "likely": "By a convention, such as host names.",
     "interchangeable": "Other slots would fit as well: nothing that was seen tells them apart.",
 }
-ENDING_MEANINGS: Final[Mapping[str, str]] = {
+BINDING_END_MEANINGS: Final[Mapping[str, str]] = {
     "undone": "A person undid it.",
     "replaced": "Another instance took the slot.",
     "moved": "The instance took another slot.",
@@ -149,44 +149,44 @@ ENDING_MEANINGS: Final[Mapping[str, str]] = {
     "unseeded": "The cluster was removed.",
 }
 
-_IS_NOT_UP = text("state <> 'up'")
+_IS_UNHEALTHY = text("state <> 'up'")
 _IS_OPEN = text("until IS NULL")
 
 
-def one_of(column: str, values: tuple[str, ...], *, nullable: bool = False) -> CheckConstraint:
+def check_one_of(column: str, values: tuple[str, ...], *, nullable: bool = False) -> CheckConstraint:
     """A constraint: a column holds one of these words."""
-    listed = ", ".join(f"'{value}'" for value in values)
-    test = f"{column} IN ({listed})"
+    quoted = ", ".join(f"'{value}'" for value in values)
+    test = f"{column} IN ({quoted})"
     return CheckConstraint(f"{column} IS NULL OR {test}" if nullable else test, name=column)
 
 
-def positive(column: str) -> CheckConstraint:
+def check_positive(column: str) -> CheckConstraint:
     """A constraint: a column is above 0."""
     return CheckConstraint(f"{column} > 0", name=column)
 
 
-def ordinal(column: str = "ordinal") -> CheckConstraint:
+def check_ordinal(column: str = "ordinal") -> CheckConstraint:
     """A constraint: a column is 0 or more."""
     return CheckConstraint(f"{column} >= 0", name=column)
 
 
-def is_not_up(table: FromClause) -> ColumnElement[bool]:
+def is_unhealthy(table: FromClause) -> ColumnElement[bool]:
     """Condition for rows that are not up, without a bound parameter, which would rule out the index of `not_up`."""
     return table.c.state != literal_column("'up'")
 
 
-def not_up(table: str) -> Index:
+def unhealthy_index(table: str) -> Index:
     """Index over the few rows that are not up."""
-    return Index(f"ix_{table}_not_up", "id", sqlite_where=_IS_NOT_UP)
+    return Index(f"ix_{table}_not_up", "id", sqlite_where=_IS_UNHEALTHY)
 
 
-def one_at_a_time(table: str, *columns: str, ended: str) -> Index:
+def unique_while_open(table: str, *columns: str, ended: str) -> Index:
     """Index that allows one row of the same columns that has not ended."""
     name = f"uq_{table}_{'_'.join(columns)}_now"
     return Index(name, *columns, unique=True, sqlite_where=text(f"{ended} IS NULL"))
 
 
-def narrow_on_postgresql() -> None:
+def make_indexes_partial() -> None:
     """Make the indexes that SQLite has over some rows partial on PostgreSQL too; at once would import its dialect."""
     for table in TABLES.values():
         for index in table.indexes:
@@ -194,32 +194,42 @@ def narrow_on_postgresql() -> None:
                 index.dialect_kwargs["postgresql_where"] = where
 
 
-def condition(prefix: str = "") -> list[Column[Any] | CheckConstraint]:
+def condition_columns(prefix: str = "") -> list[Column[Any] | CheckConstraint]:
     """State and, for something degraded, the millionths that it still carries."""
     state, factor = f"{prefix}state", f"{prefix}factor_ppm"
     in_range = CheckConstraint(f"{factor} > 0 AND {factor} < 1000000", name=factor)
     if prefix:  # a node's own condition while its server is not up
-        return [Column(state, String(12)), Column(factor, Integer), one_of(state, STATES, nullable=True), in_range]
-    return [required(state, String(12), server_default="up"), Column(factor, Integer), one_of(state, STATES), in_range]
+        return [
+            Column(state, String(12)),
+            Column(factor, Integer),
+            check_one_of(state, STATES, nullable=True),
+            in_range,
+        ]
+    return [
+        required_column(state, String(12), server_default="up"),
+        Column(factor, Integer),
+        check_one_of(state, STATES),
+        in_range,
+    ]
 
 
-def required(name: str, kind: Any, **more: Any) -> Column[Any]:
+def required_column(name: str, kind: Any, **options: Any) -> Column[Any]:
     """A column that is never null."""
-    return Column(name, kind, nullable=False, **more)
+    return Column(name, kind, nullable=False, **options)
 
 
-def key(of: str | None = None) -> Column[int]:
+def primary_key(parent: str | None = None) -> Column[int]:
     """The primary key: the table's own, or that of the table it extends."""
-    same = [ForeignKey(f"{of}.id")] if of else []
+    same = [ForeignKey(f"{parent}.id")] if parent else []
     return Column("id", Integer, *same, primary_key=True, autoincrement=False)
 
 
-def reference(name: str, table: str, *, nullable: bool = False) -> Column[int]:
+def foreign_key(name: str, table: str, *, nullable: bool = False) -> Column[int]:
     """A foreign key to the id of a table."""
     return Column(name, ForeignKey(f"{table}.id"), nullable=nullable)
 
 
-def reported(name: str, table: str) -> Column[int]:
+def deferred_foreign_key(name: str, table: str) -> Column[int]:
     """A foreign key that is looked at when a transaction ends, since the row that it names is written last."""
     return Column(name, ForeignKey(f"{table}.id", deferrable=True, initially="DEFERRED"), nullable=False)
 
@@ -227,14 +237,14 @@ def reported(name: str, table: str) -> Column[int]:
 Table(
     "source",
     METADATA,
-    key(),
-    required("slug", Text),
-    required("title", Text),
-    required("publisher", Text),
+    primary_key(),
+    required_column("slug", Text),
+    required_column("title", Text),
+    required_column("publisher", Text),
     Column("date", Text),
-    required("kind", Text),
+    required_column("kind", Text),
     Column("note", Text),
-    one_of("kind", KINDS),
+    check_one_of("kind", SOURCE_KINDS),
     UniqueConstraint("slug"),
 )
 
@@ -244,28 +254,28 @@ Table(
 Table(
     "fact",
     METADATA,
-    key(),
-    required("subject", Text),
-    required("attribute", Text),
-    required("dimension", Text),
-    reference("source_id", "source"),
-    required("written", Text),
-    required("unit", Text),
-    required("quote", Text),
+    primary_key(),
+    required_column("subject", Text),
+    required_column("attribute", Text),
+    required_column("dimension", Text),
+    foreign_key("source_id", "source"),
+    required_column("written", Text),
+    required_column("unit", Text),
+    required_column("quote", Text),
     Column("reading_unit", Text),
     Column("reading_direction", Text),
     Column("grounds", Text),
     Column("formula", Text),
-    Column("value", BIG),
+    Column("value", BIGINT),
     Column("shown", Text),
-    required("preference", Integer),
-    required("disputed", Boolean),
+    required_column("preference", Integer),
+    required_column("disputed", Boolean),
     Column("note", Text),
     Column("differs_in", Text),
     Column("others", Text),
     Column("dispute", Text),
-    one_of("reading_direction", DIRECTIONS, nullable=True),
-    one_of("differs_in", DIFFERENCES, nullable=True),
+    check_one_of("reading_direction", DIRECTIONS, nullable=True),
+    check_one_of("differs_in", CONFLICT_KINDS, nullable=True),
     CheckConstraint("preference >= 0", name="preference"),
     UniqueConstraint("subject", "attribute", "preference"),
     Index(None, "source_id"),
@@ -274,38 +284,38 @@ Table(
 Table(
     "chip_model",
     METADATA,
-    key(),
-    required("slug", Text),
-    required("name", Text),
-    required("generation", Text),
-    required("core_model", Text),
-    required("cores", Integer),
-    required("device_memory_bytes", BIG),
-    required("device_memory_bandwidth_bytes_per_s", BIG),
-    Column("mxfp8_gflops", BIG),
-    Column("fp8_gflops", BIG),
-    Column("bf16_gflops", BIG),
-    Column("fp32_gflops", BIG),
-    Column("sparse_gflops", BIG),
-    Column("int8_gops", BIG),
-    positive("cores"),
-    positive("device_memory_bytes"),
-    positive("device_memory_bandwidth_bytes_per_s"),
+    primary_key(),
+    required_column("slug", Text),
+    required_column("name", Text),
+    required_column("generation", Text),
+    required_column("core_model", Text),
+    required_column("cores", Integer),
+    required_column("device_memory_bytes", BIGINT),
+    required_column("device_memory_bandwidth_bytes_per_s", BIGINT),
+    Column("mxfp8_gflops", BIGINT),
+    Column("fp8_gflops", BIGINT),
+    Column("bf16_gflops", BIGINT),
+    Column("fp32_gflops", BIGINT),
+    Column("sparse_gflops", BIGINT),
+    Column("int8_gops", BIGINT),
+    check_positive("cores"),
+    check_positive("device_memory_bytes"),
+    check_positive("device_memory_bandwidth_bytes_per_s"),
     UniqueConstraint("slug"),
 )
 
 Table(
     "server_model",
     METADATA,
-    key(),
-    required("slug", Text),
-    reference("chip_model_id", "chip_model"),
-    required("chips", Integer),
-    required("vcpus", Integer),
-    required("host_memory_bytes", BIG),
-    positive("chips"),
-    positive("vcpus"),
-    positive("host_memory_bytes"),
+    primary_key(),
+    required_column("slug", Text),
+    foreign_key("chip_model_id", "chip_model"),
+    required_column("chips", Integer),
+    required_column("vcpus", Integer),
+    required_column("host_memory_bytes", BIGINT),
+    check_positive("chips"),
+    check_positive("vcpus"),
+    check_positive("host_memory_bytes"),
     UniqueConstraint("slug"),
     Index(None, "chip_model_id"),
 )
@@ -313,16 +323,16 @@ Table(
 Table(
     "domain_model",
     METADATA,
-    key(),
-    required("slug", Text),
-    required("name", Text),
-    reference("server_model_id", "server_model"),
-    required("wiring", Text),
-    required("sides", Text),
-    required("servers", Integer),
-    required("chips", Integer),
-    positive("servers"),
-    positive("chips"),
+    primary_key(),
+    required_column("slug", Text),
+    required_column("name", Text),
+    foreign_key("server_model_id", "server_model"),
+    required_column("wiring", Text),
+    required_column("sides", Text),
+    required_column("servers", Integer),
+    required_column("chips", Integer),
+    check_positive("servers"),
+    check_positive("chips"),
     UniqueConstraint("slug"),
     Index(None, "server_model_id"),
 )
@@ -330,14 +340,14 @@ Table(
 Table(
     "link_model",
     METADATA,
-    key(),
-    required("slug", Text),
-    required("technology", Text),
-    required("scope", Text),
+    primary_key(),
+    required_column("slug", Text),
+    required_column("technology", Text),
+    required_column("scope", Text),
     Column("lanes", Integer),
-    required("bandwidth_bytes_per_s", BIG),
-    one_of("scope", LINK_SCOPES),
-    positive("bandwidth_bytes_per_s"),
+    required_column("bandwidth_bytes_per_s", BIGINT),
+    check_one_of("scope", LINK_SCOPES),
+    check_positive("bandwidth_bytes_per_s"),
     CheckConstraint("lanes > 0", name="lanes"),
     UniqueConstraint("slug"),
 )
@@ -345,9 +355,9 @@ Table(
 Table(
     "switch_model",
     METADATA,
-    key(),
-    required("slug", Text),
-    required("name", Text),
+    primary_key(),
+    required_column("slug", Text),
+    required_column("name", Text),
     UniqueConstraint("slug"),
 )
 
@@ -356,21 +366,21 @@ Table(
 Table(
     "cluster",
     METADATA,
-    key(),
-    required("slug", Text),
-    required("system", Text),
-    reference("domain_model_id", "domain_model", nullable=True),
-    required("domains", Integer),
-    required("first_domain_id", Integer),
-    required("first_rack_id", Integer),
-    required("first_server_id", Integer),
-    required("first_tray_id", Integer),
-    required("first_node_id", Integer),
-    required("first_core_id", Integer),
-    required("first_link_id", Integer),
+    primary_key(),
+    required_column("slug", Text),
+    required_column("system", Text),
+    foreign_key("domain_model_id", "domain_model", nullable=True),
+    required_column("domains", Integer),
+    required_column("first_domain_id", Integer),
+    required_column("first_rack_id", Integer),
+    required_column("first_server_id", Integer),
+    required_column("first_tray_id", Integer),
+    required_column("first_node_id", Integer),
+    required_column("first_core_id", Integer),
+    required_column("first_link_id", Integer),
     Column("known_from", Integer),
     Column("known_since", Text),
-    positive("domains"),
+    check_positive("domains"),
     UniqueConstraint("slug"),
     Index(None, "domain_model_id"),
 )
@@ -378,36 +388,36 @@ Table(
 Table(
     "domain",
     METADATA,
-    key(),
-    reference("cluster_id", "cluster"),
-    reference("domain_model_id", "domain_model"),
-    required("ordinal", Integer),
-    ordinal(),
+    primary_key(),
+    foreign_key("cluster_id", "cluster"),
+    foreign_key("domain_model_id", "domain_model"),
+    required_column("ordinal", Integer),
+    check_ordinal(),
     UniqueConstraint("cluster_id", "ordinal"),
 )
 
 Table(
     "rack",
     METADATA,
-    key(),
-    reference("cluster_id", "cluster"),
-    required("ordinal", Integer),
-    required("rack_units", Integer),
-    ordinal(),
-    positive("rack_units"),
+    primary_key(),
+    foreign_key("cluster_id", "cluster"),
+    required_column("ordinal", Integer),
+    required_column("rack_units", Integer),
+    check_ordinal(),
+    check_positive("rack_units"),
     UniqueConstraint("cluster_id", "ordinal"),
 )
 
 Table(
     "server",
     METADATA,
-    key(),
-    reference("domain_id", "domain"),
-    reference("rack_id", "rack"),
-    reference("server_model_id", "server_model"),
-    required("ordinal", Integer),
-    *condition(),
-    ordinal(),
+    primary_key(),
+    foreign_key("domain_id", "domain"),
+    foreign_key("rack_id", "rack"),
+    foreign_key("server_model_id", "server_model"),
+    required_column("ordinal", Integer),
+    *condition_columns(),
+    check_ordinal(),
     UniqueConstraint("domain_id", "ordinal"),
     Index(None, "rack_id"),
 )
@@ -416,13 +426,13 @@ Table(
 Table(
     "tray",
     METADATA,
-    key(),
-    reference("server_id", "server"),
-    required("ordinal", Integer),
-    required("kind", Text),
+    primary_key(),
+    foreign_key("server_id", "server"),
+    required_column("ordinal", Integer),
+    required_column("kind", Text),
     Column("rack_units", Integer),
-    ordinal(),
-    one_of("kind", TRAY_KINDS),
+    check_ordinal(),
+    check_one_of("kind", TRAY_KINDS),
     CheckConstraint("rack_units > 0", name="rack_units"),
     UniqueConstraint("server_id", "ordinal"),
 )
@@ -431,27 +441,27 @@ Table(
 Table(
     "node",
     METADATA,
-    key(),
-    required("kind", String(12)),
-    reference("cluster_id", "cluster"),
-    reference("domain_id", "domain", nullable=True),
-    *condition(),
-    *condition("own_"),
-    one_of("kind", NODE_KINDS),
+    primary_key(),
+    required_column("kind", String(12)),
+    foreign_key("cluster_id", "cluster"),
+    foreign_key("domain_id", "domain", nullable=True),
+    *condition_columns(),
+    *condition_columns("own_"),
+    check_one_of("kind", NODE_KINDS),
     Index(None, "domain_id"),
     Index(None, "cluster_id", "kind"),
-    not_up("node"),
+    unhealthy_index("node"),
 )
 
 Table(
     "chip",
     METADATA,
-    key(of="node"),
-    reference("server_id", "server"),
-    reference("tray_id", "tray", nullable=True),
-    reference("chip_model_id", "chip_model"),
-    required("ordinal", Integer),
-    ordinal(),
+    primary_key(parent="node"),
+    foreign_key("server_id", "server"),
+    foreign_key("tray_id", "tray", nullable=True),
+    foreign_key("chip_model_id", "chip_model"),
+    required_column("ordinal", Integer),
+    check_ordinal(),
     UniqueConstraint("server_id", "ordinal"),
     Index(None, "tray_id"),
 )
@@ -461,12 +471,12 @@ Table(
 Table(
     "switch",
     METADATA,
-    key(of="node"),
-    reference("server_id", "server", nullable=True),
-    reference("rack_id", "rack"),
-    required("ordinal", Integer),
-    reference("switch_model_id", "switch_model", nullable=True),
-    ordinal(),
+    primary_key(parent="node"),
+    foreign_key("server_id", "server", nullable=True),
+    foreign_key("rack_id", "rack"),
+    required_column("ordinal", Integer),
+    foreign_key("switch_model_id", "switch_model", nullable=True),
+    check_ordinal(),
     Index(None, "server_id"),
     Index(None, "rack_id"),
 )
@@ -474,12 +484,12 @@ Table(
 Table(
     "nic",
     METADATA,
-    key(of="node"),
-    reference("server_id", "server"),
-    required("ordinal", Integer),
-    required("bandwidth_bytes_per_s", BIG),
-    ordinal(),
-    positive("bandwidth_bytes_per_s"),
+    primary_key(parent="node"),
+    foreign_key("server_id", "server"),
+    required_column("ordinal", Integer),
+    required_column("bandwidth_bytes_per_s", BIGINT),
+    check_ordinal(),
+    check_positive("bandwidth_bytes_per_s"),
     UniqueConstraint("server_id", "ordinal"),
 )
 
@@ -488,22 +498,22 @@ Table(
 Table(
     "network_node",
     METADATA,
-    key(of="node"),
-    required("tier", Integer),
-    required("ordinal", Integer),
+    primary_key(parent="node"),
+    required_column("tier", Integer),
+    required_column("ordinal", Integer),
     Column("vendor_id", Text),
-    ordinal(),
-    positive("tier"),
+    check_ordinal(),
+    check_positive("tier"),
     Index(None, "tier", "ordinal"),
 )
 
 Table(
     "core",
     METADATA,
-    key(),
-    reference("chip_id", "chip"),
-    required("ordinal", Integer),
-    ordinal(),
+    primary_key(),
+    foreign_key("chip_id", "chip"),
+    required_column("ordinal", Integer),
+    check_ordinal(),
     UniqueConstraint("chip_id", "ordinal"),
 )
 
@@ -514,27 +524,27 @@ Table(
 Table(
     "link",
     METADATA,
-    key(),
-    reference("a_id", "node"),
-    reference("b_id", "node"),
-    reference("domain_id", "domain", nullable=True),
-    reference("link_model_id", "link_model"),
-    required("bandwidth_bytes_per_s", BIG),
+    primary_key(),
+    foreign_key("a_id", "node"),
+    foreign_key("b_id", "node"),
+    foreign_key("domain_id", "domain", nullable=True),
+    foreign_key("link_model_id", "link_model"),
+    required_column("bandwidth_bytes_per_s", BIGINT),
     Column("lanes", Integer),
-    required("cables", Integer, server_default="1"),
-    required("technology", Text),
-    required("scope", String(8)),
-    *condition(),
+    required_column("cables", Integer, server_default="1"),
+    required_column("technology", Text),
+    required_column("scope", String(8)),
+    *condition_columns(),
     CheckConstraint("a_id < b_id", name="order"),
-    positive("bandwidth_bytes_per_s"),
+    check_positive("bandwidth_bytes_per_s"),
     CheckConstraint("lanes > 0", name="lanes"),
-    positive("cables"),
-    one_of("scope", LINK_SCOPES),
+    check_positive("cables"),
+    check_one_of("scope", LINK_SCOPES),
     UniqueConstraint("a_id", "b_id"),
     Index(None, "b_id"),
     Index(None, "domain_id"),
     Index("ix_link_kind", "link_model_id", "state", "scope", "bandwidth_bytes_per_s", "cables"),  # for sums over all
-    not_up("link"),
+    unhealthy_index("link"),
 )
 
 # A recorded change of a part's state, by whom and why; rows are only ever added, by the triggers of
@@ -550,15 +560,15 @@ Table(
 Table(
     "state_event",
     METADATA,
-    key(),
-    required("at", Text),
-    required("who", Text),
-    required("why", Text),
-    required("address", Text),
-    required("before", String(12)),
+    primary_key(),
+    required_column("at", Text),
+    required_column("who", Text),
+    required_column("why", Text),
+    required_column("address", Text),
+    required_column("before", String(12)),
     Column("factor_ppm_before", Integer),
-    *condition(),
-    one_of("before", STATES),
+    *condition_columns(),
+    check_one_of("before", STATES),
     Column("batch", Integer),
     Column("source", String(8)),
     Column("kind", String(12)),
@@ -568,13 +578,13 @@ Table(
     Column("own_factor_ppm_before", Integer),
     Column("own_state", String(12)),
     Column("own_factor_ppm", Integer),
-    required("clock_went_back", Boolean, server_default=text("false")),
+    required_column("clock_went_back", Boolean, server_default=text("false")),
     Column("action", String(8)),
     Column("job", Text),
     Column("chip_ids", Text),
-    one_of("source", EVENT_SOURCES, nullable=True),
-    one_of("kind", PART_KINDS, nullable=True),
-    one_of("action", ACTIONS, nullable=True),
+    check_one_of("source", EVENT_SOURCES, nullable=True),
+    check_one_of("kind", PART_KINDS, nullable=True),
+    check_one_of("action", ACTIONS, nullable=True),
     Index(None, "address"),
     Index(None, "batch"),
     Index("ix_state_event_part", "kind", "part_id", "id"),
@@ -586,21 +596,21 @@ Table(
 
 # The digest of all events up to this one, and of the rows of history_start up to ``starts``, trninv.inventory.chain;
 # rows are only ever added.
-Table("event_seal", METADATA, key(), required("sha256", String(64)), Column("starts", Integer))
+Table("event_seal", METADATA, primary_key(), required_column("sha256", String(64)), Column("starts", Integer))
 
 # From which state the events after ``event`` lead to the present one, of a cluster, trninv.inventory.start. Its newest
 # row counts; rows are only ever added, and removed only where an archive has made them superfluous.
 Table(
     "history_start",
     METADATA,
-    key(),
-    required("at", Text),
-    required("event", Integer),
-    required("cluster_id", Integer),
-    required("cluster", Text),
-    required("cause", String(8)),
-    required("state", Text),
-    one_of("cause", tuple(START_CAUSE_MEANINGS)),
+    primary_key(),
+    required_column("at", Text),
+    required_column("event", Integer),
+    required_column("cluster_id", Integer),
+    required_column("cluster", Text),
+    required_column("cause", String(8)),
+    required_column("state", Text),
+    check_one_of("cause", tuple(START_CAUSE_MEANINGS)),
 )
 
 # Events up to this one are in an archive alone. ``sha256``: their seal, with which the history begins. ``since``: the
@@ -608,23 +618,23 @@ Table(
 Table(
     "history_archive",
     METADATA,
-    key(),
-    required("sha256", String(64)),
-    required("at", Text),
-    required("since", Text),
-    required("directory", Text),
-    required("who", Text),
+    primary_key(),
+    required_column("sha256", String(64)),
+    required_column("at", Text),
+    required_column("since", Text),
+    required_column("directory", Text),
+    required_column("who", Text),
 )
 
 # Who changes states in this transaction, and why: what the triggers write beside them. Empty outside of transactions.
 Table(
     "_change",
     METADATA,
-    key(),
-    required("at", Text),
-    required("who", Text),
-    required("why", Text),
-    required("source", Text),
+    primary_key(),
+    required_column("at", Text),
+    required_column("who", Text),
+    required_column("why", Text),
+    required_column("source", Text),
     Column("batch", Integer),
 )
 
@@ -634,18 +644,18 @@ Table(
 Table(
     "observation",
     METADATA,
-    key(),
-    required("at", Text),
-    required("source", String(16)),
-    required("name", Text),
-    required("sha256", String(64)),
-    required("taken_at", Text),
-    required("seen_at", Text),
-    required("is_whole", Boolean),
-    required("servers", Integer),
-    required("chips", Integer),
+    primary_key(),
+    required_column("at", Text),
+    required_column("source", String(16)),
+    required_column("name", Text),
+    required_column("sha256", String(64)),
+    required_column("taken_at", Text),
+    required_column("seen_at", Text),
+    required_column("is_whole", Boolean),
+    required_column("servers", Integer),
+    required_column("chips", Integer),
     Column("speaker", Text),
-    required("is_cited", Boolean, server_default=text("false")),
+    required_column("is_cited", Boolean, server_default=text("false")),
     UniqueConstraint("source", "sha256"),
     Index("ix_observation_speaker", "source", "speaker", "seen_at", "id"),
 )
@@ -655,8 +665,8 @@ Table(
 Table(
     "observed_server",
     METADATA,
-    key(),
-    reported("observation_id", "observation"),
+    primary_key(),
+    deferred_foreign_key("observation_id", "observation"),
     Column("instance", Text),
     Column("host", Text),
     Column("instance_type", Text),
@@ -671,9 +681,9 @@ Table(
     Column("reason", Text),
     Column("logical_cores", Integer),
     Column("chip_count", Integer),
-    required("is_partial", Boolean),
+    required_column("is_partial", Boolean),
     Column("missing_fields", Text),  # columns that its source should fill and did not, here or of a chip
-    one_of("state", STATES, nullable=True),
+    check_one_of("state", STATES, nullable=True),
     CheckConstraint("instance IS NOT NULL OR host IS NOT NULL", name="named"),
     Index(None, "observation_id"),
     Index(None, "instance"),
@@ -683,19 +693,19 @@ Table(
 Table(
     "observed_chip",
     METADATA,
-    key(),
-    reported("observed_server_id", "observed_server"),
-    required("ordinal", Integer),
+    primary_key(),
+    deferred_foreign_key("observed_server_id", "observed_server"),
+    required_column("ordinal", Integer),
     Column("bdf", Text),
     Column("serial", Text),
-    Column("memory_bytes", BIG),
+    Column("memory_bytes", BIGINT),
     Column("cores", Integer),
     Column("numa_node", Integer),
     Column("neighbours", Text),
     Column("efa_bdf", Text),
-    Column("ecc_uncorrected", BIG),
+    Column("ecc_uncorrected", BIGINT),
     Column("taints", Text),  # of a device of Kubernetes, KEY=VALUE:EFFECT, with blanks between
-    ordinal(),
+    check_ordinal(),
     UniqueConstraint("observed_server_id", "ordinal"),
 )
 
@@ -703,13 +713,13 @@ Table(
 Table(
     "observed_link",
     METADATA,
-    key(),
-    reported("observation_id", "observation"),
+    primary_key(),
+    deferred_foreign_key("observation_id", "observation"),
     Column("host", Text),
     Column("capacity_block", Text),
-    required("part", String(12)),
-    required("state", String(20)),
-    one_of("part", ("H", "V", "interconnect")),
+    required_column("part", String(12)),
+    required_column("state", String(20)),
+    check_one_of("part", ("H", "V", "interconnect")),
     Index(None, "observation_id"),
 )
 
@@ -719,17 +729,17 @@ Table(
 Table(
     "binding",
     METADATA,
-    key(),
-    required("server_id", Integer),
-    required("address", Text),  # of the slot, such as lab/d0/s1
+    primary_key(),
+    required_column("server_id", Integer),
+    required_column("address", Text),  # of the slot, such as lab/d0/s1
     Column("instance", Text),  # i-…; null where only the host's name is known
     Column("host", Text),  # its name; null where none is known
-    required("since", Text),  # UTC, as trninv.timestamps formats it
+    required_column("since", Text),  # UTC, as trninv.timestamps formats it
     Column("until", Text),
-    required("how", String(16)),  # one of HOW_MEANINGS
-    required("confidence", String(16)),  # one of CONFIDENCE_MEANINGS
+    required_column("how", String(16)),  # one of HOW_MEANINGS
+    required_column("confidence", String(16)),  # one of CONFIDENCE_MEANINGS
     Column("evidence", Text),  # what an inference rests on, in words that stay the same while that does
-    required("who", Text),
+    required_column("who", Text),
     Column("ending", String(16)),  # one of ENDING_MEANINGS
     Column("ended_by", Text),
     CheckConstraint("instance IS NOT NULL OR host IS NOT NULL", name="named"),
@@ -745,18 +755,18 @@ Table(
 Table(
     "finding",
     METADATA,
-    key(),
-    required("rule", String(24)),  # one of trninv.inventory.rules.RULES
-    required("severity", String(8)),
+    primary_key(),
+    required_column("rule", String(24)),  # one of trninv.inventory.rules.RULES
+    required_column("severity", String(8)),
     Column("address", Text),  # slot, chip, link, domain, network node or cluster; null of an instance without a slot
     Column("instance", Text),  # or the host's name, where that alone is known
     Column("expected", Text),  # for people
     Column("found", Text),
     Column("evidence", Text),  # ids of observations with blanks between
-    required("first_seen", Text),  # UTC, as trninv.timestamps formats it
-    required("last_seen", Text),
+    required_column("first_seen", Text),  # UTC, as trninv.timestamps formats it
+    required_column("last_seen", Text),
     Column("cleared_at", Text),
-    one_of("severity", SEVERITIES),
+    check_one_of("severity", SEVERITIES),
     Index(None, "address"),
     Index("ix_finding_open", "rule", sqlite_where=text("cleared_at IS NULL")),
 )
@@ -765,8 +775,8 @@ Table(
 Table(
     "comparison",
     METADATA,
-    key(),
-    required("at", Text),  # UTC, as trninv.timestamps formats it
+    primary_key(),
+    required_column("at", Text),  # UTC, as trninv.timestamps formats it
     CheckConstraint("id = 1", name="one"),
 )
 
@@ -775,15 +785,15 @@ Table(
 Table(
     "legal_set",
     METADATA,
-    key(),
-    reference("domain_model_id", "domain_model"),
-    required("unit", Text),
-    required("size", Integer),
-    required("ordinal", Integer),
-    Column("mask", BIG),
-    one_of("unit", ("chip", "server")),
-    positive("size"),
-    ordinal(),
+    primary_key(),
+    foreign_key("domain_model_id", "domain_model"),
+    required_column("unit", Text),
+    required_column("size", Integer),
+    required_column("ordinal", Integer),
+    Column("mask", BIGINT),
+    check_one_of("unit", ("chip", "server")),
+    check_positive("size"),
+    check_ordinal(),
     UniqueConstraint("domain_model_id", "unit", "size", "ordinal"),
     sqlite_strict=True,
 )
@@ -794,24 +804,24 @@ Table(
 Table(
     "job",
     METADATA,
-    key(),
-    reference("cluster_id", "cluster"),
-    required("name", Text),
-    required("system", Text),
-    required("external_id", Text),
+    primary_key(),
+    foreign_key("cluster_id", "cluster"),
+    required_column("name", Text),
+    required_column("system", Text),
+    required_column("external_id", Text),
     Column("submitted", Text),
-    required("began", Text),
+    required_column("began", Text),
     Column("ended", Text),
     Column("priority", Integer),
-    required("pinned", Integer, server_default="0"),
-    required("who", Text),
+    required_column("pinned", Integer, server_default="0"),
+    required_column("who", Text),
     Column("first_began", Text),
     Column("place", Text),
     Column("moved", Text),
     Column("chip_ids", Text),
     CheckConstraint("pinned IN (0, 1)", name="pinned"),
     Index(None, "cluster_id"),
-    one_at_a_time("job", "system", "external_id", ended="ended"),
+    unique_while_open("job", "system", "external_id", ended="ended"),
     sqlite_strict=True,
 )
 
@@ -820,15 +830,15 @@ Table(
 Table(
     "allocation",
     METADATA,
-    key(),
-    reference("job_id", "job"),
-    reference("chip_id", "chip"),
-    required("role", Text),
-    required("began", Text),
+    primary_key(),
+    foreign_key("job_id", "job"),
+    foreign_key("chip_id", "chip"),
+    required_column("role", Text),
+    required_column("began", Text),
     Column("ended", Text),
-    one_of("role", ("work", "spare")),
+    check_one_of("role", ("work", "spare")),
     Index(None, "job_id", "chip_id"),
-    one_at_a_time("allocation", "chip_id", ended="ended"),
+    unique_while_open("allocation", "chip_id", ended="ended"),
     sqlite_strict=True,
 )
 
@@ -836,13 +846,13 @@ Table(
 Table(
     "closing",
     METADATA,
-    key(),
-    reference("server_id", "server"),
-    required("since", Text),
+    primary_key(),
+    foreign_key("server_id", "server"),
+    required_column("since", Text),
     Column("until", Text),
-    required("who", Text),
-    required("why", Text),
-    one_at_a_time("closing", "server_id", ended="until"),
+    required_column("who", Text),
+    required_column("why", Text),
+    unique_while_open("closing", "server_id", ended="until"),
     sqlite_strict=True,
 )
 
@@ -850,8 +860,8 @@ Table(
 Table(
     "domain_held",
     METADATA,
-    key(of="domain"),
-    *(required(f"held_{word}", BIG) for word in range(WORDS)),
+    primary_key(parent="domain"),
+    *(required_column(f"held_{word}", BIGINT) for word in range(BITMASK_WORDS)),
     sqlite_strict=True,
 )
 
@@ -862,21 +872,23 @@ HELD = ("allocation", "closing", "domain_held", "job")
 Table(
     "token",
     METADATA,
-    key(),
-    required("name", Text),
-    required("scope", String(8)),
-    required("created", Text),
+    primary_key(),
+    required_column("name", Text),
+    required_column("scope", String(8)),
+    required_column("created", Text),
     Column("expires", Text),
     Column("revoked", Text),
     Column("quota_hour", Text),
     Column("quota_rows", Integer),
-    Column("quota_bytes", BIG),
-    one_of("scope", TOKEN_SCOPES),
+    Column("quota_bytes", BIGINT),
+    check_one_of("scope", TOKEN_SCOPES),
     UniqueConstraint("name"),
 )
 
 # What a token is known by. A table with such a name is not listed by Datasette and the like.
-Table("_token_digest", METADATA, key("token"), required("sha256", String(64)), UniqueConstraint("sha256"))
+Table(
+    "_token_digest", METADATA, primary_key("token"), required_column("sha256", String(64)), UniqueConstraint("sha256")
+)
 
 CLOSED = frozenset({"token", "_token_digest", "_change"})
 """Tables that no user's query may read."""

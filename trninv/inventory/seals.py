@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from sqlalchemy import Connection, func, select, union_all
 
 from trninv.errors import UsageError
-from trninv.inventory.chain import removed
-from trninv.inventory.replay import SHOWN, Fault
+from trninv.inventory.chain import last_archived_event
+from trninv.inventory.replay import MAX_EXAMPLES, HistoryMismatch
 from trninv.inventory.schema import TABLES
 
 _EVENT, _SEAL, _START = (TABLES[name] for name in ("state_event", "event_seal", "history_start"))
 _DIGITS = 64
 
 
-def unsealed(connection: Connection) -> Iterator[Fault]:
+def missing_seals(connection: Connection) -> Iterator[HistoryMismatch]:
     """Yield changes of trninv's own that have no seal."""
     migrated = connection.scalar(select(func.max(_START.c.event)).where(_START.c.cause == "migrate")) or 0
     last, batch = func.max(_EVENT.c.id).label("last"), _EVENT.c.batch
@@ -26,28 +26,33 @@ def unsealed(connection: Connection) -> Iterator[Fault]:
     ends = union_all(changes, all_then).subquery()
     query = select(ends.c.last).where(ends.c.last.not_in(select(_SEAL.c.id))).order_by(ends.c.last)
     if missing := connection.scalars(query).all():
-        listed = ", ".join(map(str, missing[:SHOWN])) + (", …" if len(missing) > SHOWN else "")
-        says = f"{len(missing):,} of the changes that trninv sealed have no seal, those that ended with event {listed}"
-        yield Fault("", "event_seal", "missing", says)
+        listed = ", ".join(map(str, missing[:MAX_EXAMPLES])) + (", …" if len(missing) > MAX_EXAMPLES else "")
+        message = (
+            f"{len(missing):,} of the changes that trninv sealed have no seal, those that ended with event {listed}"
+        )
+        yield HistoryMismatch("", "event_seal", "missing", message)
 
 
-def anchored(connection: Connection, anchor: tuple[int, str]) -> Iterator[Fault]:
+def anchor_problems(connection: Connection, anchor: tuple[int, str]) -> Iterator[HistoryMismatch]:
     """Yield what is wrong where a seal that was written down elsewhere is not the one in the database."""
     event, digest = anchor
-    found = connection.scalar(select(_SEAL.c.sha256).where(_SEAL.c.id == event))
-    if found == digest:
+    stored_digest = connection.scalar(select(_SEAL.c.sha256).where(_SEAL.c.id == event))
+    if stored_digest == digest:
         return
-    gone = removed(connection)
-    if found is None and gone and event < gone.id:
-        says = f"seal {event} went with events up to {gone.id} into the archive {gone.directory}: name a newer seal"
-    elif found is None:
-        says = f"there is no seal of event {event}: events or seals were removed, or this is another database"
+    last_archived = last_archived_event(connection)
+    if stored_digest is None and last_archived and event < last_archived.id:
+        message = (
+            f"seal {event} went with events up to {last_archived.id} into the archive "
+            f"{last_archived.directory}: name a newer seal"
+        )
+    elif stored_digest is None:
+        message = f"there is no seal of event {event}: events or seals were removed, or this is another database"
     else:
-        says = f"the seal of event {event} is {found}, not {digest}: the history up to there is another"
-    yield Fault("", "event_seal", "missing" if found is None else "changed", says)
+        message = f"the seal of event {event} is {stored_digest}, not {digest}: the history up to there is another"
+    yield HistoryMismatch("", "event_seal", "missing" if stored_digest is None else "changed", message)
 
 
-def read(text: str) -> tuple[int, str]:
+def parse_anchor(text: str) -> tuple[int, str]:
     """Return event and digest of a seal that is written ``N:SHA256``.
 
     Raises

@@ -8,21 +8,21 @@ from typing import Final
 from sqlalchemy import Connection, case, func, or_, select
 
 from trninv.errors import AddressError, UnknownAddressError, WrongLevelError
-from trninv.inventory.address import Address, is_link, level_of, parse, place_at, read, resolve_link
-from trninv.inventory.completion import continued
-from trninv.inventory.named import ends
+from trninv.inventory.address import Address, find_place, is_link, level_of, parse, parse_or_look_up, resolve_link
+from trninv.inventory.completion import complete_address
+from trninv.inventory.named import split_link
 from trninv.inventory.schema import TABLES
 
-LONGEST: Final = 200
+MAX_LENGTH: Final = 200
 """Letters of a text that is searched for; a longer one means nothing."""
 
 _FIRST_DOMAIN: Final = "d0"
-_OF_CLUSTERS: Final = ("d", "r", "f")
+_CLUSTER_STEPS: Final = ("d", "r", "f")
 """Letters that steps right below a cluster begin with."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchHit:
     """Something that a text may mean.
 
     Attributes
@@ -39,7 +39,7 @@ class Found:
     address: str | None = None
 
 
-def found(connection: Connection, text: str, here: str | None, most: int) -> list[list[Found]]:
+def search_inventory(connection: Connection, text: str, origin: str | None, limit: int) -> list[list[SearchHit]]:
     """What a text may mean, in groups: at most ``most`` each, the likeliest first.
 
     The groups are what the text is the address of; what it begins, read from the place ``here`` and from those that
@@ -47,33 +47,35 @@ def found(connection: Connection, text: str, here: str | None, most: int) -> lis
     ignored but in the addresses of hosts (@NAME). Nothing is in two groups.
     """
     text = text.strip()
-    if not text or len(text) > LONGEST:
+    if not text or len(text) > MAX_LENGTH:
         return []
     written = text if text.startswith("@") else text.lower()
-    scopes = _scopes(connection, here)
-    seen, groups = set[Found](), list[list[Found]]()
+    scopes = _scopes(connection, origin)
+    previous_hits, groups = set[SearchHit](), list[list[SearchHit]]()
     for group in (
-        _placed(_there(connection, written)),
-        _placed(_relative(connection, scopes, written, most)),
-        _placed(() if written.startswith("@") and "/" not in written else continued(connection, written, most)),
-        _named(connection, text.removeprefix("@"), most),
-        _jobs(connection, text, most),
-        _placed(_elsewhere(connection, {scope.cluster for scope in scopes}, written, most)),
+        _place_hits(_exact_match(connection, written)),
+        _place_hits(_relative_matches(connection, scopes, written, limit)),
+        _place_hits(
+            () if written.startswith("@") and "/" not in written else complete_address(connection, written, limit)
+        ),
+        _machine_matches(connection, text.removeprefix("@"), limit),
+        _job_matches(connection, text, limit),
+        _place_hits(_other_clusters(connection, {scope.cluster for scope in scopes}, written, limit)),
     ):
-        groups.append(list(islice((each for each in dict.fromkeys(group) if each not in seen), most)))
-        seen.update(groups[-1])
+        groups.append(list(islice((hit for hit in dict.fromkeys(group) if hit not in previous_hits), limit)))
+        previous_hits.update(groups[-1])
     return groups
 
 
-def _placed(addresses: Iterable[str]) -> Iterator[Found]:
-    return (Found(level_of(each), each, each) for each in addresses)
+def _place_hits(addresses: Iterable[str]) -> Iterator[SearchHit]:
+    return (SearchHit(level_of(address), address, address) for address in addresses)
 
 
-def _scopes(connection: Connection, here: str | None) -> list[Address]:
+def _scopes(connection: Connection, scope: str | None) -> list[Address]:
     """The place where the reader is, and those that hold it; none where that is no address."""
     scopes = list[Address]()
     try:
-        place = read(connection, ends(here)[0]) if here else None
+        place = parse_or_look_up(connection, split_link(scope)[0]) if scope else None
     except (AddressError, UnknownAddressError):
         return []
     while place:
@@ -82,16 +84,18 @@ def _scopes(connection: Connection, here: str | None) -> list[Address]:
     return scopes
 
 
-def _below(scope: object, written: str) -> str:
+def _relative_address(scope: object, written: str) -> str:
     """A relative address below a place; a link's has two ends."""
-    return "--".join(end and f"{scope}/{end}" for end in ends(written))
+    return "--".join(end and f"{scope}/{end}" for end in split_link(written))
 
 
-def _there(connection: Connection, written: str) -> Iterator[str]:
+def _exact_match(connection: Connection, written: str) -> Iterator[str]:
     """The address itself, where it names something."""
     try:
         place = (
-            resolve_link(connection, written) if is_link(written) else place_at(connection, read(connection, written))
+            resolve_link(connection, written)
+            if is_link(written)
+            else find_place(connection, parse_or_look_up(connection, written))
         )
     except (AddressError, UnknownAddressError, WrongLevelError):
         return
@@ -99,38 +103,38 @@ def _there(connection: Connection, written: str) -> Iterator[str]:
         yield place.address
 
 
-def _relative(connection: Connection, scopes: list[Address], written: str, most: int) -> Iterator[str]:
+def _relative_matches(connection: Connection, scopes: list[Address], written: str, limit: int) -> Iterator[str]:
     for scope in scopes:
-        yield from _there(connection, _below(scope, written))
-        yield from continued(connection, _below(scope, written), most)
+        yield from _exact_match(connection, _relative_address(scope, written))
+        yield from complete_address(connection, _relative_address(scope, written), limit)
 
 
-def _named(connection: Connection, begins: str, most: int) -> Iterator[Found]:
+def _machine_matches(connection: Connection, prefix: str, limit: int) -> Iterator[SearchHit]:
     binding = TABLES["binding"].c
     for kind, column in (("instance", binding.instance), ("host", binding.host)):
-        named = select(column.label("name"), binding.address).where(
-            binding.until.is_(None), column.istartswith(begins, autoescape=True)
+        query = select(column.label("name"), binding.address).where(
+            binding.until.is_(None), column.istartswith(prefix, autoescape=True)
         )
-        for row in connection.execute(named.order_by(func.length(column), column).limit(most)):
-            yield Found(kind, row.name, row.address)
+        for row in connection.execute(query.order_by(func.length(column), column).limit(limit)):
+            yield SearchHit(kind, row.name, row.address)
 
 
-def _jobs(connection: Connection, part: str, most: int) -> Iterator[Found]:
+def _job_matches(connection: Connection, part: str, limit: int) -> Iterator[SearchHit]:
     job = TABLES["job"].c
     begins = job.name.istartswith(part, autoescape=True)
     like = or_(job.name.icontains(part, autoescape=True), job.external_id == part)
-    wanted = select(job.name).where(job.ended.is_(None), like).group_by(job.name)
-    for name in connection.scalars(wanted.order_by(case((begins, 0), else_=1), job.name).limit(most)):
-        yield Found("job", name)
+    query = select(job.name).where(job.ended.is_(None), like).group_by(job.name)
+    for name in connection.scalars(query.order_by(case((begins, 0), else_=1), job.name).limit(limit)):
+        yield SearchHit("job", name)
 
 
-def _elsewhere(connection: Connection, known: set[str], written: str, most: int) -> Iterator[str]:
+def _other_clusters(connection: Connection, searched: set[str], written: str, limit: int) -> Iterator[str]:
     """A relative address in other clusters, in the first domain of each where it leaves the domain out."""
-    below = written if written[:1] in _OF_CLUSTERS else f"{_FIRST_DOMAIN}/{written}"
+    below = written if written[:1] in _CLUSTER_STEPS else f"{_FIRST_DOMAIN}/{written}"
     try:
         parse(f"any/{below}")
     except AddressError:
         return
     slug = TABLES["cluster"].c.slug
-    for cluster in connection.scalars(select(slug).where(slug.not_in(known)).order_by(slug).limit(most)).all():
-        yield from _there(connection, f"{cluster}/{below}")
+    for cluster in connection.scalars(select(slug).where(slug.not_in(searched)).order_by(slug).limit(limit)).all():
+        yield from _exact_match(connection, f"{cluster}/{below}")

@@ -4,15 +4,15 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection, func, select
 
-from trninv.errors import ConflictError, LimitError
+from trninv.errors import ConflictError, InvalidArgumentError
 from trninv.inventory.address import Place
-from trninv.inventory.chain import alone
+from trninv.inventory.chain import lock_events
 from trninv.inventory.schema import TABLES
 
 _EVENT = TABLES["state_event"]
 
 
-def refuse_changed(connection: Connection, places: Iterable[Place], event: int) -> None:
+def refuse_if_changed(connection: Connection, places: Iterable[Place], event: int) -> None:
     """Refuse parts that were changed after an event; until the transaction ends, nobody else changes any.
 
     Raises
@@ -23,14 +23,14 @@ def refuse_changed(connection: Connection, places: Iterable[Place], event: int) 
         There is no such event.
 
     """
-    alone(connection)
+    lock_events(connection)
     newest = connection.scalar(select(func.max(_EVENT.c.id))) or 0
     if not 0 <= event <= newest:
-        raise LimitError(f"unchanged since event {event}: there is none, the last one is {newest}")
+        raise InvalidArgumentError(f"unchanged since event {event}: there is none, the last one is {newest}")
     for place in places:
         of_part = _EVENT.c.kind == place.level, _EVENT.c.part_id == place.id
         later = select(_EVENT).where(*of_part, _EVENT.c.id > event).order_by(_EVENT.c.id.desc()).limit(1)
         if last := connection.execute(later).first():
-            was = f"{last.address} went from {last.before} to {last.state} at {last.at[:19]}Z"
-            said = f"{last.who:.80}: {last.why:.200}"
-            raise ConflictError(f"{was} ({said}), after event {event}: look at it again; nothing was changed")
+            change = f"{last.address} went from {last.before} to {last.state} at {last.at[:19]}Z"
+            author = f"{last.who:.80}: {last.why:.200}"
+            raise ConflictError(f"{change} ({author}), after event {event}: look at it again; nothing was changed")

@@ -17,58 +17,58 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from trninv.deadline import is_over
-from trninv.inventory.past import enter
+from trninv.deadline import expired
+from trninv.inventory.past import install_views
 
-WAIT = 60_000
+BUSY_TIMEOUT_MS = 60_000
 """Milliseconds that a writer waits for another."""
-_AT_ONCE = 200
+_RETRY_MS = 200
 """Milliseconds of that between two looks whether to go on waiting."""
 
-_TRUNCATE_WITHIN = 100
+_TRUNCATE_TIMEOUT_MS = 100
 """Milliseconds that a writer waits for readers of its log; who comes later writes on from its end."""
 
-Place = tuple[int, int]
+FileIdentity = tuple[int, int]
 """Device and inode."""
 
 
-def place(file: Path) -> Place | None:
+def file_identity(file: Path) -> FileIdentity | None:
     """What tells a file from another at the same path; None where there is none."""
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
-def prepare(engine: Engine, file: Path | None) -> None:
+def configure(engine: Engine, file: Path | None) -> None:
     """Have an engine open its file so."""
-    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "connect", _configure_connection)
     event.listen(engine, "begin", _begin)
     if file is None:
         return
 
     def open_file(_dialect: object, entry: ConnectionPoolEntry, _args: object, options: dict[str, Any]) -> object:
         while True:
-            before = place(file)
-            connection = _opened(file, options)
-            entry.info["place"] = place(file)
-            if before in (None, entry.info["place"]):
+            identity_before = file_identity(file)
+            connection = _open_file(file, options)
+            entry.info["place"] = file_identity(file)
+            if identity_before in (None, entry.info["place"]):
                 return connection
             connection.close()
 
-    def compare(_connection: object, entry: ConnectionPoolEntry, _proxy: object) -> None:
-        now = place(file)
-        if now is not None and now != entry.info["place"]:
+    def check_identity(_connection: object, entry: ConnectionPoolEntry, _proxy: object) -> None:
+        identity = file_identity(file)
+        if identity is not None and identity != entry.info["place"]:
             raise DisconnectionError(f"{file} was replaced")
 
     event.listen(engine, "do_connect", open_file)
-    event.listen(engine, "checkout", compare)
+    event.listen(engine, "checkout", check_identity)
 
 
-def _opened(file: Path, options: dict[str, Any]) -> sqlite3.Connection:
+def _open_file(file: Path, options: dict[str, Any]) -> sqlite3.Connection:
     connection: sqlite3.Connection = sqlite3.connect(file, **options)
-    if _writable(file.absolute().parent):
+    if _is_writable(file.absolute().parent):
         return connection
     try:
         connection.execute("PRAGMA schema_version")
@@ -78,67 +78,67 @@ def _opened(file: Path, options: dict[str, Any]) -> sqlite3.Connection:
     return connection
 
 
-def _writable(directory: Path) -> bool:
+def _is_writable(directory: Path) -> bool:
     return os.access(directory, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _prepare(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
+def _configure_connection(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
     connection.isolation_level = None  # SQLAlchemy decides where transactions begin, DDL included
     connection.execute("PRAGMA foreign_keys = ON")
-    connection.set_progress_handler(is_over, 100_000)  # and Python notices Ctrl-C during a long statement
+    connection.set_progress_handler(expired, 100_000)  # and Python notices Ctrl-C during a long statement
 
 
 def _begin(connection: Connection) -> None:
     # lock at the start: a writer that reads first would fail if another one wrote meanwhile
     writes = connection.get_execution_options().get("writes", False)
     if writes:
-        keep_log(_driver(connection))
-        _lock(connection)
+        enable_wal(_driver(connection))
+        _begin_immediate(connection)
     else:
         connection.exec_driver_sql("BEGIN")
-    enter(connection)
+    install_views(connection)
 
 
-def _lock(connection: Connection) -> None:
+def _begin_immediate(connection: Connection) -> None:
     """Begin to write, after whoever writes now; SQLite's own wait would not notice Ctrl-C."""
-    end = time.monotonic() + WAIT / 1000
-    with _waiting(_driver(connection), _AT_ONCE):
+    end = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    with _busy_timeout(_driver(connection), _RETRY_MS):
         while True:
             try:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
             except OperationalError as error:
-                if not is_busy(error) or time.monotonic() > end:
+                if not is_locked(error) or time.monotonic() > end:
                     raise
             else:
                 return
 
 
-def is_busy(error: DBAPIError) -> bool:
+def is_locked(error: DBAPIError) -> bool:
     """Whether somebody else writes to the file."""
     return getattr(error.orig, "sqlite_errorname", "").startswith("SQLITE_BUSY")
 
 
-def keep_log(driver: Any) -> None:
+def enable_wal(driver: Any) -> None:
     """Give a file a write-ahead log, if it can have one now."""
-    with _waiting(driver, 0), suppress(sqlite3.DatabaseError):  # what is wrong is said by what follows
+    with _busy_timeout(driver, 0), suppress(sqlite3.DatabaseError):  # what is wrong is said by what follows
         driver.execute("PRAGMA journal_mode = WAL").fetchone()
 
 
-def shorten_log(connection: Connection) -> None:
+def truncate_wal(connection: Connection) -> None:
     """Bring what was committed into the file and empty its log, if readers leave it in time."""
     driver = _driver(connection)
-    with _waiting(driver, _TRUNCATE_WITHIN), suppress(sqlite3.DatabaseError):
+    with _busy_timeout(driver, _TRUNCATE_TIMEOUT_MS), suppress(sqlite3.DatabaseError):
         driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
 @contextmanager
-def _waiting(driver: Any, milliseconds: int) -> Iterator[None]:
+def _busy_timeout(driver: Any, milliseconds: int) -> Iterator[None]:
     """Wait only so long for a lock."""
     driver.execute(f"PRAGMA busy_timeout = {milliseconds}")
     try:
         yield
     finally:
-        driver.execute(f"PRAGMA busy_timeout = {WAIT}")
+        driver.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
 
 
 def _driver(connection: Connection) -> Any:

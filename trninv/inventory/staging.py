@@ -7,25 +7,25 @@ from typing import Any, Final
 from sqlalchemy import CTE, BigInteger, Column, Connection, Integer, MetaData, Table, Text, insert, select, text
 
 from trninv.catalog.facts import Catalog
-from trninv.inventory.inline import inline, only_reads
-from trninv.inventory.plan import Part, Plan
+from trninv.inventory.inline import is_read_only, rows_as_cte
+from trninv.inventory.plan import ClusterPlan, DomainGroup
 from trninv.inventory.schema import TABLES
-from trninv.topology.tree import Tree
+from trninv.topology.tree import FabricTree
 
-_META = MetaData()
+_METADATA = MetaData()
 Rows = Mapping[Table, Sequence[Mapping[str, Any]]]
 
 
-def _temporary(name: str, *keys: str, **columns: type[Integer | BigInteger | Text]) -> Table:
-    listed = (Column(key, kind, primary_key=key in keys) for key, kind in columns.items())
-    return Table(f"blueprint_{name}", _META, *listed, prefixes=["TEMPORARY"])
+def _temporary_table(name: str, *keys: str, **columns: type[Integer | BigInteger | Text]) -> Table:
+    column_list = (Column(key, kind, primary_key=key in keys) for key, kind in columns.items())
+    return Table(f"blueprint_{name}", _METADATA, *column_list, prefixes=["TEMPORARY"])
 
 
-SERVER: Final = _temporary("server", part=Integer, local=Integer, rack=Integer)
-TRAY: Final = _temporary(
+SERVER: Final = _temporary_table("server", part=Integer, local=Integer, rack=Integer)
+TRAY: Final = _temporary_table(
     "tray", part=Integer, local=Integer, server=Integer, ordinal=Integer, kind=Text, rack_units=Integer
 )
-NODE: Final = _temporary(
+NODE: Final = _temporary_table(
     "node",
     part=Integer,
     local=Integer,
@@ -36,8 +36,8 @@ NODE: Final = _temporary(
     ordinal=Integer,
     bandwidth_bytes_per_s=BigInteger,
 )
-CORE: Final = _temporary("core", part=Integer, local=Integer, chip=Integer, ordinal=Integer)
-LINK: Final = _temporary(
+CORE: Final = _temporary_table("core", part=Integer, local=Integer, chip=Integer, ordinal=Integer)
+LINK: Final = _temporary_table(
     "link",
     part=Integer,
     local=Integer,
@@ -51,8 +51,8 @@ LINK: Final = _temporary(
     scope=Text,
 )
 """A link with a null b goes from a NIC of this server to the network node above."""
-NETWORK_NODE: Final = _temporary("network_node", local=Integer, tier=Integer, ordinal=Integer, vendor_id=Text)
-UPLINK: Final = _temporary(
+NETWORK_NODE: Final = _temporary_table("network_node", local=Integer, tier=Integer, ordinal=Integer, vendor_id=Text)
+UPLINK: Final = _temporary_table(
     "uplink",
     local=Integer,
     a=Integer,
@@ -63,42 +63,42 @@ UPLINK: Final = _temporary(
     technology=Text,
     scope=Text,
 )
-ABOVE: Final = _temporary("above", "domain", "server", domain=Integer, server=Integer, node=Integer)
+ABOVE: Final = _temporary_table("above", "domain", "server", domain=Integer, server=Integer, node=Integer)
 """The network node above each server, where that does not follow from the domain's number."""
 
 
 @contextmanager
-def staged(connection: Connection, rows: Rows) -> Iterator[list[CTE]]:
+def blueprint_tables(connection: Connection, rows: Rows) -> Iterator[list[CTE]]:
     """Rows in their tables while the context lasts; where none can be made, what each statement must have beside it."""
-    if only_reads(connection):
-        yield [inline(table, listed) for table, listed in rows.items()]
+    if is_read_only(connection):
+        yield [rows_as_cte(table, blueprint) for table, blueprint in rows.items()]
         return
-    _META.create_all(connection)  # an error rolls them back with the caller's transaction
-    for table, listed in rows.items():
-        if listed:
-            connection.execute(insert(table), listed)
-        analyze(connection, table)
+    _METADATA.create_all(connection)  # an error rolls them back with the caller's transaction
+    for table, blueprint in rows.items():
+        if blueprint:
+            connection.execute(insert(table), blueprint)
+        analyze_table(connection, table)
     yield []
-    _META.drop_all(connection)
+    _METADATA.drop_all(connection)
 
 
-def analyze(connection: Connection, table: Table) -> None:
+def analyze_table(connection: Connection, table: Table) -> None:
     """Let PostgreSQL know how small a blueprint is beside the cluster: it crosses them domain by domain then."""
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"ANALYZE {table}"))
 
 
-def blueprint_rows(connection: Connection, catalog: Catalog, plan: Plan) -> dict[Table, list[dict[str, Any]]]:
+def blueprint_rows(connection: Connection, catalog: Catalog, plan: ClusterPlan) -> dict[Table, list[dict[str, Any]]]:
     """What each part and the fabric are made of."""
-    wires = _wires(connection)
-    found: dict[Table, list[dict[str, Any]]] = {table: [] for table in (SERVER, TRAY, NODE, CORE, LINK)}
-    for number, part in enumerate(plan.parts):
-        for table, listed in _part(catalog, part, wires, joined=plan.fabric is not None).items():
-            found[table] += ({"part": number, **row} for row in listed)
-    return found | _fabric(plan, wires)
+    links = _link_columns(connection)
+    rows_by_table: dict[Table, list[dict[str, Any]]] = {table: [] for table in (SERVER, TRAY, NODE, CORE, LINK)}
+    for number, part in enumerate(plan.domain_groups):
+        for table, new_rows in _group_rows(catalog, part, links, has_fabric=plan.fabric is not None).items():
+            rows_by_table[table] += ({"part": number, **row} for row in new_rows)
+    return rows_by_table | _fabric_rows(plan, links)
 
 
-def _wires(connection: Connection) -> dict[str, dict[str, Any]]:
+def _link_columns(connection: Connection) -> dict[str, dict[str, Any]]:
     """A link's columns, by the slug of its model."""
     return {
         row.slug: {
@@ -112,38 +112,41 @@ def _wires(connection: Connection) -> dict[str, dict[str, Any]]:
     }
 
 
-def _fabric(plan: Plan, wires: Mapping[str, dict[str, Any]]) -> dict[Table, list[dict[str, Any]]]:
+def _fabric_rows(plan: ClusterPlan, links: Mapping[str, dict[str, Any]]) -> dict[Table, list[dict[str, Any]]]:
     """Network nodes, and uplinks that carry as much as all NICs below them, with one cable for each."""
     nodes = plan.fabric.nodes() if plan.fabric else ()
     return {
         NETWORK_NODE: [{"vendor_id": None, **node._asdict()} for node in nodes],
         UPLINK: [
-            {"local": link.local, "a": link.a, "b": link.b} | _bundle(link.cables, wires) for link in plan.uplinks()
+            {"local": link.local, "a": link.a, "b": link.b} | _bundle_cables(link.cables, links)
+            for link in plan.uplinks()
         ],
         ABOVE: [
             {"domain": domain, "server": server, "node": node}
-            for (domain, server), node in (plan.fabric.servers.items() if isinstance(plan.fabric, Tree) else ())
+            for (domain, server), node in (
+                plan.fabric.server_parents.items() if isinstance(plan.fabric, FabricTree) else ()
+            )
         ],
     }
 
 
-def _bundle(cables: Mapping[str, int], wires: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+def _bundle_cables(cables: Mapping[str, int], links: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     """Cables side by side as one link, of the model that most of them are of."""
-    most = max(sorted(cables), key=lambda wire: cables[wire])
-    carries = sum(number * wires[wire]["bandwidth_bytes_per_s"] for wire, number in cables.items())
-    shared = {key: wires[most][key] for key in ("link_model_id", "technology")}
-    return shared | {"scope": "fabric", "cables": sum(cables.values()), "bandwidth_bytes_per_s": carries}
+    main_model = max(sorted(cables), key=lambda wire: cables[wire])
+    bandwidth = sum(number * links[wire]["bandwidth_bytes_per_s"] for wire, number in cables.items())
+    shared = {key: links[main_model][key] for key in ("link_model_id", "technology")}
+    return shared | {"scope": "fabric", "cables": sum(cables.values()), "bandwidth_bytes_per_s": bandwidth}
 
 
-def _part(
-    catalog: Catalog, part: Part, known: Mapping[str, dict[str, Any]], *, joined: bool
+def _group_rows(
+    catalog: Catalog, part: DomainGroup, link_columns: Mapping[str, dict[str, Any]], *, has_fabric: bool
 ) -> dict[Table, list[dict[str, Any]]]:
     domain, blueprint = part.model, part.model.blueprint
-    wires = {role: known[link.slug] for role, link in domain.links.items()}
-    heads = catalog.find(domain.server.slug, "head_trays") or 0
+    links = {role: link_columns[link.slug] for role, link in domain.links.items()}
+    heads = catalog.picked_value_or_none(domain.server.slug, "head_trays") or 0
     trays = heads + len(domain.server.trays) if domain.server.trays else 0
     tray_of = {chip: heads + tray for tray, chips in enumerate(domain.server.trays) for chip in chips}
-    cores = catalog.value(domain.server.chip.slug, "cores")
+    cores = catalog.picked_value(domain.server.chip.slug, "cores")
     return {
         SERVER: [{"local": server, "rack": blueprint.rack_of(server)} for server in range(blueprint.servers)],
         TRAY: [
@@ -152,7 +155,7 @@ def _part(
                 "server": server,
                 "ordinal": tray,
                 "kind": kind,
-                "rack_units": catalog.find(domain.server.slug, f"{kind}_tray_units"),
+                "rack_units": catalog.picked_value_or_none(domain.server.slug, f"{kind}_tray_units"),
             }
             for server in range(blueprint.servers)
             for tray in range(trays)
@@ -166,7 +169,7 @@ def _part(
                 "rack": node.rack,
                 "tray": (node.server or 0) * trays + tray_of[node.ordinal] if node.kind == "chip" and trays else None,
                 "ordinal": node.ordinal,
-                "bandwidth_bytes_per_s": wires["nic"]["bandwidth_bytes_per_s"] if node.kind == "nic" else None,
+                "bandwidth_bytes_per_s": links["nic"]["bandwidth_bytes_per_s"] if node.kind == "nic" else None,
             }
             for local, node in enumerate(blueprint.nodes)
         ],
@@ -179,11 +182,11 @@ def _part(
             {"local": local, "a": a, "b": b, "server": server, **wire}
             for local, (a, b, server, wire) in enumerate(
                 [
-                    *((link.a, link.b, None, wires[link.role]) for link in blueprint.links),
+                    *((link.a, link.b, None, links[link.role]) for link in blueprint.links),
                     *(
-                        (nic, None, node.server, wires["nic"] | {"scope": "fabric", "lanes": None})
+                        (nic, None, node.server, links["nic"] | {"scope": "fabric", "lanes": None})
                         for nic, node in enumerate(blueprint.nodes)
-                        if node.kind == "nic" and joined
+                        if node.kind == "nic" and has_fabric
                     ),
                 ]
             )

@@ -9,20 +9,20 @@ from trninv.catalog.facts import Catalog
 from trninv.catalog.models import System
 from trninv.catalog.needs import check_facts
 from trninv.errors import AdoptionError, ClusterExistsError
-from trninv.inventory.address import cluster_name
-from trninv.inventory.binding import end_all
-from trninv.inventory.bulk import bulk, size
-from trninv.inventory.chain import change
-from trninv.inventory.fold import fold, spans
-from trninv.inventory.ids import BLOCKS, ROOM, next_block, next_id
-from trninv.inventory.layout import Wanted, wanted
-from trninv.inventory.plan import ADOPTED, Plan
-from trninv.inventory.record import model_ids, record_facts, record_models
-from trninv.inventory.schema import HELD, ORDER, TABLES
-from trninv.inventory.staging import analyze
-from trninv.inventory.start import record
+from trninv.inventory.address import parse_cluster_name
+from trninv.inventory.binding import end_bindings
+from trninv.inventory.bulk import deferred_indexes, estimated_rows
+from trninv.inventory.chain import record_change
+from trninv.inventory.fold import event_spans, fold_events
+from trninv.inventory.ids import BLOCK_CAPACITY, BLOCK_TABLES, next_block_start, next_id
+from trninv.inventory.layout import ExpectedRows, expected_rows
+from trninv.inventory.plan import ADOPTED, ClusterPlan
+from trninv.inventory.record import model_ids, store_facts, store_models
+from trninv.inventory.schema import HELD, INSERT_ORDER, TABLES
+from trninv.inventory.staging import analyze_table
+from trninv.inventory.start import record_start
 from trninv.timestamps import current_timestamp, format_timestamp
-from trninv.units import counted
+from trninv.units import pluralize
 
 _CLUSTER = TABLES["cluster"]
 
@@ -31,7 +31,7 @@ Progress = Callable[[str, int, int], None]
 """Called with the next table, the number of rows done, and the number of rows in all."""
 
 
-def quiet(_table: str, _done: int, _total: int) -> None:
+def silent(_table: str, _done: int, _total: int) -> None:
     """Say nothing."""
 
 
@@ -40,7 +40,7 @@ def seed(
     catalog: Catalog,
     system: System,
     name: str | None = None,
-    progress: Progress = quiet,
+    progress: Progress = silent,
 ) -> bool:
     """Seed a system as a cluster within the caller's transaction; False if it already exists.
 
@@ -54,20 +54,22 @@ def seed(
         A cluster of that name has another system or size.
 
     """
-    slug = system.slug if name is None else cluster_name(name)
-    present = connection.execute(select(_CLUSTER.c.system, _CLUSTER.c.domains).where(_CLUSTER.c.slug == slug)).first()
-    if present == (system.slug, system.domains):
+    slug = system.slug if name is None else parse_cluster_name(name)
+    existing = connection.execute(select(_CLUSTER.c.system, _CLUSTER.c.domains).where(_CLUSTER.c.slug == slug)).first()
+    if existing == (system.slug, system.domains):
         return False
-    if present is not None:
-        made = "an adopted cluster" if present.system == ADOPTED else f"a {present.system}"
-        shape = f"{made} of {counted(present.domains, 'domain')}"
+    if existing is not None:
+        kind = "an adopted cluster" if existing.system == ADOPTED else f"a {existing.system}"
+        shape = f"{kind} of {pluralize(existing.domains, 'domain')}"
         raise ClusterExistsError(f"{slug} is there already, as {shape}: choose another --name, or unseed it first")
     check_facts(catalog, [system.domain], fabric=system.domains > 1)
-    make(connection, catalog, Plan.of(catalog, system), slug, progress)
+    create_cluster(connection, catalog, ClusterPlan.from_system(catalog, system), slug, progress)
     return True
 
 
-def make(connection: Connection, catalog: Catalog, plan: Plan, slug: str, progress: Progress = quiet) -> None:
+def create_cluster(
+    connection: Connection, catalog: Catalog, plan: ClusterPlan, slug: str, progress: Progress = silent
+) -> None:
     """Create a cluster of a name that no other has, within the caller's transaction.
 
     Raises
@@ -76,19 +78,19 @@ def make(connection: Connection, catalog: Catalog, plan: Plan, slug: str, progre
         Other clusters were seeded from a catalog with different numbers.
 
     """
-    record_models(connection, catalog, plan.models)
-    record_facts(connection, catalog)
-    cluster = _row(connection, plan, slug)
+    store_models(connection, catalog, plan.models)
+    store_facts(connection, catalog)
+    cluster = _cluster_row(connection, plan, slug)
     connection.execute(insert(_CLUSTER).values(cluster))
-    record(connection, cluster, "seed", cluster["known_from"])
-    with wanted(connection, catalog, plan, cluster) as must:
-        _check_room(plan, must)
-        with bulk(connection, sum(must.sizes.values()), size(connection)):
-            _insert(connection, must, progress)
+    record_start(connection, cluster, "seed", cluster["known_from"])
+    with expected_rows(connection, catalog, plan, cluster) as expected:
+        _check_id_capacity(plan, expected)
+        with deferred_indexes(connection, sum(expected.sizes.values()), estimated_rows(connection)):
+            _insert(connection, expected, progress)
 
 
-def grow(
-    connection: Connection, catalog: Catalog, plan: Plan, cluster: Mapping[Any, Any], progress: Progress = quiet
+def grow_cluster(
+    connection: Connection, catalog: Catalog, plan: ClusterPlan, cluster: Mapping[Any, Any], progress: Progress = silent
 ) -> None:
     """Give a cluster what its plan has more than it; what is there stays, but for what its fabric's links carry.
 
@@ -105,61 +107,67 @@ def grow(
         Other clusters were seeded from a catalog with different numbers.
 
     """
-    record_models(connection, catalog, plan.models)
-    record_facts(connection, catalog)
-    with wanted(connection, catalog, plan, cluster, since=cluster["domains"]) as must:
-        _check_room(plan, must)
-        rows = sum(must.sizes.values()) * (plan.domains - cluster["domains"]) // plan.domains
-        with bulk(connection, rows, size(connection)):
-            _insert(connection, must, progress, beside=True)
-    with wanted(connection, catalog, plan, cluster) as must:
-        _rewire(connection, must.rows["link"].subquery("must"))
-    new = _shape(connection, plan) | _known(connection)
-    state = next((fold(connection, span) for span in spans(connection) if span.cluster_id == cluster["id"]), None)
-    record(connection, cluster, "grow", new["known_from"], state)
+    store_models(connection, catalog, plan.models)
+    store_facts(connection, catalog)
+    with expected_rows(connection, catalog, plan, cluster, since=cluster["domains"]) as expected:
+        _check_id_capacity(plan, expected)
+        rows = sum(expected.sizes.values()) * (plan.domains - cluster["domains"]) // plan.domains
+        with deferred_indexes(connection, rows, estimated_rows(connection)):
+            _insert(connection, expected, progress, only_missing=True)
+    with expected_rows(connection, catalog, plan, cluster) as expected:
+        _update_uplinks(connection, expected.rows["link"].subquery("must"))
+    new = _cluster_shape(connection, plan) | _history_start(connection)
+    state = next(
+        (fold_events(connection, span) for span in event_spans(connection) if span.cluster_id == cluster["id"]), None
+    )
+    record_start(connection, cluster, "grow", new["known_from"], state)
     connection.execute(update(_CLUSTER).where(_CLUSTER.c.id == cluster["id"]).values(new))
 
 
-def _check_room(plan: Plan, must: Wanted) -> None:
-    if plan.system == ADOPTED and (over := [name for name in ROOM if must.sizes[name] > ROOM[name]]):
-        listed = " and ".join(f"{must.sizes[name]:,} in {name}" for name in over)
-        raise AdoptionError(f"its rows are too many ({listed}): {ROOM['server']:,} servers and what they hold fit")
+def _check_id_capacity(plan: ClusterPlan, expected: ExpectedRows) -> None:
+    if plan.system == ADOPTED and (
+        excess := [name for name in BLOCK_CAPACITY if expected.sizes[name] > BLOCK_CAPACITY[name]]
+    ):
+        counts = " and ".join(f"{expected.sizes[name]:,} in {name}" for name in excess)
+        raise AdoptionError(
+            f"its rows are too many ({counts}): {BLOCK_CAPACITY['server']:,} servers and what they hold fit"
+        )
 
 
-def _insert(connection: Connection, must: Wanted, progress: Progress, *, beside: bool = False) -> None:
+def _insert(connection: Connection, expected: ExpectedRows, progress: Progress, *, only_missing: bool = False) -> None:
     """Insert rows; beside others only those that are not there."""
-    total, done = sum(must.sizes.values()), 0
-    for name, rows in must.rows.items():
+    total, done = sum(expected.sizes.values()), 0
+    for name, rows in expected.rows.items():
         progress(name, done, total)
         table, columns, new = TABLES[name], list(rows.selected_columns.keys()), rows
-        if beside:
-            given = rows.subquery("given")
-            new = select(given).where(given.c.id.not_in(select(table.c.id)))
+        if only_missing:
+            candidates = rows.subquery("given")
+            new = select(candidates).where(candidates.c.id.not_in(select(table.c.id)))
         connection.execute(insert(table).from_select(columns, new, include_defaults=False))
-        done += must.sizes[name]
+        done += expected.sizes[name]
         if name == "domain":  # the other statements cross the blueprint with it
-            analyze(connection, table)
+            analyze_table(connection, table)
     progress("keys and indexes", done, total)
 
 
-def _rewire(connection: Connection, must: Subquery) -> None:
+def _update_uplinks(connection: Connection, expected: Subquery) -> None:
     """Let links of the fabric end where they must, and carry what they must."""
     link = TABLES["link"]
-    written = ("b_id", "cables", "bandwidth_bytes_per_s", "link_model_id", "technology")
-    differ = or_(*(link.c[name] != must.c[name] for name in written))
-    same = link.c.id == must.c.id, must.c.scope == "fabric"
-    connection.execute(update(link).where(*same, differ).values({name: must.c[name] for name in written}))
+    columns_ = ("b_id", "cables", "bandwidth_bytes_per_s", "link_model_id", "technology")
+    differ = or_(*(link.c[name] != expected.c[name] for name in columns_))
+    is_same = link.c.id == expected.c.id, expected.c.scope == "fabric"
+    connection.execute(update(link).where(*is_same, differ).values({name: expected.c[name] for name in columns_}))
 
 
-def ending(connection: Connection, cluster_id: int) -> dict[str, int]:
+def unseed_impact(connection: Connection, cluster_id: int) -> dict[str, int]:
     """How many bindings and jobs end where a cluster is removed, without those of which there are none."""
     binding, job = TABLES["binding"], TABLES["job"]
-    server = rows_of("server", cluster_id).with_only_columns(TABLES["server"].c.id)
-    live = {
+    server = cluster_rows("server", cluster_id).with_only_columns(TABLES["server"].c.id)
+    queries = {
         "binding": select(func.count()).where(binding.c.server_id.in_(server), binding.c.until.is_(None)),
         "job": select(func.count()).where(job.c.cluster_id == cluster_id, job.c.ended.is_(None)),
     }
-    return {name: found for name, query in live.items() if (found := connection.scalar(query))}
+    return {name: count for name, query in queries.items() if (count := connection.scalar(query))}
 
 
 def unseed(connection: Connection, cluster_id: int) -> None:
@@ -167,36 +175,38 @@ def unseed(connection: Connection, cluster_id: int) -> None:
 
     Of its jobs and closings the events stay: those that end them are the last.
     """
-    _unhold(connection, cluster_id)
-    ours = {name: rows_of(name, cluster_id).with_only_columns(TABLES[name].c.id) for name in ORDER}
-    rows = sum(connection.scalar(select(func.count()).select_from(ids.subquery())) or 0 for ids in ours.values())
-    end_all(connection, ours["server"], who="trninv unseed")
-    with bulk(connection, rows, size(connection) - rows):
-        for name in reversed(ORDER):
-            connection.execute(delete(TABLES[name]).where(TABLES[name].c.id.in_(ours[name])))
+    _end_allocations(connection, cluster_id)
+    ids_by_table = {name: cluster_rows(name, cluster_id).with_only_columns(TABLES[name].c.id) for name in INSERT_ORDER}
+    rows = sum(
+        connection.scalar(select(func.count()).select_from(ids.subquery())) or 0 for ids in ids_by_table.values()
+    )
+    end_bindings(connection, ids_by_table["server"], who="trninv unseed")
+    with deferred_indexes(connection, rows, estimated_rows(connection) - rows):
+        for name in reversed(INSERT_ORDER):
+            connection.execute(delete(TABLES[name]).where(TABLES[name].c.id.in_(ids_by_table[name])))
     slug = connection.scalar(delete(_CLUSTER).where(_CLUSTER.c.id == cluster_id).returning(_CLUSTER.c.slug))
-    record(connection, {"id": cluster_id, "slug": slug}, "unseed", next_id(connection, TABLES["state_event"]) - 1)
+    record_start(connection, {"id": cluster_id, "slug": slug}, "unseed", next_id(connection, TABLES["state_event"]) - 1)
 
 
-def _unhold(connection: Connection, cluster_id: int) -> None:
+def _end_allocations(connection: Connection, cluster_id: int) -> None:
     """End who holds the chips of a cluster and which of its servers are closed, and remove their rows."""
     job, closing = TABLES["job"], TABLES["closing"]
     jobs = select(job.c.id).where(job.c.cluster_id == cluster_id)
-    server = rows_of("server", cluster_id).with_only_columns(TABLES["server"].c.id)
-    domain = rows_of("domain", cluster_id).with_only_columns(TABLES["domain"].c.id)
-    of = {"allocation": ("job_id", jobs), "closing": ("server_id", server), "domain_held": ("id", domain)}
-    with change(connection, who="trninv unseed", why="unseeded", source="command") as now:
-        at = format_timestamp(now)
-        connection.execute(update(job).where(job.c.id.in_(jobs), job.c.ended.is_(None)).values(ended=at))
-        shut = closing.c.server_id.in_(server), closing.c.until.is_(None)
-        connection.execute(update(closing).where(*shut).values(until=at))
+    server = cluster_rows("server", cluster_id).with_only_columns(TABLES["server"].c.id)
+    domain = cluster_rows("domain", cluster_id).with_only_columns(TABLES["domain"].c.id)
+    owner_columns = {"allocation": ("job_id", jobs), "closing": ("server_id", server), "domain_held": ("id", domain)}
+    with record_change(connection, who="trninv unseed", why="unseeded", source="command") as now:
+        time = format_timestamp(now)
+        connection.execute(update(job).where(job.c.id.in_(jobs), job.c.ended.is_(None)).values(ended=time))
+        is_open = closing.c.server_id.in_(server), closing.c.until.is_(None)
+        connection.execute(update(closing).where(*is_open).values(until=time))
         for name in HELD:
             table = TABLES[name]
-            column, ids = of.get(name, ("id", jobs))
+            column, ids = owner_columns.get(name, ("id", jobs))
             connection.execute(delete(table).where(table.c[column].in_(ids)))
 
 
-def rows_of(name: str, cluster_id: int) -> Select[Any]:
+def cluster_rows(name: str, cluster_id: int) -> Select[Any]:
     """The rows of a table that belong to a cluster."""
     table, rows = TABLES[name], select(TABLES[name])
     for parent, column in _PARENTS.get(name, ()):
@@ -218,24 +228,24 @@ _PARENTS = {
 """How to get from a table without cluster_id to one that has it."""
 
 
-def _row(connection: Connection, plan: Plan, slug: str) -> dict[str, Any]:
+def _cluster_row(connection: Connection, plan: ClusterPlan, slug: str) -> dict[str, Any]:
     return {
         "id": next_id(connection, _CLUSTER),
         "slug": slug,
         "system": plan.system,
-        **_shape(connection, plan),
-        **{f"first_{name}_id": next_block(connection, name, ADOPTED) for name in BLOCKS},
-        **_known(connection),
+        **_cluster_shape(connection, plan),
+        **{f"first_{name}_id": next_block_start(connection, name, ADOPTED) for name in BLOCK_TABLES},
+        **_history_start(connection),
     }
 
 
-def _shape(connection: Connection, plan: Plan) -> dict[str, Any]:
+def _cluster_shape(connection: Connection, plan: ClusterPlan) -> dict[str, Any]:
     """How many domains a cluster has, and of which model if that is one."""
     models, ids = {model.slug for model in plan.models}, model_ids(connection, TABLES["domain_model"])
     return {"domain_model_id": ids[models.pop()] if len(models) == 1 else None, "domains": plan.domains}
 
 
-def _known(connection: Connection) -> dict[str, Any]:
+def _history_start(connection: Connection) -> dict[str, Any]:
     """From which event and time on its history is known: its parts have been the same since."""
     return {
         "known_from": next_id(connection, TABLES["state_event"]) - 1,

@@ -16,41 +16,41 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from trninv.errors import DatabaseError
-from trninv.inventory.database import failing, reaching
+from trninv.inventory.database import translate_connect_errors, translate_statement_errors
 
-WAIT: Final = 0.1
+CATCH_UP_SECONDS: Final = 0.1
 """Seconds in which a standby may catch up."""
 _PAUSE: Final = 0.005
 
-_WRITTEN = """
+_PRIMARY_POSITION = """
 SELECT left(pg_walfile_name(position), 8), position::text
 FROM (SELECT CASE current_setting('synchronous_commit')
              WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END AS position) AS written"""
-_REPLAYED = """
+_STANDBY_POSITION = """
 SELECT pg_is_in_recovery() AND lpad(upper(to_hex(timeline_id)), 8, '0') = %s, pg_last_wal_replay_lsn() >= %s::pg_lsn
 FROM pg_control_checkpoint()"""
 
 
-def only_current(standby: Engine, primary: Engine) -> None:
+def require_caught_up(standby: Engine, primary: Engine) -> None:
     """Have an engine give out such connections only; where there is none, connecting fails with a DatabaseError."""
 
-    def compare(connection: Any, entry: ConnectionPoolEntry, _proxy: object) -> None:
+    def check_position(connection: Any, entry: ConnectionPoolEntry, _proxy: object) -> None:
         server, position = _position(primary)
-        with failing(standby):
-            is_of_it = _is_current(standby, connection, position)
-        if not (is_of_it and server and _system(entry) == server):
+        with translate_statement_errors(standby):
+            is_current = _is_current(standby, connection, position)
+        if not (is_current and server and _system_identifier(entry) == server):
             raise DatabaseError("the server of TRNINV_READ_URL is not a standby of the primary")
 
-    event.listen(standby, "checkout", compare)
+    event.listen(standby, "checkout", check_position)
 
 
 def _position(primary: Engine) -> tuple[str | None, tuple[str, str]]:
     """The primary's system identifier, and the timeline and position of its log."""
-    with reaching(primary):
+    with translate_connect_errors(primary):
         pooled = primary.raw_connection()
     try:
-        with failing(primary):
-            return _system(pooled), _row(primary, pooled.driver_connection, _WRITTEN, ())
+        with translate_statement_errors(primary):
+            return _system_identifier(pooled), _row(primary, pooled.driver_connection, _PRIMARY_POSITION, ())
     except DatabaseError:
         pooled.invalidate()
         raise
@@ -59,9 +59,9 @@ def _position(primary: Engine) -> tuple[str | None, tuple[str, str]]:
 
 
 def _is_current(engine: Engine, driver: Any, position: tuple[str, str]) -> bool:
-    end = time.monotonic() + WAIT
+    end = time.monotonic() + CATCH_UP_SECONDS
     while True:
-        is_on_timeline, has_all = _row(engine, driver, _REPLAYED, position)
+        is_on_timeline, has_all = _row(engine, driver, _STANDBY_POSITION, position)
         if has_all or not is_on_timeline:
             return bool(is_on_timeline)
         if time.monotonic() >= end:
@@ -79,6 +79,6 @@ def _row(engine: Engine, driver: Any, sql: str, values: tuple[str, ...]) -> Any:
     return row
 
 
-def _system(of: ConnectionPoolEntry | PoolProxiedConnection) -> str | None:
-    known = of.info.get("server")
-    return known and known[0]
+def _system_identifier(entry: ConnectionPoolEntry | PoolProxiedConnection) -> str | None:
+    identity = entry.info.get("server")
+    return identity and identity[0]

@@ -24,7 +24,7 @@ UP: Final[Condition] = ("up", None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ClusterState:
     """What a cluster is at an event.
 
     Attributes
@@ -42,11 +42,11 @@ class State:
 
     parts: dict[Part, Condition] = field(default_factory=dict)
     jobs: dict[int, tuple[str, str, str]] = field(default_factory=dict)
-    closed: frozenset[int] = frozenset()
+    cordoned: frozenset[int] = frozenset()
     last_job: int = 0
 
     @classmethod
-    def read(cls, text: str) -> "State | None":
+    def parse(cls, text: str) -> "ClusterState | None":
         """Return the state of a text that `text` wrote; None of any other."""
         try:
             values = json.loads(text)
@@ -63,13 +63,15 @@ class State:
         values = {
             "parts": [[*part, *condition] for part, condition in sorted(self.parts.items())],
             "jobs": [[key, *job] for key, job in sorted(self.jobs.items())],
-            "closed": sorted(self.closed),
+            "closed": sorted(self.cordoned),
             "last_job": self.last_job,
         }
         return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
 
-def record(connection: Connection, cluster: Any, cause: str, event: int, state: State | None = None) -> None:
+def record_start(
+    connection: Connection, cluster: Any, cause: str, event: int, state: ClusterState | None = None
+) -> None:
     """Record that the history of a cluster, a row with id and slug, starts after an event; no state: all up."""
     row = {
         "id": next_id(connection, _START),
@@ -78,21 +80,21 @@ def record(connection: Connection, cluster: Any, cause: str, event: int, state: 
         "cluster_id": cluster["id"],
         "cluster": cluster["slug"],
         "cause": cause,
-        "state": (state or State()).text,
+        "state": (state or ClusterState()).text,
     }
     connection.execute(insert(_START).values(row))
 
 
-def starts(connection: Connection) -> dict[str, Any]:
+def latest_starts(connection: Connection) -> dict[str, Any]:
     """Return the newest row of each name that a cluster has had."""
     newest = select(func.max(_START.c.id)).group_by(_START.c.cluster)
     rows = connection.execute(select(_START).where(_START.c.id.in_(newest)).order_by(_START.c.id))
     return {row.cluster: row for row in rows}
 
 
-def prune(connection: Connection) -> None:
+def prune_starts(connection: Connection) -> None:
     """Remove starts that a newer one of their cluster follows and the seal covers with which the history begins."""
-    begins = select(func.max(_ARCHIVE.c.id)).scalar_subquery()
-    covered = connection.scalar(select(_SEAL.c.starts).where(_SEAL.c.id == begins)) or 0
-    newest = [row.id for row in starts(connection).values()]
+    first_seal = select(func.max(_ARCHIVE.c.id)).scalar_subquery()
+    covered = connection.scalar(select(_SEAL.c.starts).where(_SEAL.c.id == first_seal)) or 0
+    newest = [row.id for row in latest_starts(connection).values()]
     connection.execute(delete(_START).where(_START.c.id <= covered, _START.c.id.not_in(newest)))

@@ -29,18 +29,18 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from trninv.errors import LimitError, WrongLevelError
-from trninv.inventory.address import Place, locate
+from trninv.errors import InvalidArgumentError, WrongLevelError
+from trninv.inventory.address import Place, resolve
 from trninv.inventory.author import check_author
-from trninv.inventory.chain import change
-from trninv.inventory.ranges import each_of
-from trninv.inventory.schema import CARRYING, NODE_KINDS, STATES, TABLES, is_not_up
-from trninv.inventory.since import refuse_changed
+from trninv.inventory.chain import record_change
+from trninv.inventory.ranges import expand_chip_ranges
+from trninv.inventory.schema import CARRYING_STATES, NODE_KINDS, STATES, TABLES, is_unhealthy
+from trninv.inventory.since import refuse_if_changed
 
 PPM = 1_000_000
 _PPM: ColumnElement[int] = literal_column(str(PPM), Integer)
 
-_WORST_LAST = ("up", "degraded", "maintenance", "down")
+_SEVERITY_ORDER = ("up", "degraded", "maintenance", "down")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Condition:
     factor_ppm: int | None = None
 
     @classmethod
-    def of(cls, state: str, factor: float | Fraction | None = None) -> "Condition":
+    def from_user(cls, state: str, factor: float | Fraction | None = None) -> "Condition":
         """A condition as a user states it.
 
         Raises
@@ -61,15 +61,17 @@ class Condition:
 
         """
         if state not in STATES:
-            raise LimitError(f"state {state!r}: choose {', '.join(STATES[:-1])} or {STATES[-1]}")
+            raise InvalidArgumentError(f"state {state!r}: choose {', '.join(STATES[:-1])} or {STATES[-1]}")
         if (state == "degraded") != (factor is not None):
-            raise LimitError("degraded, and only that, has a factor: the part that still carries, such as 0.5")
-        return cls(state, None if factor is None else millionths(factor))
+            raise InvalidArgumentError(
+                "degraded, and only that, has a factor: the part that still carries, such as 0.5"
+            )
+        return cls(state, None if factor is None else to_ppm(factor))
 
     @property
     def carries(self) -> bool:
         """Whether it carries traffic at all."""
-        return self.state in CARRYING
+        return self.state in CARRYING_STATES
 
     def __str__(self) -> str:
         return self.state if self.factor_ppm is None else f"{self.state} to {self.factor_ppm / PPM:g}"
@@ -78,7 +80,7 @@ class Condition:
 UP = Condition("up")
 
 
-def millionths(factor: float | Fraction) -> int:
+def to_ppm(factor: float | Fraction) -> int:
     """A factor between 0 and 1, in millionths.
 
     Raises
@@ -86,83 +88,86 @@ def millionths(factor: float | Fraction) -> int:
     LimitError
 
     """
-    found = round(factor * PPM) if 0 < factor < 1 else 0
-    if not 0 < found < PPM:
-        raise LimitError(f"factor {factor:g}: what still carries is more than 0 and less than 1")
-    return found
+    ppm = round(factor * PPM) if 0 < factor < 1 else 0
+    if not 0 < ppm < PPM:
+        raise InvalidArgumentError(f"factor {factor:g}: what still carries is more than 0 and less than 1")
+    return ppm
 
 
-def carried(bandwidth: int, *conditions: Condition) -> int:
+def carried_bandwidth(bandwidth: int, *conditions: Condition) -> int:
     """What a link carries in one direction, given its own condition and those of its ends."""
     if not all(condition.carries for condition in conditions):
         return 0
     return bandwidth * min((condition.factor_ppm or PPM for condition in conditions), default=PPM) // PPM
 
 
-def carried_in_sql(link: FromClause, *ends: FromClause) -> ColumnElement[int]:
+def carried_bandwidth_expression(link: FromClause, *ends: FromClause) -> ColumnElement[int]:
     """What ``carried`` says, in SQL, of a row of ``link`` beside the rows of ``node`` at its ends.
 
     The bandwidth is split at a million, since its product with the millionths might need more than 63 bits.
     """
-    bandwidth, parts = link.c.bandwidth_bytes_per_s, (link, *ends)
-    least = _Least(*map(_carries, parts))
-    all_up = and_(*(part.c.state == literal_column("'up'") for part in parts))
-    return case((all_up, bandwidth), else_=bandwidth // _PPM * least + bandwidth % _PPM * least // _PPM)
+    bandwidth, link_and_ends = link.c.bandwidth_bytes_per_s, (link, *ends)
+    factor = _Minimum(*map(_factor_expression, link_and_ends))
+    all_up = and_(*(part.c.state == literal_column("'up'") for part in link_and_ends))
+    return case((all_up, bandwidth), else_=bandwidth // _PPM * factor + bandwidth % _PPM * factor // _PPM)
 
 
-def searched_in_sql(link: Table) -> ColumnElement[int]:
+def carried_bandwidth_filter(link: Table) -> ColumnElement[int]:
     """The same of a row of ``link`` alone, to search a whole table: only of the few that are worn are the ends read."""
-    worn, node = link.alias("worn"), TABLES["node"]
-    lost, a, b = (node.alias(f"worn_{name}") for name in ("node", "a", "b"))
-    at_lost = (
-        select(worn.c.id).join(lost, lost.c.id == end).where(is_not_up(lost)) for end in (worn.c.a_id, worn.c.b_id)
+    degraded, node = link.alias("worn"), TABLES["node"]
+    end_node, a, b = (node.alias(f"worn_{name}") for name in ("node", "a", "b"))
+    links_at_unhealthy = (
+        select(degraded.c.id).join(end_node, end_node.c.id == end).where(is_unhealthy(end_node))
+        for end in (degraded.c.a_id, degraded.c.b_id)
     )
-    ids = union_all(select(worn.c.id).where(is_not_up(worn)), *at_lost)
-    left = select(carried_in_sql(link, a, b)).where(a.c.id == link.c.a_id, b.c.id == link.c.b_id)
-    return case((link.c.id.in_(ids), left.correlate_except(a, b).scalar_subquery()), else_=link.c.bandwidth_bytes_per_s)
+    ids = union_all(select(degraded.c.id).where(is_unhealthy(degraded)), *links_at_unhealthy)
+    bandwidth = select(carried_bandwidth_expression(link, a, b)).where(a.c.id == link.c.a_id, b.c.id == link.c.b_id)
+    return case(
+        (link.c.id.in_(ids), bandwidth.correlate_except(a, b).scalar_subquery()), else_=link.c.bandwidth_bytes_per_s
+    )
 
 
-def _carries(part: FromClause) -> ColumnElement[int]:
+def _factor_expression(part: FromClause) -> ColumnElement[int]:
     """The millionths that a link or a node carries."""
-    carrying: list[ColumnElement[str]] = [literal_column(f"'{state}'") for state in CARRYING]
+    carrying: list[ColumnElement[str]] = [literal_column(f"'{state}'") for state in CARRYING_STATES]
     return case(
         (part.c.state.in_(carrying), func.coalesce(part.c.factor_ppm, _PPM)), else_=literal_column("0", Integer)
     )
 
 
-class _Least(FunctionElement[int]):
+class _Minimum(FunctionElement[int]):
     """The least of two or more numbers."""
 
     inherit_cache = True
     type = Integer()
 
 
-@compiles(_Least, "sqlite")
-def _on_sqlite(least: _Least, compiler: SQLCompiler, **how: object) -> str:
-    return f"min({compiler.process(least.clauses, **how)})"
+@compiles(_Minimum, "sqlite")
+def _on_sqlite(minimum: _Minimum, compiler: SQLCompiler, **how: object) -> str:
+    return f"min({compiler.process(minimum.clauses, **how)})"
 
 
-@compiles(_Least, "postgresql")
-def _on_postgresql(least: _Least, compiler: SQLCompiler, **how: object) -> str:
-    return f"least({compiler.process(least.clauses, **how)})"
+@compiles(_Minimum, "postgresql")
+def _on_postgresql(minimum: _Minimum, compiler: SQLCompiler, **how: object) -> str:
+    return f"least({compiler.process(minimum.clauses, **how)})"
 
 
-def condition_of(row: Any, prefix: str = "") -> Condition:
+def condition_from_row(row: Any, prefix: str = "") -> Condition:
     """The condition in a row or mapping that has state and factor_ppm, after a prefix."""
     values = getattr(row, "_mapping", row)
     return Condition(values[f"{prefix}state"], values[f"{prefix}factor_ppm"])
 
 
-def worst(one: Condition, other: Condition) -> Condition:
+def effective_condition(one: Condition, other: Condition) -> Condition:
     """The condition that holds for a thing whose container has one too."""
-    low, high = sorted((one, other), key=lambda condition: _WORST_LAST.index(condition.state))
+    low, high = sorted((one, other), key=lambda condition: _SEVERITY_ORDER.index(condition.state))
     if low.state == high.state == "degraded":
         return Condition("degraded", min(low.factor_ppm or PPM, high.factor_ppm or PPM) % PPM or None)
     return high
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ConditionChange:
     """A change of condition: before and after."""
 
     address: str
@@ -180,7 +185,7 @@ def set_state(
     only_carrying: bool = False,
     source: str = "command",
     unchanged_since: int | None = None,
-) -> list[Change]:
+) -> list[ConditionChange]:
     """Give things a condition, and record who did so and why; things that already have it are left alone.
 
     What changes is one change, however many parts it takes along; the triggers write its events.
@@ -207,38 +212,38 @@ def set_state(
 
     """
     check_author(who, why)
-    places = [locate(connection, each) for each in each_of(addresses)]
+    places = [resolve(connection, change_) for change_ in expand_chip_ranges(addresses)]
     for place in places:
         if place.level not in ("server", "link", *NODE_KINDS):
             have = "servers, chips, switches, NICs, network nodes and links"
             raise WrongLevelError(f"{place.address} is a {place.level}: {have} have a state")
-    once = {place.address: place for place in places}.values()
+    unique_places = {place.address: place for place in places}.values()
     if unchanged_since is not None:
-        refuse_changed(connection, once, unchanged_since)
-    with change(connection, who=who.strip(), why=why.strip(), source=source):
-        changes = [_set(connection, place, condition, only_carrying=only_carrying) for place in once]
-    return [each for each in changes if each.before != each.after]
+        refuse_if_changed(connection, unique_places, unchanged_since)
+    with record_change(connection, who=who.strip(), why=why.strip(), source=source):
+        changes = [_change_part(connection, place, condition, only_carrying=only_carrying) for place in unique_places]
+    return [change_ for change_ in changes if change_.before != change_.after]
 
 
-def kept_by_server(connection: Connection, addresses: Iterable[str]) -> Iterator[tuple[str, Condition]]:
+def overridden_by_server(connection: Connection, addresses: Iterable[str]) -> Iterator[tuple[str, Condition]]:
     """Those of some parts that are in another condition than their own, for their server is; and in which."""
     node = TABLES["node"]
-    for place in (locate(connection, each) for each in each_of(addresses)):
+    for place in (resolve(connection, address) for address in expand_chip_ranges(addresses)):
         if place.level not in NODE_KINDS:
             continue
         row = connection.execute(select(node).where(node.c.id == place.id)).one()
-        if row.own_state and (found := condition_of(row)) != condition_of(row, "own_"):
-            yield place.address, found
+        if row.own_state and (condition := condition_from_row(row)) != condition_from_row(row, "own_"):
+            yield place.address, condition
 
 
-def server_address(of: ColumnElement[str]) -> ColumnElement[str]:
+def server_address(address: ColumnElement[str]) -> ColumnElement[str]:
     """The address of the server that a chip, NIC or switch is in, in SQL; of a switch of no server, of its domain."""
     for last in ("0123456789", "abcdefghijklmnopqrstuvwxyz", "/"):  # of SERVER/c15
-        of = func.rtrim(of, literal_column(f"'{last}'"))
-    return of
+        address = func.rtrim(address, literal_column(f"'{last}'"))
+    return address
 
 
-def taken_along() -> ColumnElement[bool]:
+def is_cascaded() -> ColumnElement[bool]:
     """Whether a row of ``state_event`` is of a part of a server that was changed with it.
 
     The server's event is looked for by its address, which has few, not by the batch, which may have a whole fleet's.
@@ -247,48 +252,48 @@ def taken_along() -> ColumnElement[bool]:
     of_server = server_address(event.c.address)
     is_same = server.c.batch + literal_column("0") == event.c.batch
     is_server = func.coalesce(server.c.kind, literal_column("''")) == literal_column("'server'")
-    with_it = select(server.c.id).where(server.c.address == of_server, is_same, is_server).correlate_except(server)
+    server_event = select(server.c.id).where(server.c.address == of_server, is_same, is_server).correlate_except(server)
     is_node = event.c.kind.in_([literal_column(f"'{kind}'") for kind in NODE_KINDS])
-    return and_(func.coalesce(is_node, false()), with_it.exists())
+    return and_(func.coalesce(is_node, false()), server_event.exists())
 
 
-def _set(connection: Connection, place: Place, condition: Condition, *, only_carrying: bool) -> Change:
+def _change_part(connection: Connection, place: Place, condition: Condition, *, only_carrying: bool) -> ConditionChange:
     table = TABLES[place.level if place.level in ("server", "link") else "node"]
     row = connection.execute(select(table).where(table.c.id == place.id)).one()
     is_own = table.name == "node" and row.own_state is not None
-    before = condition_of(row, "own_" if is_own else "")
+    before = condition_from_row(row, "own_" if is_own else "")
     if only_carrying and not before.carries:
-        return Change(place.address, before, before)
+        return ConditionChange(place.address, before, before)
     if table.name == "node":
-        server = _server_of(connection, place)
-        _write(connection, table, [_node(place.id, condition, server)])
+        server = _server_condition(connection, place)
+        _update_rows(connection, table, [_node_values(place.id, condition, server)])
     else:
         values = {"key": place.id, "state": condition.state, "factor_ppm": condition.factor_ppm}
-        _write(connection, table, [values])
-    return Change(place.address, before, condition)
+        _update_rows(connection, table, [values])
+    return ConditionChange(place.address, before, condition)
 
 
-def _node(key: int, own: Condition, server: Condition) -> dict[str, Any]:
+def _node_values(key: int, own: Condition, server: Condition) -> dict[str, Any]:
     """The columns of a node whose own condition is ``own``, given that of its server."""
-    now, kept = worst(own, server), None if server == UP else own
+    now, own_kept = effective_condition(own, server), None if server == UP else own
     return {
         "key": key,
         "state": now.state,
         "factor_ppm": now.factor_ppm,
-        "own_state": kept and kept.state,
-        "own_factor_ppm": kept and kept.factor_ppm,
+        "own_state": own_kept and own_kept.state,
+        "own_factor_ppm": own_kept and own_kept.factor_ppm,
     }
 
 
-def _server_of(connection: Connection, place: Place) -> Condition:
+def _server_condition(connection: Connection, place: Place) -> Condition:
     if place.level == "network_node":
         return UP
     table, server = TABLES[place.level], TABLES["server"]
     query = select(server).join(table, table.c.server_id == server.c.id).where(table.c.id == place.id)
     row = connection.execute(query).first()
-    return condition_of(row) if row else UP
+    return condition_from_row(row) if row else UP
 
 
-def _write(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
+def _update_rows(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
     if rows:
         connection.execute(update(table).where(table.c.id == bindparam("key")), rows)

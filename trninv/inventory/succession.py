@@ -9,54 +9,60 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, and_, func, or_, select
 
-from trninv.inventory.address import address_of
-from trninv.inventory.replay import SHOWN, Fault
-from trninv.inventory.schema import ENDING_MEANINGS, TABLES
+from trninv.inventory.address import address_expression
+from trninv.inventory.replay import MAX_EXAMPLES, HistoryMismatch
+from trninv.inventory.schema import BINDING_END_MEANINGS, TABLES
 
 _BINDING, _SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("binding", "server", "domain", "cluster"))
 _NEXT = _BINDING.alias("next")
-_ALONE = ("undone", "unseeded")
+_WITHOUT_SUCCESSOR = ("undone", "unseeded")
 """Endings of a binding that no other follows."""
 
 
-def succession(connection: Connection) -> Iterator[Fault]:
+def binding_problems(connection: Connection) -> Iterator[HistoryMismatch]:
     """Yield what does not follow."""
     last, number = connection.execute(
         select(func.coalesce(func.max(_BINDING.c.id), 0), func.count(_BINDING.c.id))
     ).one()
     if last != number:
-        yield Fault("", "binding", "missing", f"{last - number} of {last} rows")
+        yield HistoryMismatch("", "binding", "missing", f"{last - number} of {last} rows")
     wrong = [
-        *connection.execute(_without_end()),
-        *connection.execute(_without_next()),
-        *connection.execute(_elsewhere()),
+        *connection.execute(_incomplete_ends()),
+        *connection.execute(_missing_successors()),
+        *connection.execute(_misplaced()),
     ]
     if wrong:
-        listed = "; ".join(f"{row.instance or row.host} in {row.address} since {row.since}" for row in wrong[:SHOWN])
-        more = "; …" if len(wrong) > SHOWN else ""
-        says = f"{len(wrong)} rows that do not follow from the others: {listed}{more}"
-        yield Fault("", "binding", "changed", says)
+        listed = "; ".join(
+            f"{row.instance or row.host} in {row.address} since {row.since}" for row in wrong[:MAX_EXAMPLES]
+        )
+        more = "; …" if len(wrong) > MAX_EXAMPLES else ""
+        message = f"{len(wrong)} rows that do not follow from the others: {listed}{more}"
+        yield HistoryMismatch("", "binding", "changed", message)
 
 
-def _without_end() -> Select[Any]:
+def _incomplete_ends() -> Select[Any]:
     """Select rows that have some of what is written when a binding ends, and not all."""
     ends = (_BINDING.c.until, _BINDING.c.ending, _BINDING.c.ended_by)
     is_open = and_(*(column.is_(None) for column in ends))
-    is_over = and_(*(column.is_not(None) for column in ends), _BINDING.c.ending.in_(tuple(ENDING_MEANINGS)))
+    is_over = and_(*(column.is_not(None) for column in ends), _BINDING.c.ending.in_(tuple(BINDING_END_MEANINGS)))
     return select(_BINDING).where(~or_(is_open, is_over)).order_by(_BINDING.c.id)
 
 
-def _without_next() -> Select[Any]:
+def _missing_successors() -> Select[Any]:
     """Select rows that ended because of another, which there is not."""
     same = (_NEXT.c[name] == _BINDING.c[name] for name in ("server_id", "instance", "host"))
     follows = select(_NEXT.c.id).where(_NEXT.c.id > _BINDING.c.id, _NEXT.c.since == _BINDING.c.until, or_(*same))
-    return select(_BINDING).where(_BINDING.c.ending.not_in(_ALONE), ~follows.exists()).order_by(_BINDING.c.id)
+    return (
+        select(_BINDING).where(_BINDING.c.ending.not_in(_WITHOUT_SUCCESSOR), ~follows.exists()).order_by(_BINDING.c.id)
+    )
 
 
-def _elsewhere() -> Select[Any]:
+def _misplaced() -> Select[Any]:
     """Select open rows of a server that is not there, or has another address."""
     joined = _BINDING.outerjoin(_SERVER, _SERVER.c.id == _BINDING.c.server_id)
     joined = joined.outerjoin(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
     joined = joined.outerjoin(_CLUSTER, _CLUSTER.c.id == _DOMAIN.c.cluster_id)
-    differs = address_of("server").is_distinct_from(_BINDING.c.address)
-    return select(_BINDING).select_from(joined).where(_BINDING.c.until.is_(None), differs).order_by(_BINDING.c.id)
+    address_differs = address_expression("server").is_distinct_from(_BINDING.c.address)
+    return (
+        select(_BINDING).select_from(joined).where(_BINDING.c.until.is_(None), address_differs).order_by(_BINDING.c.id)
+    )

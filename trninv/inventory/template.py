@@ -7,20 +7,20 @@ from sqlalchemy import ColumnElement, Text
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
-_MOST_ARGUMENTS = 100
+_MAX_ARGUMENTS = 100
 """Arguments that SQLite's printf may have: 127 in its oldest builds."""
 
-Piece = str | ColumnElement[Any]
+ConcatArgument = str | ColumnElement[Any]
 
 
-class Template(FunctionElement[str]):
+class Concat(FunctionElement[str]):
     """A concatenation of constant text and expressions, none of which may be null; nested templates are flattened."""
 
     inherit_cache = False
     type = Text()
 
-    def __init__(self, pieces: Sequence[Piece]) -> None:
-        flat: list[Piece] = []
+    def __init__(self, pieces: Sequence[ConcatArgument]) -> None:
+        flat: list[ConcatArgument] = []
         for piece in _flat(pieces):
             if isinstance(piece, str) and flat and isinstance(flat[-1], str):
                 flat[-1] += piece
@@ -30,25 +30,26 @@ class Template(FunctionElement[str]):
         super().__init__(*(piece for piece in flat if not isinstance(piece, str)))
 
     @property
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[ConcatArgument]:
         """Constant text and expressions, in order."""
         arguments = iter(self.clauses)
         return [next(arguments) if text is None else text for text in self.form]
 
 
-def _flat(pieces: Sequence[Piece]) -> list[Piece]:
-    return [inner for piece in pieces for inner in (piece.pieces if isinstance(piece, Template) else [piece])]
+def _flat(pieces: Sequence[ConcatArgument]) -> list[ConcatArgument]:
+    return [inner for piece in pieces for inner in (piece.pieces if isinstance(piece, Concat) else [piece])]
 
 
-@compiles(Template, "sqlite")
-def _on_sqlite(template: Template, compiler: Any, **how: Any) -> str:
+@compiles(Concat, "sqlite")
+def _on_sqlite(template: Concat, compiler: Any, **how: Any) -> str:
     pieces = template.pieces
     return " || ".join(
-        _printf(pieces[at : at + _MOST_ARGUMENTS], compiler, how) for at in range(0, len(pieces) or 1, _MOST_ARGUMENTS)
+        _printf(pieces[start : start + _MAX_ARGUMENTS], compiler, how)
+        for start in range(0, len(pieces) or 1, _MAX_ARGUMENTS)
     )
 
 
-def _printf(pieces: Sequence[Piece], compiler: Any, how: dict[str, Any]) -> str:
+def _printf(pieces: Sequence[ConcatArgument], compiler: Any, how: dict[str, Any]) -> str:
     form = "".join(piece.replace("%", "%%") if isinstance(piece, str) else "%s" for piece in pieces)
     arguments = [compiler.process(piece, **how) for piece in pieces if not isinstance(piece, str)]
     if not arguments:
@@ -56,8 +57,8 @@ def _printf(pieces: Sequence[Piece], compiler: Any, how: dict[str, Any]) -> str:
     return f"printf({', '.join([_quoted(form), *arguments])})"
 
 
-@compiles(Template, "postgresql")
-def _on_postgresql(template: Template, compiler: Any, **how: Any) -> str:
+@compiles(Concat, "postgresql")
+def _on_postgresql(template: Concat, compiler: Any, **how: Any) -> str:
     escaped = (
         _quoted(piece).replace("%", "%%")
         if isinstance(piece, str)

@@ -5,18 +5,18 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, func, literal, select
 
 from trninv.catalog.models import COMPUTE
-from trninv.inventory.fields import block
-from trninv.inventory.kinds import KINDS
+from trninv.inventory.fields import id_block_range
+from trninv.inventory.kinds import THINGS
 from trninv.inventory.record import compute_column
 from trninv.inventory.schema import TABLES
 
 
-def totals(connection: Connection, cluster_id: int) -> dict[str, int]:
+def cluster_totals(connection: Connection, cluster_id: int) -> dict[str, int]:
     """A cluster's totals by catalog attribute, summed from its rows in base units, one direction."""
     chip, model = TABLES["chip"], TABLES["chip_model"]
     # values, and no subqueries: PostgreSQL takes an unknown range for a small one, which it reads by the index
-    first, end = connection.execute(select(*block(KINDS["chip"], literal(cluster_id)))).one()
-    made = _by_model(connection, chip.c.id.between(first, end - 1)).subquery("made")
+    first, end = connection.execute(select(*id_block_range(THINGS["chip"], literal(cluster_id)))).one()
+    models = _by_model(connection, chip.c.id.between(first, end - 1)).subquery("made")
     columns = {
         "cores": model.c.cores,
         "device_memory": model.c.device_memory_bytes,
@@ -24,9 +24,9 @@ def totals(connection: Connection, cluster_id: int) -> dict[str, int]:
         **{name: model.c[compute_column(name)] for name in COMPUTE},
     }
     of_chips = select(
-        func.coalesce(func.sum(made.c.number), 0).label("chips"),
-        *(func.sum(made.c.number * column).label(name) for name, column in columns.items()),
-    ).select_from(made.join(model, model.c.id == made.c.chip_model_id))
+        func.coalesce(func.sum(models.c.number), 0).label("chips"),
+        *(func.sum(models.c.number * column).label(name) for name, column in columns.items()),
+    ).select_from(models.join(model, model.c.id == models.c.chip_model_id))
     server, server_model, domain = TABLES["server"], TABLES["server_model"], TABLES["domain"]
     of_servers = (
         select(
@@ -46,16 +46,16 @@ def totals(connection: Connection, cluster_id: int) -> dict[str, int]:
     of_nics = of_nics.where(nic.c.id.between(first, end - 1))
     rack = TABLES["rack"]
     of_racks = select(func.count().label("racks")).where(rack.c.cluster_id == cluster_id)
-    found: dict[str, Any] = {}
+    sums: dict[str, Any] = {}
     for query in (of_chips, of_servers, of_nics, of_racks):
-        found |= connection.execute(query).mappings().one()
-    return {name: int(value) for name, value in found.items() if value is not None}
+        sums |= connection.execute(query).mappings().one()
+    return {name: int(value) for name, value in sums.items() if value is not None}
 
 
-def _by_model(connection: Connection, ours: ColumnElement[bool]) -> Select[Any]:
+def _by_model(connection: Connection, condition: ColumnElement[bool]) -> Select[Any]:
     """How many chips of each model there are, sorted only where there are several."""
     model, number = TABLES["chip"].c.chip_model_id, func.count().label("number")
-    low, high, count = connection.execute(select(func.min(model), func.max(model), number).where(ours)).one()
+    low, high, count = connection.execute(select(func.min(model), func.max(model), number).where(condition)).one()
     if low == high:
         return select(literal(low).label("chip_model_id"), literal(count).label("number"))
-    return select(model, number).where(ours).group_by(model)
+    return select(model, number).where(condition).group_by(model)

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, Table, bindparam, delete, func, select, text
 
 from trninv.errors import DatabaseError, UsageError
 from trninv.inventory.author_triggers import AUTHORS
-from trninv.inventory.bulk import bulk, load
-from trninv.inventory.database import display
+from trninv.inventory.bulk import bulk_insert, deferred_indexes
+from trninv.inventory.database import redacted_url
 from trninv.inventory.guards import GUARDS
 from trninv.inventory.schema import METADATA
 
@@ -23,7 +23,7 @@ Progress = Callable[[str, int, int], None]
 """Called with what is done to which table, the number of rows done, and the number of rows in all."""
 
 
-def transfer(
+def copy_database(
     source: Connection, target: Connection, progress: Progress = lambda *_: None, *, replace: bool = False
 ) -> int:
     """Write every row of a database into another and compare both, row for row, within the target's transaction.
@@ -46,12 +46,12 @@ def transfer(
         The target does not take a row, or does not give it back as it was.
 
     """
-    where = display(target.engine.url)
+    where = redacted_url(target.engine.url)
     if _is_same(source, target):
         raise UsageError(f"{where} is both FROM and TO: name another database")
-    before, total = _size(target), _size(source)
-    if before and not replace:
-        raise UsageError(f"{where} has {before:,} rows: name an empty database, or add --replace to remove them")
+    existing_rows, total = _count_rows(target), _count_rows(source)
+    if existing_rows and not replace:
+        raise UsageError(f"{where} has {existing_rows:,} rows: name an empty database, or add --replace to remove them")
     done = 0
 
     def count(doing: str, rows: int) -> None:
@@ -59,20 +59,20 @@ def transfer(
         done += rows
         progress(doing, done, 2 * total)
 
-    with bulk(target, max(before, total), 0):
-        if before:
-            _clear(target)
+    with deferred_indexes(target, max(existing_rows, total), 0):
+        if existing_rows:
+            _delete_rows(target)
         with without_triggers(target, tuple(AUTHORS)):  # whose events come too, and whose authors may be older
             for table in _TABLES:
                 for rows in _batches(source, table):
-                    load(target, table, rows)
+                    bulk_insert(target, table, rows)
                     count(f"writing {table.name}", len(rows))
         progress("keys and indexes", done, 2 * total)
     for table in _TABLES:
-        for ours, theirs in zip_longest(_batches(source, table), _batches(target, table)):
-            if ours != theirs:
+        for source_rows, target_rows in zip_longest(_batches(source, table), _batches(target, table)):
+            if source_rows != target_rows:
                 raise DatabaseError(f"{where} did not keep the rows of {table.name} as they were: nothing was copied")
-            count(f"comparing {table.name}", len(ours))
+            count(f"comparing {table.name}", len(source_rows))
     return total
 
 
@@ -80,25 +80,27 @@ def _is_same(source: Connection, target: Connection) -> bool:
     if source.dialect.name != target.dialect.name:
         return False
     if source.dialect.name == "sqlite":
-        one, other = (each.exec_driver_sql("PRAGMA database_list").all()[0].file for each in (source, target))
+        one, other = (
+            connection.exec_driver_sql("PRAGMA database_list").all()[0].file for connection in (source, target)
+        )
         return bool(one and other) and Path(one).samefile(other)
     key = {"key": secrets.randbits(62)}  # a lock that nobody else takes, and that only one database knows of
     source.execute(text("SELECT pg_advisory_xact_lock(:key)"), key)
     return not target.scalar(text("SELECT pg_try_advisory_xact_lock(:key)"), key)
 
 
-def _size(connection: Connection) -> int:
+def _count_rows(connection: Connection) -> int:
     return sum(connection.scalar(select(func.count()).select_from(table)) or 0 for table in _TABLES)
 
 
 def _batches(connection: Connection, table: Table) -> Iterator[Sequence[tuple[Any, ...]]]:
     query = select(table).order_by(table.c.id)
-    with connection.execute(query, execution_options={"yield_per": _BATCH}) as found:
-        for rows in found.partitions():
+    with connection.execute(query, execution_options={"yield_per": _BATCH}) as result:
+        for rows in result.partitions():
             yield [tuple(row) for row in rows]
 
 
-def _clear(connection: Connection) -> None:
+def _delete_rows(connection: Connection) -> None:
     with without_triggers(connection, tuple(GUARDS)):  # they are kept for ever
         for table in reversed(_TABLES):
             connection.execute(delete(table))

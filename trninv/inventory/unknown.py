@@ -2,25 +2,25 @@
 
 from sqlalchemy import Connection, select
 
-from trninv.errors import MomentError
-from trninv.inventory.chain import removed
-from trninv.inventory.ids import BLOCKS
-from trninv.inventory.past import Unknown
+from trninv.errors import InvalidTimeError
+from trninv.inventory.chain import last_archived_event
+from trninv.inventory.ids import BLOCK_TABLES
+from trninv.inventory.past import OmittedCluster
 from trninv.inventory.schema import TABLES
 
 _LAST = 2**31 - 2  # what follows is a whole number on PostgreSQL too
 
 
-def clusters(connection: Connection) -> list[Unknown]:
+def history_starts(connection: Connection) -> list[OmittedCluster]:
     """Every cluster, as it is told where nothing is known of it."""
     rows = connection.execute(select(TABLES["cluster"])).all()
-    firsts = {block: sorted(getattr(row, f"first_{block}_id") for row in rows) for block in BLOCKS}
+    firsts = {block: sorted(getattr(row, f"first_{block}_id") for row in rows) for block in BLOCK_TABLES}
 
     def last(block: str, first: int) -> int:
         return min((other for other in firsts[block] if other > first), default=_LAST + 1) - 1
 
     return [
-        Unknown(
+        OmittedCluster(
             row.id,
             row.slug,
             row.known_since,
@@ -29,7 +29,7 @@ def clusters(connection: Connection) -> list[Unknown]:
                 ("cluster", row.id, row.id),
                 *(
                     (block, first, last(block, first))
-                    for block in BLOCKS
+                    for block in BLOCK_TABLES
                     for first in [getattr(row, f"first_{block}_id")]
                 ),
             ),
@@ -38,10 +38,12 @@ def clusters(connection: Connection) -> list[Unknown]:
     ]
 
 
-def refused(connection: Connection, of: Unknown) -> MomentError:
+def history_start_error(connection: Connection, cluster: OmittedCluster) -> InvalidTimeError:
     """What is said of a moment at which nothing is known of a cluster, and where what was before is to be found."""
-    if of.since is None:
-        return MomentError(str(of))
-    gone = removed(connection)
-    archived = f"; events up to {gone.id} are in the archive {gone.directory}" if gone else ""
-    return MomentError(f"{of}, from event {of.event} on: name a later time{archived}")
+    if cluster.since is None:
+        return InvalidTimeError(str(cluster))
+    last_archived = last_archived_event(connection)
+    archived = (
+        f"; events up to {last_archived.id} are in the archive {last_archived.directory}" if last_archived else ""
+    )
+    return InvalidTimeError(f"{cluster}, from event {cluster.event} on: name a later time{archived}")

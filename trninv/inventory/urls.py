@@ -9,11 +9,11 @@ from trninv.errors import UsageError
 
 _SQLITE = re.compile(r"(sqlite(?:\+pysqlite)?):///(.+)", re.DOTALL)
 _OPTIONS = re.compile(r"\w+=[^/]*")
-_SEVERAL = re.compile(r"(postgresql(?:\+psycopg)?://(?:[^@/?]*@)?)([^@/?]*,[^@/?]*)([/?].*)?")
+_MULTI_HOST = re.compile(r"(postgresql(?:\+psycopg)?://(?:[^@/?]*@)?)([^@/?]*,[^@/?]*)([/?].*)?")
 _HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(?::(\d*))?")
 
 
-def parsed(url: str) -> URL:
+def parse_url(url: str) -> URL:
     """What a URL says.
 
     Raises
@@ -25,13 +25,13 @@ def parsed(url: str) -> URL:
 
     """
     if file := _SQLITE.fullmatch(url):
-        return _of_file(file[1], file[2])
-    if several := _SEVERAL.fullmatch(url):
-        return _of_hosts(several[1] + (several[3] or ""), several[2].split(","))
+        return _file_url(file[1], file[2])
+    if multi_host := _MULTI_HOST.fullmatch(url):
+        return _multi_host_url(multi_host[1] + (multi_host[3] or ""), multi_host[2].split(","))
     return make_url(url)
 
 
-def written(url: URL) -> str:
+def format_url(url: URL) -> str:
     """The same as text without a password, which is read as the same."""
     if url.get_backend_name() != "sqlite" or not url.database:
         return url.render_as_string(hide_password=True)
@@ -39,7 +39,7 @@ def written(url: URL) -> str:
     return f"{url.drivername}:///{url.database}{'?' * bool(options)}{options}"
 
 
-def _of_file(driver: str, path: str) -> URL:
+def _file_url(driver: str, path: str) -> URL:
     name, _, options = path.partition("?")
     if name.startswith("file:"):  # a URI, which SQLite itself takes apart
         return make_url(f"{driver}:///?{options}").set(database=name)
@@ -50,12 +50,12 @@ def _of_file(driver: str, path: str) -> URL:
     return URL.create(driver, database=path)
 
 
-def _of_hosts(others: str, hosts: list[str]) -> URL:
+def _multi_host_url(base_url: str, hosts: list[str]) -> URL:
     """As libpq takes them: host=A,B port=1,2 (PostgreSQL documentation, 32.1.1.3)."""
-    found = [each for each in map(_HOST.fullmatch, hosts) if each]
-    if len(found) < len(hosts):
+    matches = [match for match in map(_HOST.fullmatch, hosts) if match]
+    if len(matches) < len(hosts):
         raise ArgumentError("a host is not one")
-    query = {"host": ",".join(each[1].strip("[]") for each in found)}
-    if any(each[2] for each in found):
-        query["port"] = ",".join(each[2] or "" for each in found)
-    return make_url(others).update_query_dict(query)
+    query = {"host": ",".join(match[1].strip("[]") for match in matches)}
+    if any(match[2] for match in matches):
+        query["port"] = ",".join(match[2] or "" for match in matches)
+    return make_url(base_url).update_query_dict(query)

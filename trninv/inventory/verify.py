@@ -7,30 +7,30 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Select, Subquery, Table, and_, func, select
 
-from trninv.catalog.facts import Catalog, Fact, render
-from trninv.catalog.models import System, Systems
+from trninv.catalog.facts import Catalog, Fact, render_value
+from trninv.catalog.models import System, SystemCatalog
 from trninv.errors import AddressError
 from trninv.inventory import cascade, triggers
-from trninv.inventory.address import cluster_name
-from trninv.inventory.chain import Chain
-from trninv.inventory.held import held_row
+from trninv.inventory.address import parse_cluster_name
+from trninv.inventory.chain import ChainStatus
+from trninv.inventory.held import allocation_bits_row
 from trninv.inventory.join_order import OrderedJoin
-from trninv.inventory.layout import Wanted, wanted
-from trninv.inventory.plan import Plan, plan_of
-from trninv.inventory.record import fact_rows, legal_rows, model_ids, model_rows, recorded, recorded_sets
-from trninv.inventory.replay import replay
-from trninv.inventory.schema import ORDER, TABLES
-from trninv.inventory.seals import anchored, unsealed
-from trninv.inventory.stamp import Progress, quiet, rows_of
-from trninv.inventory.succession import succession
-from trninv.inventory.totals import totals
-from trninv.topology.tree import Tree
+from trninv.inventory.layout import ExpectedRows, expected_rows
+from trninv.inventory.plan import ClusterPlan, load_plan
+from trninv.inventory.record import fact_rows, legal_set_rows, model_ids, model_rows, stored_legal_sets, stored_rows
+from trninv.inventory.replay import replay_history
+from trninv.inventory.schema import INSERT_ORDER, TABLES
+from trninv.inventory.seals import anchor_problems, missing_seals
+from trninv.inventory.stamp import Progress, cluster_rows, silent
+from trninv.inventory.succession import binding_problems
+from trninv.inventory.totals import cluster_totals
+from trninv.topology.tree import FabricTree
 
-_SHOWN = 3
+_MAX_EXAMPLES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Mismatch:
     """A difference between the database and the catalog.
 
     Attributes
@@ -42,38 +42,44 @@ class Difference:
 
     cluster: str
     table: str
-    what: str
+    kind: str
     detail: str
 
 
 def verify(
-    connection: Connection, catalog: Catalog, systems: Systems, slug: str | None = None, progress: Progress = quiet
-) -> Iterator[Difference]:
+    connection: Connection,
+    catalog: Catalog,
+    systems: SystemCatalog,
+    slug: str | None = None,
+    progress: Progress = silent,
+) -> Iterator[Mismatch]:
     """Differences in the catalog's tables, and in one cluster or all."""
     yield from _facts(connection, catalog)
     yield from _legal_sets(connection, systems)
-    yield from _held(connection)
+    yield from _check_allocation_bits(connection)
     if wrong := cascade.check(connection):
-        yield Difference("", "node", "changed", wrong)
+        yield Mismatch("", "node", "changed", wrong)
     yield from _unknown_models(connection, catalog, systems)
     table = TABLES["cluster"]
-    wanted = select(table).order_by(table.c.id)
-    clusters = connection.execute(wanted if slug is None else wanted.where(table.c.slug == slug)).mappings().all()
-    plans = {cluster["id"]: plan_of(connection, catalog, systems, cluster) for cluster in clusters}
-    planned = [(plans[each["id"]], each) for each in clusters]
-    alike = slug is None and _is_all_there(connection, catalog, planned, progress)
+    query = select(table).order_by(table.c.id)
+    clusters = connection.execute(query if slug is None else query.where(table.c.slug == slug)).mappings().all()
+    plans = {cluster["id"]: load_plan(connection, catalog, systems, cluster) for cluster in clusters}
+    planned = [(plans[row["id"]], row) for row in clusters]
+    all_present = slug is None and _is_complete(connection, catalog, planned, progress)
     for cluster in clusters:
         plan = plans[cluster["id"]]
         yield from _cluster(connection, catalog, plan, cluster)
         if plan:  # rows can only be compared if the models that they refer to exist
-            if not alike and _has_models(connection, catalog, plan):
+            if not all_present and _has_models(connection, catalog, plan):
                 yield from _rows(connection, catalog, plan, cluster, progress)
             yield from _documented(connection, catalog, systems, cluster)
-    if slug is None and not alike:
-        yield from _strays(connection, clusters)
+    if slug is None and not all_present:
+        yield from _orphan_rows(connection, clusters)
 
 
-def kept(connection: Connection, history: Chain, anchor: tuple[int, str] | None = None) -> Iterator[Difference]:
+def verify_history(
+    connection: Connection, history: ChainStatus, anchor: tuple[int, str] | None = None
+) -> Iterator[Mismatch]:
     """What is wrong with the history: edited events, triggers that do not run, tables that it does not lead to.
 
     Parameters
@@ -83,100 +89,105 @@ def kept(connection: Connection, history: Chain, anchor: tuple[int, str] | None 
 
     """
     if history.broken:
-        yield Difference("", "state_event", "changed", history.broken)
+        yield Mismatch("", "state_event", "changed", history.broken)
     if wrong := triggers.check(connection):
-        yield Difference("", "state_event", "missing", wrong)
-    seal = anchored(connection, anchor) if anchor else ()
-    for fault in (*seal, *unsealed(connection), *replay(connection), *succession(connection)):
-        yield Difference(*fault)
+        yield Mismatch("", "state_event", "missing", wrong)
+    seal = anchor_problems(connection, anchor) if anchor else ()
+    for mismatch in (*seal, *missing_seals(connection), *replay_history(connection), *binding_problems(connection)):
+        yield Mismatch(*mismatch)
 
 
-def _is_all_there(
-    connection: Connection, catalog: Catalog, clusters: Sequence[tuple[Plan | None, RowMapping]], progress: Progress
+def _is_complete(
+    connection: Connection,
+    catalog: Catalog,
+    clusters: Sequence[tuple[ClusterPlan | None, RowMapping]],
+    progress: Progress,
 ) -> bool:
     """Whether every row that the clusters must have exists, and no other: cheaper than to tell whose each row is."""
     sizes = Counter[str]()
     for plan, cluster in clusters:
         if plan is None or not _has_models(connection, catalog, plan):
             return False
-        with wanted(connection, catalog, plan, cluster) as rows:
+        with expected_rows(connection, catalog, plan, cluster) as rows:
             for name in _tables(rows, cluster, progress):
-                must = rows.rows[name].subquery("must")
-                if _found(connection, TABLES[name], must) != rows.sizes[name]:
+                expected = rows.rows[name].subquery("must")
+                if _count_existing(connection, TABLES[name], expected) != rows.sizes[name]:
                     return False
         sizes.update(rows.sizes)
     number = func.count()
-    return all(connection.scalar(select(number).select_from(TABLES[name])) == sizes[name] for name in ORDER)
+    return all(connection.scalar(select(number).select_from(TABLES[name])) == sizes[name] for name in INSERT_ORDER)
 
 
-def _cluster(connection: Connection, catalog: Catalog, plan: Plan | None, cluster: RowMapping) -> Iterator[Difference]:
+def _cluster(
+    connection: Connection, catalog: Catalog, plan: ClusterPlan | None, cluster: RowMapping
+) -> Iterator[Mismatch]:
     """The cluster's own row, the models that it is made of, and the fabric of one that was adopted."""
     slug = cluster["slug"]
     try:
-        cluster_name(slug)
+        parse_cluster_name(slug)
     except AddressError as error:
-        yield Difference(slug, "cluster", "changed", str(error))
+        yield Mismatch(slug, "cluster", "changed", str(error))
     if plan is None or plan.system != cluster["system"]:
-        yield Difference(slug, "cluster", "changed", f"system {cluster['system']!r} is not one that can be seeded")
+        yield Mismatch(slug, "cluster", "changed", f"system {cluster['system']!r} is not one that can be seeded")
     if plan is None:
         return
     yield from _models(connection, catalog, plan, slug)
     if plan.domains != cluster["domains"]:
-        yield Difference(slug, "cluster", "changed", f"it has {plan.domains} domains, not {cluster['domains']}")
+        yield Mismatch(slug, "cluster", "changed", f"it has {plan.domains} domains, not {cluster['domains']}")
     slugs = {model.slug for model in plan.models}
     ids = model_ids(connection, TABLES["domain_model"])
     if cluster["domain_model_id"] != (ids.get(next(iter(slugs))) if len(slugs) == 1 else None):
-        yield Difference(slug, "cluster", "changed", f"its domain model is not {' or '.join(sorted(slugs))}")
-    if isinstance(plan.fabric, Tree):
-        yield from (Difference(slug, "network_node", "changed", fault) for fault in plan.fabric.faults())
+        yield Mismatch(slug, "cluster", "changed", f"its domain model is not {' or '.join(sorted(slugs))}")
+    if isinstance(plan.fabric, FabricTree):
+        yield from (Mismatch(slug, "network_node", "changed", fault) for fault in plan.fabric.violations())
 
 
 def _documented(
-    connection: Connection, catalog: Catalog, systems: Systems, cluster: RowMapping
-) -> Iterator[Difference]:
+    connection: Connection, catalog: Catalog, systems: SystemCatalog, cluster: RowMapping
+) -> Iterator[Mismatch]:
     """The totals of a cluster that has the size of its system."""
-    system = systems.names.get(cluster["system"])
+    system = systems.by_name.get(cluster["system"])
     if system and system.domains == cluster["domains"]:
         yield from _totals(connection, catalog, system, cluster)
 
 
-def _has_models(connection: Connection, catalog: Catalog, plan: Plan) -> bool:
+def _has_models(connection: Connection, catalog: Catalog, plan: ClusterPlan) -> bool:
     models = model_rows(catalog, plan.models).items()
     return all(row["slug"] in model_ids(connection, TABLES[name]) for name, rows in models for row in rows)
 
 
-def _unknown_models(connection: Connection, catalog: Catalog, systems: Systems) -> Iterator[Difference]:
+def _unknown_models(connection: Connection, catalog: Catalog, systems: SystemCatalog) -> Iterator[Mismatch]:
     for name, rows in model_rows(catalog, (system.domain for system in systems.systems)).items():
-        known = {row["slug"] for row in rows}
-        unknown = [row for row in recorded(connection, TABLES[name]) if row["slug"] not in known]
+        expected_slugs = {row["slug"] for row in rows}
+        unknown = [row for row in stored_rows(connection, TABLES[name]) if row["slug"] not in expected_slugs]
         if unknown:
-            yield _difference("", name, "unexpected", len(unknown), unknown)
+            yield _mismatch("", name, "unexpected", len(unknown), unknown)
 
 
-def _strays(connection: Connection, clusters: Sequence[RowMapping]) -> Iterator[Difference]:
+def _orphan_rows(connection: Connection, clusters: Sequence[RowMapping]) -> Iterator[Mismatch]:
     """Rows that belong to no cluster, let in while foreign keys were off."""
     number = func.count()
-    for name in ORDER:
-        ours = sum(
-            connection.scalar(rows_of(name, cluster["id"]).with_only_columns(number)) or 0 for cluster in clusters
+    for name in INSERT_ORDER:
+        owned = sum(
+            connection.scalar(cluster_rows(name, cluster["id"]).with_only_columns(number)) or 0 for cluster in clusters
         )
-        all_there_are = connection.scalar(select(number).select_from(TABLES[name])) or 0
-        if all_there_are != ours:
-            yield Difference("", name, "unexpected", f"{all_there_are - ours} rows that belong to no cluster")
+        total = connection.scalar(select(number).select_from(TABLES[name])) or 0
+        if total != owned:
+            yield Mismatch("", name, "unexpected", f"{total - owned} rows that belong to no cluster")
 
 
-def _facts(connection: Connection, catalog: Catalog) -> Iterator[Difference]:
+def _facts(connection: Connection, catalog: Catalog) -> Iterator[Mismatch]:
     for name, rows in fact_rows(catalog).items():
-        yield from _compare("", name, rows, recorded(connection, TABLES[name]))
+        yield from _compare("", name, rows, stored_rows(connection, TABLES[name]))
 
 
-def _legal_sets(connection: Connection, systems: Systems) -> Iterator[Difference]:
+def _legal_sets(connection: Connection, systems: SystemCatalog) -> Iterator[Mismatch]:
     domains = (system.domain for system in systems.systems)
-    for model, must in legal_rows(connection, domains).items():
-        yield from _compare("", "legal_set", must, recorded_sets(connection, model))
+    for model, expected in legal_set_rows(connection, domains).items():
+        yield from _compare("", "legal_set", expected, stored_legal_sets(connection, model))
 
 
-def _held(connection: Connection) -> Iterator[Difference]:
+def _check_allocation_bits(connection: Connection) -> Iterator[Mismatch]:
     """The words of held chips, which triggers keep, against the rows of who holds them."""
     allocation, chip, server, model = (TABLES[name] for name in ("allocation", "chip", "server", "server_model"))
     bit = (server.c.ordinal * model.c.chips + chip.c.ordinal).label("bit")
@@ -188,101 +199,103 @@ def _held(connection: Connection) -> Iterator[Difference]:
     masks = Counter[int]()
     for row in connection.execute(query.where(allocation.c.ended.is_(None))):
         masks[row.domain_id] |= 1 << row.bit
-    must = [held_row(domain, mask) for domain, mask in sorted(masks.items())]
-    yield from _compare("", "domain_held", must, recorded(connection, TABLES["domain_held"]))
+    expected = [allocation_bits_row(domain, mask) for domain, mask in sorted(masks.items())]
+    yield from _compare("", "domain_held", expected, stored_rows(connection, TABLES["domain_held"]))
 
 
-def _models(connection: Connection, catalog: Catalog, plan: Plan, slug: str) -> Iterator[Difference]:
+def _models(connection: Connection, catalog: Catalog, plan: ClusterPlan, slug: str) -> Iterator[Mismatch]:
     slugs = {
-        name: {row["id"]: row["slug"] for row in recorded(connection, TABLES[name])}
+        name: {row["id"]: row["slug"] for row in stored_rows(connection, TABLES[name])}
         for name in ("chip_model", "server_model", "domain_model", "link_model")
     }
     for name, rows in model_rows(catalog, plan.models).items():
-        found = [
+        actual = [
             {
                 key: slugs[key.removesuffix("_id")].get(value) if key.endswith("_model_id") else value
                 for key, value in row.items()
                 if key != "id"
             }
-            for row in recorded(connection, TABLES[name])
-            if row["slug"] in {wanted["slug"] for wanted in rows}
+            for row in stored_rows(connection, TABLES[name])
+            if row["slug"] in {expected["slug"] for expected in rows}
         ]
-        yield from _compare(slug, name, rows, found)
+        yield from _compare(slug, name, rows, actual)
 
 
 def _compare(
-    cluster: str, table: str, wanted: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]
-) -> Iterator[Difference]:
-    for what, rows, others in (("missing", wanted, found), ("unexpected", found, wanted)):
-        kept = [dict(row) for row in rows if row not in others]
-        if kept:
-            yield _difference(cluster, table, what, len(kept), kept)
+    cluster: str, table: str, expected: Sequence[Mapping[str, Any]], actual: Sequence[Mapping[str, Any]]
+) -> Iterator[Mismatch]:
+    for kind, rows, others in (("missing", expected, actual), ("unexpected", actual, expected)):
+        extra = [dict(row) for row in rows if row not in others]
+        if extra:
+            yield _mismatch(cluster, table, kind, len(extra), extra)
 
 
 def _rows(
-    connection: Connection, catalog: Catalog, plan: Plan, cluster: RowMapping, progress: Progress
-) -> Iterator[Difference]:
-    with wanted(connection, catalog, plan, cluster) as rows:
+    connection: Connection, catalog: Catalog, plan: ClusterPlan, cluster: RowMapping, progress: Progress
+) -> Iterator[Mismatch]:
+    with expected_rows(connection, catalog, plan, cluster) as rows:
         for name in _tables(rows, cluster, progress):
-            table, must = TABLES[name], rows.rows[name].subquery("must")
-            have = rows_of(name, cluster["id"]).with_only_columns(*(table.c[column.name] for column in must.c))
-            if _agree(connection, table, must, have, rows.sizes[name]):
+            table, expected = TABLES[name], rows.rows[name].subquery("must")
+            actual = cluster_rows(name, cluster["id"]).with_only_columns(
+                *(table.c[column.name] for column in expected.c)
+            )
+            if _rows_agree(connection, table, expected, actual, rows.sizes[name]):
                 continue
-            yield from _except(connection, cluster["slug"], name, "missing", select(must), have)
-            yield from _except(connection, cluster["slug"], name, "unexpected", have, select(must))
+            yield from _set_difference(connection, cluster["slug"], name, "missing", select(expected), actual)
+            yield from _set_difference(connection, cluster["slug"], name, "unexpected", actual, select(expected))
 
 
-def _tables(of: Wanted, cluster: RowMapping, progress: Progress) -> Iterator[str]:
+def _tables(expected: ExpectedRows, cluster: RowMapping, progress: Progress) -> Iterator[str]:
     """The tables of a cluster's rows, of each of which is told that it is next."""
-    done, total = 0, sum(of.sizes.values())
-    for name in ORDER:
+    done, total = 0, sum(expected.sizes.values())
+    for name in INSERT_ORDER:
         progress(f"{name} of {cluster['slug']}", done, total)
         yield name
-        done += of.sizes[name]
+        done += expected.sizes[name]
 
 
-def _agree(connection: Connection, table: Table, must: Subquery, have: Select[Any], size: int) -> bool:
+def _rows_agree(connection: Connection, table: Table, expected: Subquery, actual: Select[Any], size: int) -> bool:
     """Whether both hold the same rows: equally many, and every wanted row exists. Cheaper than EXCEPT both ways."""
-    here = connection.scalar(have.with_only_columns(func.count()))
-    return here == size == _found(connection, table, must)
+    actual_size = connection.scalar(actual.with_only_columns(func.count()))
+    return actual_size == size == _count_existing(connection, table, expected)
 
 
-def _found(connection: Connection, table: Table, must: Subquery) -> int:
+def _count_existing(connection: Connection, table: Table, expected: Subquery) -> int:
     """How many of the rows that must be there are."""
-    alike = [column.is_not_distinct_from(table.c[column.name]) for column in must.c if column.name != "id"]
-    joined = OrderedJoin(must, table, and_(table.c.id == must.c.id, *alike))
+    same_values = [column.is_not_distinct_from(table.c[column.name]) for column in expected.c if column.name != "id"]
+    joined = OrderedJoin(expected, table, and_(table.c.id == expected.c.id, *same_values))
     return connection.scalar(select(func.count()).select_from(joined)) or 0
 
 
-def _except(
-    connection: Connection, cluster: str, table: str, what: str, left: Select[Any], right: Select[Any]
-) -> Iterator[Difference]:
-    extra = left.except_(right).subquery()
-    rows = connection.execute(select(extra).order_by(extra.c.id).limit(_SHOWN)).mappings().all()
+def _set_difference(
+    connection: Connection, cluster: str, table: str, kind: str, rows_in: Select[Any], rows_excluded: Select[Any]
+) -> Iterator[Mismatch]:
+    extra = rows_in.except_(rows_excluded).subquery()
+    rows = connection.execute(select(extra).order_by(extra.c.id).limit(_MAX_EXAMPLES)).mappings().all()
     if rows:
         size = connection.scalar(select(func.count()).select_from(extra)) or 0
-        yield _difference(cluster, table, what, size, [dict(row) for row in rows])
+        yield _mismatch(cluster, table, kind, size, [dict(row) for row in rows])
 
 
-def _difference(cluster: str, table: str, what: str, size: int, rows: Sequence[Mapping[Any, Any]]) -> Difference:
-    listed = "; ".join(", ".join(f"{key}={value}" for key, value in row.items()) for row in rows[:_SHOWN])
-    more = "; …" if size > _SHOWN else ""
-    return Difference(cluster, table, what, f"{size} row{'s' * (size > 1)}: {listed}{more}")
+def _mismatch(cluster: str, table: str, kind: str, size: int, rows: Sequence[Mapping[Any, Any]]) -> Mismatch:
+    examples = "; ".join(", ".join(f"{key}={value}" for key, value in row.items()) for row in rows[:_MAX_EXAMPLES])
+    more = "; …" if size > _MAX_EXAMPLES else ""
+    return Mismatch(cluster, table, kind, f"{size} row{'s' * (size > 1)}: {examples}{more}")
 
 
-def _totals(connection: Connection, catalog: Catalog, system: System, cluster: RowMapping) -> Iterator[Difference]:
+def _totals(connection: Connection, catalog: Catalog, system: System, cluster: RowMapping) -> Iterator[Mismatch]:
     """A documented total must equal the sum of the rows, unless another source's total does."""
-    for name, value in totals(connection, cluster["id"]).items():
-        facts = [fact for fact in catalog.of(system.slug, name) if fact.value is not None]
-        if facts and not any(_says(fact, value) for fact in facts):
+    for name, value in cluster_totals(connection, cluster["id"]).items():
+        facts = [fact for fact in catalog.facts_about(system.slug, name) if fact.value is not None]
+        if facts and not any(_agrees(fact, value) for fact in facts):
             printed = ", ".join(f"{fact} ({fact.source.title})" for fact in facts)
-            found = render(value, facts[0].attribute.dimension)
-            yield Difference(cluster["slug"], "cluster", "total", f"{name} adds up to {found}, documented: {printed}")
+            actual = render_value(value, facts[0].attribute.dimension)
+            yield Mismatch(cluster["slug"], "cluster", "total", f"{name} adds up to {actual}, documented: {printed}")
 
 
-def _says(fact: Fact, total: int) -> bool:
+def _agrees(fact: Fact, total: int) -> bool:
     """Whether a total agrees with a document's, which may be "over 30,000" or "up to 1 million"."""
     value = fact.value or 0
-    if fact.written.startswith("over "):
+    if fact.as_written.startswith("over "):
         return total > value
-    return total <= value if fact.written.startswith("up to ") else total == value
+    return total <= value if fact.as_written.startswith("up to ") else total == value

@@ -6,15 +6,15 @@ from typing import Annotated, Any, Final
 
 from sqlalchemy import Connection, Select, and_, insert, select, update
 
-from trninv.errors import LimitError, WrongLevelError
-from trninv.inventory.address import Place, address_of, resolve
+from trninv.errors import InvalidArgumentError, WrongLevelError
+from trninv.inventory.address import Place, address_expression, resolve_place
 from trninv.inventory.author import check_author
-from trninv.inventory.closed_servers import LEFT_OUT
+from trninv.inventory.closed_servers import OMITTED_JOB_PREFIX
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
-from trninv.jobs.holding import MAX_TEXT, NOBODY, changing
-from trninv.jobs.taking import MOST_PLACES, batches
-from trninv.routing.answer import At
+from trninv.jobs.holding import MAX_TEXT, UNKNOWN_USER, change_transaction
+from trninv.jobs.taking import MAX_PLACES, batches
+from trninv.routing.answer import AddressText
 
 _T: Final = TABLES
 
@@ -23,14 +23,14 @@ _T: Final = TABLES
 class Closing:
     """A server that takes no new jobs, or did until now."""
 
-    server: Annotated[At, "The server."]
+    server: Annotated[AddressText, "The server."]
     since: Annotated[str, "Since when, UTC."]
     until: Annotated[str | None, "Until when; null while it is closed."]
     who: Annotated[str, "Who closed it."]
     why: Annotated[str, "The reason."]
 
 
-def close(
+def cordon(
     connection: Connection, places: Sequence[str], *, who: str, why: str, source: str = "command"
 ) -> list[Closing]:
     """Let servers take no new jobs; what runs there goes on. Those that are closed already are left alone.
@@ -51,27 +51,27 @@ def close(
 
     """
     check_author(who, why)
-    closing = _T["closing"]
-    with changing(connection, who=who, why=why, source=source) as time:
-        first = next_id(connection, closing)
-        _close(connection, dict.fromkeys(_servers(connection, places), why), who, time)
-    return _closings(connection, closing.c.id >= first)
+    cordon_table = _T["closing"]
+    with change_transaction(connection, who=who, why=why, source=source) as time:
+        first_id = next_id(connection, cordon_table)
+        _insert_cordons(connection, dict.fromkeys(_resolve_servers(connection, places), why), who, time)
+    return _read_cordons(connection, cordon_table.c.id >= first_id)
 
 
-def _close(connection: Connection, servers: Mapping[int, str], who: str, time: str) -> None:
+def _insert_cordons(connection: Connection, servers: Mapping[int, str], who: str, time: str) -> None:
     """Close servers by their keys, each for its reason, but for those that are closed."""
-    closing = _T["closing"]
-    closed = set(connection.scalars(select(closing.c.server_id).where(closing.c.until.is_(None))))
-    first = next_id(connection, closing)
+    cordon_table = _T["closing"]
+    cordoned = set(connection.scalars(select(cordon_table.c.server_id).where(cordon_table.c.until.is_(None))))
+    first_id = next_id(connection, cordon_table)
     rows = [
-        {"id": first + at, "server_id": server, "since": time, "who": who, "why": servers[server]}
-        for at, server in enumerate(server for server in servers if server not in closed)
+        {"id": first_id + index, "server_id": server, "since": time, "who": who, "why": servers[server]}
+        for index, server in enumerate(server for server in servers if server not in cordoned)
     ]
     if rows:
-        connection.execute(insert(closing), rows)
+        connection.execute(insert(cordon_table), rows)
 
 
-def close_for_left_out(
+def cordon_omitted_jobs(
     connection: Connection, system: str, jobs: Mapping[int, str], time: str, *, partial: bool
 ) -> list[int]:
     """Close the servers of jobs that an import leaves out, within its change, and open those of earlier imports.
@@ -90,18 +90,24 @@ def close_for_left_out(
         Keys of the servers that were opened.
 
     """
-    closing = _T["closing"]
-    reasons = {server: f"{LEFT_OUT}{job}"[:MAX_TEXT] for server, job in jobs.items()}
-    ours = closing.c.until.is_(None), closing.c.who == system, closing.c.why.startswith(LEFT_OUT)
-    query = select(closing.c.id, closing.c.server_id).where(*ours)
-    gone = {} if partial else {row.id: row.server_id for row in connection.execute(query) if row.server_id not in jobs}
-    for part in batches(sorted(gone)):
-        connection.execute(update(closing).where(closing.c.id.in_(part)).values(until=time))
-    _close(connection, reasons, system, time)
-    return list(gone.values())
+    cordon_table = _T["closing"]
+    reasons = {server: f"{OMITTED_JOB_PREFIX}{job}"[:MAX_TEXT] for server, job in jobs.items()}
+    conditions = (
+        cordon_table.c.until.is_(None),
+        cordon_table.c.who == system,
+        cordon_table.c.why.startswith(OMITTED_JOB_PREFIX),
+    )
+    query = select(cordon_table.c.id, cordon_table.c.server_id).where(*conditions)
+    obsolete = (
+        {} if partial else {row.id: row.server_id for row in connection.execute(query) if row.server_id not in jobs}
+    )
+    for batch in batches(sorted(obsolete)):
+        connection.execute(update(cordon_table).where(cordon_table.c.id.in_(batch)).values(until=time))
+    _insert_cordons(connection, reasons, system, time)
+    return list(obsolete.values())
 
 
-def open_(
+def uncordon(
     connection: Connection, places: Sequence[str], *, who: str = "", why: str = "", source: str = "command"
 ) -> list[Closing]:
     """Let servers take new jobs again; those that do are left alone.
@@ -119,29 +125,31 @@ def open_(
         A place is no server, rack or domain.
 
     """
-    closing = _T["closing"]
-    with changing(connection, who=who or NOBODY, why=why, source=source) as time:
-        ours = and_(closing.c.server_id.in_(_servers(connection, places)), closing.c.until.is_(None))
-        keys = list(connection.scalars(select(closing.c.id).where(ours)))
-        connection.execute(update(closing).where(closing.c.id.in_(keys)).values(until=time))
-    return _closings(connection, closing.c.id.in_(keys))
+    cordon_table = _T["closing"]
+    with change_transaction(connection, who=who or UNKNOWN_USER, why=why, source=source) as time:
+        is_open = and_(
+            cordon_table.c.server_id.in_(_resolve_servers(connection, places)), cordon_table.c.until.is_(None)
+        )
+        keys = list(connection.scalars(select(cordon_table.c.id).where(is_open)))
+        connection.execute(update(cordon_table).where(cordon_table.c.id.in_(keys)).values(until=time))
+    return _read_cordons(connection, cordon_table.c.id.in_(keys))
 
 
-def closed(connection: Connection, most: int) -> list[Closing]:
+def list_cordons(connection: Connection, limit: int) -> list[Closing]:
     """Servers that take no new jobs."""
-    return _closings(connection, _T["closing"].c.until.is_(None), most)
+    return _read_cordons(connection, _T["closing"].c.until.is_(None), limit)
 
 
-def _servers(connection: Connection, places: Sequence[str]) -> list[int]:
-    if not places or len(places) > MOST_PLACES:
-        raise LimitError(f"{len(places):,} places: name 1 to {MOST_PLACES:,}")
-    found: dict[int, None] = {}
+def _resolve_servers(connection: Connection, places: Sequence[str]) -> list[int]:
+    if not places or len(places) > MAX_PLACES:
+        raise InvalidArgumentError(f"{len(places):,} places: name 1 to {MAX_PLACES:,}")
+    server_ids: dict[int, None] = {}
     for address in places:
-        found |= dict.fromkeys(connection.scalars(_servers_of(resolve(connection, address))))
-    return list(found)
+        server_ids |= dict.fromkeys(connection.scalars(_select_servers(resolve_place(connection, address))))
+    return list(server_ids)
 
 
-def _servers_of(place: Place) -> Select[Any]:
+def _select_servers(place: Place) -> Select[Any]:
     server = _T["server"]
     columns = {"server": server.c.id, "rack": server.c.rack_id, "domain": server.c.domain_id}
     if place.level not in columns:
@@ -151,15 +159,15 @@ def _servers_of(place: Place) -> Select[Any]:
     return select(server.c.id).where(columns[place.level] == place.id).order_by(server.c.id)
 
 
-def _closings(connection: Connection, condition: Any, most: int | None = None) -> list[Closing]:  # of SQLAlchemy
-    closing, server, domain, cluster = (_T[name] for name in ("closing", "server", "domain", "cluster"))
+def _read_cordons(connection: Connection, condition: Any, limit: int | None = None) -> list[Closing]:  # of SQLAlchemy
+    cordon_table, server, domain, cluster = (_T[name] for name in ("closing", "server", "domain", "cluster"))
     query = (
-        select(closing, address_of("server").label("address"))
-        .join(server, server.c.id == closing.c.server_id)
+        select(cordon_table, address_expression("server").label("address"))
+        .join(server, server.c.id == cordon_table.c.server_id)
         .join(domain, domain.c.id == server.c.domain_id)
         .join(cluster, cluster.c.id == domain.c.cluster_id)
         .where(condition)
         .order_by(server.c.id)
-        .limit(most)
+        .limit(limit)
     )
     return [Closing(row.address, row.since, row.until, row.who, row.why) for row in connection.execute(query)]

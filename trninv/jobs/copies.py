@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trninv import deadline, solvers
-from trninv.catalog.facts import catalog
-from trninv.choice import Choice
-from trninv.jobs.model import AnyOf, Legal
-from trninv.jobs.search import ANY, Found, Policy, Search
-from trninv.jobs.stock import Stock
-from trninv.solvers.blocks import Words, words
-from trninv.solvers.slices import Limits
+from trninv.catalog.facts import default_catalog
+from trninv.choice import DescribedEnum
+from trninv.jobs.model import AnyServers, LegalSets
+from trninv.jobs.search import NO_MINIMUM, Candidate, CandidateSearch, Policy
+from trninv.jobs.stock import FreeCapacity
+from trninv.solvers.blocks import MaskRows, pack_masks
+from trninv.solvers.slices import BlockLimits
 
 
-class Spread(Choice):
+class Spread(DescribedEnum):
     """What copies of a job, and sets to spare, have none of in common."""
 
     CHIP = "CHIP", "They have no chip in common."
@@ -29,151 +29,174 @@ class Spread(Choice):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Constraints:
     """What a place must be like, beside being free with every link, and whether any are avoided."""
 
-    least: Limits = ANY
-    healthy: bool = False
-    rack: bool = False
+    min_limits: BlockLimits = NO_MINIMUM
+    healthy_only: bool = False
+    same_rack: bool = False
     policy: Policy = Policy.QUALITY
-    avoids: bool = False
+    has_avoided: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Pick:
+class ReplicaPlacement:
     """A place, and servers of its rack to spare."""
 
-    found: Found
-    beside: tuple[int, ...] = ()
+    candidate: Candidate
+    spares: tuple[int, ...] = ()
 
     @property
     def chips(self) -> int:
         """All that it takes."""
-        return self.found.mask | sum(self.beside)
+        return self.candidate.mask | sum(self.spares)
 
 
 @dataclass(frozen=True)
-class Places:
+class ReplicaSearch:
     """Sets that may be taken of a stock together, some being taken already."""
 
-    stock: Stock
-    legal: Legal
-    wanted: Sequence[int] | AnyOf
-    wish: Wish
-    spread: Spread = Spread.CHIP
-    kept: Words | None = None
+    capacity: FreeCapacity
+    legal_sets: LegalSets
+    requested_sets: Sequence[int] | AnyServers
+    constraints: Constraints
+    spread_level: Spread = Spread.CHIP
+    excluded: MaskRows | None = None
 
     @cached_property
-    def search(self) -> Search:
+    def search(self) -> CandidateSearch:
         """All places for one more."""
-        wish = self.wish
-        return Search(self.stock, self.legal, self.wanted, self.kept, least=wish.least, healthy=wish.healthy)
+        constraints = self.constraints
+        return CandidateSearch(
+            self.capacity,
+            self.legal_sets,
+            self.requested_sets,
+            self.excluded,
+            min_limits=constraints.min_limits,
+            healthy_only=constraints.healthy_only,
+        )
 
     @cached_property
-    def fit(self) -> NDArray[np.bool_]:
+    def matches(self) -> NDArray[np.bool_]:
         """Those that do."""
-        return self.search.fit & self.search.in_rack[None, :] if self.wish.rack else self.search.fit
+        return (
+            self.search.matches & self.search.is_single_rack[None, :]
+            if self.constraints.same_rack
+            else self.search.matches
+        )
 
-    def most(self, enough: int) -> int:
+    def max_replicas(self, limit: int) -> int:
         """How many more can be taken at once, as far as it is fewer than enough."""
-        if self._together > 1:
-            return min(len(np.unique(self._groups[self.search.has(self.fit)])), enough)
-        return self._counted(np.flatnonzero(self.search.has(self.fit)).tolist(), enough)
+        if self._domains_per_group > 1:
+            return min(len(np.unique(self._groups[self.search.has_match(self.matches)])), limit)
+        return self._count_replicas(np.flatnonzero(self.search.has_match(self.matches)).tolist(), limit)
 
-    def alternatives(self, k: int, others: int) -> Iterator[list[Pick]]:
+    def alternatives(self, k: int, others: int) -> Iterator[list[ReplicaPlacement]]:
         """The k best places that leave room for others, each with these."""
-        for first in islice(self._leaving(others, k), k):
-            yield [first, *self._after(first).sequence(others)]
+        for placement in islice(self._viable_placements(others, k), k):
+            yield [placement, *self._with_placed(placement).place_all(others)]
 
-    def sequence(self, sets: int) -> Iterator[Pick]:
+    def place_all(self, count: int) -> Iterator[ReplicaPlacement]:
         """So many places, one after the other the best that leaves room for the rest; there must be as many."""
-        places = self
-        for left in range(sets - 1, -1, -1):
-            pick = next(places._leaving(left))
-            yield pick
-            places = places._after(pick)
+        search = self
+        for following in range(count - 1, -1, -1):
+            placement = next(search._viable_placements(following))
+            yield placement
+            search = search._with_placed(placement)
 
-    def _leaving(self, others: int, k: int = 1) -> Iterator[Pick]:
+    def _viable_placements(self, others: int, k: int = 1) -> Iterator[ReplicaPlacement]:
         """Places, the best first, that leave room for others; mostly the first k do."""
-        for found in self._best(k):
-            deadline.check()
-            pick = Pick(found, tuple(self.search.beside(found)))
-            if self._leaves(pick, others):
-                yield pick
+        for candidate in self._ranked_candidates(k):
+            deadline.raise_if_expired()
+            placement = ReplicaPlacement(candidate, tuple(self.search.spare_servers(candidate)))
+            if self._leaves_room_for(placement, others):
+                yield placement
 
-    def _best(self, k: int) -> Iterator[Found]:
-        yield from self.search.best(self.fit, k, self.wish.policy)
-        if (most := self.search.listed(self.fit)) > k:
-            yield from self.search.best(self.fit, most, self.wish.policy)[k:]
+    def _ranked_candidates(self, k: int) -> Iterator[Candidate]:
+        yield from self.search.best(self.matches, k, self.constraints.policy)
+        if (total := self.search.max_results(self.matches)) > k:
+            yield from self.search.best(self.matches, total, self.constraints.policy)[k:]
 
-    def _leaves(self, pick: Pick, others: int) -> bool:
+    def _leaves_room_for(self, placement: ReplicaPlacement, others: int) -> bool:
         if not others:
             return True
-        row, has = pick.found.row, self.search.has(self.fit)
-        if self._together > 1:
-            return len(np.unique(self._groups[has & (self._groups != self._groups[row])])) >= others
-        taken = self.footprint(pick.chips)
-        here = [each for each in self._footprints(row) if not each & taken]
-        found = solvers.set_packing.most_apart(here, others) if here else 0
-        has[row] = False
-        return found >= others or found + self._counted(np.flatnonzero(has).tolist(), others - found) >= others
+        row, has_match = placement.candidate.row, self.search.has_match(self.matches)
+        if self._domains_per_group > 1:
+            return len(np.unique(self._groups[has_match & (self._groups != self._groups[row])])) >= others
+        excluded = self.excluded_chips(placement.chips)
+        exclusions = [mask for mask in self._exclusions(row) if not mask & excluded]
+        count = solvers.set_packing.max_disjoint_sets(exclusions, others) if exclusions else 0
+        has_match[row] = False
+        return (
+            count >= others
+            or count + self._count_replicas(np.flatnonzero(has_match).tolist(), others - count) >= others
+        )
 
-    def _counted(self, rows: Sequence[int], enough: int) -> int:
-        found = 0
+    def _count_replicas(self, rows: Sequence[int], limit: int) -> int:
+        count = 0
         for row in rows:
-            if found >= enough:
+            if count >= limit:
                 break
-            found += self._fitting_at_once(row)
-        return min(found, enough)
+            count += self._max_in_domain(row)
+        return min(count, limit)
 
-    def _fitting_at_once(self, row: int) -> int:
-        kind = self.search.kind(row)
-        if kind not in self._known:
-            footprints = self._footprints(row)
-            self._known[kind] = solvers.set_packing.most_apart(footprints, len(footprints)) if footprints else 0
-        return self._known[kind]
+    def _max_in_domain(self, row: int) -> int:
+        domain_class = self.search.domain_class(row)
+        if domain_class not in self._max_by_class:
+            exclusions = self._exclusions(row)
+            self._max_by_class[domain_class] = (
+                solvers.set_packing.max_disjoint_sets(exclusions, len(exclusions)) if exclusions else 0
+            )
+        return self._max_by_class[domain_class]
 
     @cached_property
-    def _known(self) -> dict[int, int]:
+    def _max_by_class(self) -> dict[int, int]:
         return {}
 
-    def _footprints(self, row: int) -> list[int]:
-        return [self.footprint(mask) for mask in self.search.sets(self.fit, row)]
+    def _exclusions(self, row: int) -> list[int]:
+        return [self.excluded_chips(mask) for mask in self.search.masks_in_row(self.matches, row)]
 
-    def footprint(self, mask: int) -> int:
+    def excluded_chips(self, mask: int) -> int:
         """The chips of a domain that no other may have beside a set."""
-        model = self.stock.model
-        servers = [[at] for at in range(model.servers)] if self.spread is Spread.SERVER else model.racks
-        match self.spread:
+        model = self.capacity.model
+        groups = [[index] for index in range(model.servers)] if self.spread_level is Spread.SERVER else model.racks
+        match self.spread_level:
             case Spread.CHIP:
                 return mask
             case Spread.SERVER | Spread.RACK:
-                wholes = (sum(model.whole_server[server] for server in of) for of in servers)
-                return sum(whole for whole in wholes if whole & mask)
+                group_masks = (sum(model.server_masks[server] for server in servers) for servers in groups)
+                return sum(group_mask for group_mask in group_masks if group_mask & mask)
         return model.full
 
     @property
-    def _together(self) -> int:
+    def _domains_per_group(self) -> int:
         """How many domains following each other only one of which may be taken."""
-        match self.spread:
+        match self.spread_level:
             case Spread.RACK:
-                return self.stock.model.of.domains_per_rack
+                return self.capacity.model.domain_model.domains_per_rack
             case Spread.NETWORK_NODE:
-                return int(catalog().value(self.stock.model.slug, "domains_per_network_node"))
+                return int(default_catalog().picked_value(self.capacity.model.slug, "domains_per_network_node"))
         return 1
 
     @cached_property
     def _groups(self) -> NDArray[np.int64]:
-        return self.stock.ordinals // self._together
+        return self.capacity.ordinals // self._domains_per_group
 
-    def _after(self, pick: Pick) -> "Places":
+    def _with_placed(self, placement: ReplicaPlacement) -> "ReplicaSearch":
         """What is left with a place taken."""
-        row, chips = pick.found.row, self.stock.model.chips
-        held = self.stock.held.copy()
-        held[row] |= words([pick.chips], chips)[0]
-        kept = np.zeros_like(held) if self.kept is None else self.kept.copy()
-        if self._together > 1:
-            kept[self._groups == self._groups[row]] = words([self.stock.model.full], chips)[0]
+        row, chips = placement.candidate.row, self.capacity.model.chips
+        allocated = self.capacity.allocated.copy()
+        allocated[row] |= pack_masks([placement.chips], chips)[0]
+        excluded = np.zeros_like(allocated) if self.excluded is None else self.excluded.copy()
+        if self._domains_per_group > 1:
+            excluded[self._groups == self._groups[row]] = pack_masks([self.capacity.model.full], chips)[0]
         else:
-            kept[row] |= words([self.footprint(pick.chips)], chips)[0]
-        return Places(self.stock.holding(held), self.legal, self.wanted, self.wish, self.spread, kept)
+            excluded[row] |= pack_masks([self.excluded_chips(placement.chips)], chips)[0]
+        return ReplicaSearch(
+            self.capacity.with_allocated(allocated),
+            self.legal_sets,
+            self.requested_sets,
+            self.constraints,
+            self.spread_level,
+            excluded,
+        )

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trninv.inventory.state import PPM
-from trninv.jobs.model import Model, Part
-from trninv.solvers.blocks import Words, words
+from trninv.jobs.model import LocalPart, PlacementModel
+from trninv.solvers.blocks import MaskRows, pack_masks
 
-Damage = Mapping[int, Mapping[Part, int]]
+UnhealthyParts = Mapping[int, Mapping[LocalPart, int]]
 """By row of the stock and part that is not up, the millionths that it still carries."""
 
 
 @dataclass(frozen=True)
-class Lost:
+class LinkFailures:
     """What a damaged domain lacks.
 
     Attributes
@@ -32,49 +32,51 @@ class Lost:
 
     """
 
-    broken: tuple[int, ...]
-    worn: tuple[int, ...]
-    chips: int
-    carried: Mapping[tuple[int, int], int]
+    down: tuple[int, ...]
+    degraded: tuple[int, ...]
+    unhealthy_chips: int
+    link_capacities: Mapping[tuple[int, int], int]
 
-    def breaks(self, mask: int) -> bool:
+    def has_down_link(self, mask: int) -> bool:
         """Whether a link among some chips carries nothing; one chip alone needs none."""
-        return mask.bit_count() > 1 and any(link & ~mask == 0 for link in self.broken)
+        return mask.bit_count() > 1 and any(link & ~mask == 0 for link in self.down)
 
-    def wears(self, mask: int) -> bool:
+    def is_degraded(self, mask: int) -> bool:
         """Whether any of some chips, or a link among several, is degraded."""
-        return bool(mask & self.chips) or (mask.bit_count() > 1 and any(link & ~mask == 0 for link in self.worn))
+        return bool(mask & self.unhealthy_chips) or (
+            mask.bit_count() > 1 and any(link & ~mask == 0 for link in self.degraded)
+        )
 
-    def broken_in(self, sets: Words, chips: int) -> NDArray[np.bool_]:
+    def sets_with_down_link(self, sets: MaskRows, chip_count: int) -> NDArray[np.bool_]:
         """What `breaks` says of each of some sets."""
-        return _spanning(sets, self.broken, chips)
+        return _contain_any_link(sets, self.down, chip_count)
 
-    def worn_in(self, sets: Words, chips: int) -> NDArray[np.bool_]:
+    def degraded_sets(self, sets: MaskRows, chip_count: int) -> NDArray[np.bool_]:
         """What `wears` says of each of some sets."""
-        touched: NDArray[np.bool_] = (sets & words([self.chips], chips) != 0).any(axis=1)
-        return touched | _spanning(sets, self.worn, chips)
+        has_unhealthy_chip: NDArray[np.bool_] = (sets & pack_masks([self.unhealthy_chips], chip_count) != 0).any(axis=1)
+        return has_unhealthy_chip | _contain_any_link(sets, self.degraded, chip_count)
 
 
-NOTHING_LOST: Final = Lost((), (), 0, {})
+ALL_LINKS_UP: Final = LinkFailures((), (), 0, {})
 
 
-def _spanning(sets: Words, links: Iterable[int], chips: int) -> NDArray[np.bool_]:
+def _contain_any_link(sets: MaskRows, links: Iterable[int], chip_count: int) -> NDArray[np.bool_]:
     """Which of some sets of several chips have all chips of a link."""
-    found = np.zeros(len(sets), bool)
-    for link in words([*links], chips):
-        found |= (sets & link == link).all(axis=1)
-    several: NDArray[np.bool_] = np.bitwise_count(sets).sum(axis=1) > 1
-    return found & several
+    contains = np.zeros(len(sets), bool)
+    for link in pack_masks([*links], chip_count):
+        contains |= (sets & link == link).all(axis=1)
+    has_several: NDArray[np.bool_] = np.bitwise_count(sets).sum(axis=1) > 1
+    return contains & has_several
 
 
-def lost_of(model: Model, parts: Mapping[Part, int]) -> Lost:
+def find_link_failures(model: PlacementModel, parts: Mapping[LocalPart, int]) -> LinkFailures:
     """What a domain lacks whose parts carry so many millionths."""
-    broken, worn, carried = dict[int, None](), dict[int, None](), dict[tuple[int, int], int]()
-    for at in sorted({at for part in parts for at in model.wires_at.get(part, ())}):
-        wire = model.of.blueprint.wires[at]
+    down, degraded, link_capacities = dict[int, None](), dict[int, None](), dict[tuple[int, int], int]()
+    for index in sorted({index for part in parts for index in model.wires_by_part.get(part, ())}):
+        wire = model.domain_model.blueprint.scale_up_links[index]
         ends = wire.a, wire.b
-        left = min(parts[part] for part in (*ends, ends) if part in parts)
-        carried[ends] = model.bandwidth(wire.role) * left // PPM
-        (worn if left else broken)[sum(1 << end for end in ends if end < model.chips)] = None
-    chips = reduce(or_, (model.chips_at.get(part, 0) for part in parts), 0)
-    return Lost(tuple(broken), tuple(worn), chips, carried)
+        carried_ppm = min(parts[part] for part in (*ends, ends) if part in parts)
+        link_capacities[ends] = model.link_bandwidth(wire.role) * carried_ppm // PPM
+        (degraded if carried_ppm else down)[sum(1 << end for end in ends if end < model.chips)] = None
+    chips = reduce(or_, (model.chips_by_part.get(part, 0) for part in parts), 0)
+    return LinkFailures(tuple(down), tuple(degraded), chips, link_capacities)

@@ -6,27 +6,27 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection, select
 
 from trninv import deadline
-from trninv.choice import Choice
+from trninv.choice import DescribedEnum
 from trninv.errors import WrongLevelError
-from trninv.inventory.address import Place, locate
+from trninv.inventory.address import Place, resolve
 from trninv.inventory.schema import TABLES
-from trninv.jobs.gangs import gang
-from trninv.jobs.model import AnyOf, Legal
-from trninv.jobs.moving import Move, Planner, alternatives, elsewhere
-from trninv.jobs.room import intact
-from trninv.jobs.search import Policy, Search
-from trninv.jobs.stock import Stock, every_row
-from trninv.jobs.tenants import Tenant
-from trninv.routing.scenario import Changes
-from trninv.routing.wiring import Reader
-from trninv.solvers.blocks import WORD, Words, whole, words
+from trninv.jobs.gangs import place_gang
+from trninv.jobs.model import AnyServers, LegalSets
+from trninv.jobs.moving import MovePlanner, PlannedMove, alternative_sets, best_destination
+from trninv.jobs.room import are_intact
+from trninv.jobs.search import CandidateSearch, Policy
+from trninv.jobs.stock import FreeCapacity, read_cluster_capacity
+from trninv.jobs.tenants import JobAllocation
+from trninv.routing.scenario import ScenarioChanges
+from trninv.routing.wiring import SnapshotReader
+from trninv.solvers.blocks import WORD_BITS, MaskRows, pack_masks, unpack_masks
 
 _T = TABLES
-At = tuple[int, int]
+RowMask = tuple[int, int]
 """Row of the stock, and a set of its chips."""
 
 
-class Way(Choice):
+class Way(DescribedEnum):
     """What can become of a job."""
 
     REPLACED = "REPLACED", "What it loses is replaced, and the rest of it stays."
@@ -37,7 +37,7 @@ class Way(Choice):
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class DisruptedJob:
     """A job that a drain touches.
 
     Attributes
@@ -51,211 +51,269 @@ class Touched:
 
     """
 
-    tenant: Tenant
-    lost: Mapping[int, int]
+    allocation: JobAllocation
+    lost_chips: Mapping[int, int]
     spares: Mapping[int, int]
-    cut: frozenset[int]
+    disconnected_rows: frozenset[int]
 
-    def stops(self, units: Sequence[int]) -> bool:
+    def must_stop(self, units: Sequence[int]) -> bool:
         """Whether it does: by any loss, unless a spare unit is left for each unit that loses chips."""
-        spare = ((row, mask & ~self.spares.get(row, 0)) for row, mask in self.tenant.spare.items())
-        have = _sizes(part for _, mask in spare for part in _parts(mask, units))
-        work = self.tenant.work.items()
-        need = _sizes(part for row, mask in work for part in _parts(mask, units) if part & self.lost.get(row, 0))
-        return bool(self.cut) or len(have) < len(need) or any(a < b for a, b in zip(have, need, strict=False))
+        spare = ((row, mask & ~self.spares.get(row, 0)) for row, mask in self.allocation.spare.items())
+        spare_sizes = _descending_sizes(part for _, mask in spare for part in _split_by_unit(mask, units))
+        work = self.allocation.work.items()
+        lost_sizes = _descending_sizes(
+            part for row, mask in work for part in _split_by_unit(mask, units) if part & self.lost_chips.get(row, 0)
+        )
+        return (
+            bool(self.disconnected_rows)
+            or len(spare_sizes) < len(lost_sizes)
+            or any(a < b for a, b in zip(spare_sizes, lost_sizes, strict=False))
+        )
 
 
-def _parts(mask: int, units: Sequence[int]) -> Iterator[int]:
+def _split_by_unit(mask: int, units: Sequence[int]) -> Iterator[int]:
     return (mask & unit for unit in units if mask & unit)
 
 
-def _sizes(masks: Iterator[int]) -> list[int]:
+def _descending_sizes(masks: Iterator[int]) -> list[int]:
     return sorted((mask.bit_count() for mask in masks), reverse=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class JobOutcome:
     """Where a job is afterwards, and which others move before; nowhere new if it is nowhere."""
 
-    way: Way
-    to: tuple[At, ...] = ()
-    moves: tuple[Move, ...] = ()
+    outcome: Way
+    destination: tuple[RowMask, ...] = ()
+    moves: tuple[PlannedMove, ...] = ()
 
 
-class Drain:
+class DrainImpact:
     """A place that goes out of service: the stock of its cluster before and after."""
 
-    def __init__(self, reader: Reader, of: str) -> None:
-        place = locate(reader.connection, of)
+    def __init__(self, reader: SnapshotReader, address: str) -> None:
+        place = resolve(reader.connection, address)
         if place.level in ("cluster", "nic"):
             raise WrongLevelError(
-                f"{of} is a {place.level}: drain a server, rack, domain, chip, switch, link or network node"
+                f"{address} is a {place.level}: drain a server, rack, domain, chip, switch, link or network node"
             )
-        now = reader.changes
-        parts = dict(now.nodes), dict(now.links), set(now.domains), set(now.network_nodes)
-        changed = Changes(*parts, now.with_, now.without)
-        changed.add(reader.connection, of, 0)
+        current = reader.changes
+        parts = dict(current.nodes), dict(current.links), set(current.domains), set(current.network_nodes)
+        changes = ScenarioChanges(*parts, current.assumed_allocations, current.assumed_released)
+        changes.add(reader.connection, address, 0)
         slug = place.address.partition("/")[0]
-        self.place, self.before = place, every_row(reader, slug)
-        self.after = every_row(replace(reader, changes=changed), slug)
-        holds = place.level not in ("link", "switch", "network_node")
-        self._gone = whole(every_row(reader, of).inside) if holds else [0] * len(self.before.ordinals)
-        self._broken = {row: {*lost.broken} - {*self.before.lacks(row).broken} for row, lost in self.after.lost.items()}
-        self._below = list(_below(reader.connection, place)) if place.level == "network_node" else []
+        self.place, self.before = place, read_cluster_capacity(reader, slug)
+        self.after = read_cluster_capacity(replace(reader, changes=changes), slug)
+        has_chips = place.level not in ("link", "switch", "network_node")
+        self._lost_chips = (
+            unpack_masks(read_cluster_capacity(reader, address).in_scope)
+            if has_chips
+            else [0] * len(self.before.ordinals)
+        )
+        self._lost_links = {
+            row: {*failures.down} - {*self.before.link_failures(row).down}
+            for row, failures in self.after.failures_by_row.items()
+        }
+        self._subtrees = list(_subtree_ordinals(reader.connection, place)) if place.level == "network_node" else []
 
     @property
     def rows(self) -> list[int]:
         """Domains that lose chips or links."""
         return sorted(
-            {*(row for row, mask in enumerate(self._gone) if mask), *(r for r, b in self._broken.items() if b)}
+            {
+                *(row for row, mask in enumerate(self._lost_chips) if mask),
+                *(r for r, b in self._lost_links.items() if b),
+            }
         )
 
-    def touched(self, tenants: Sequence[Tenant]) -> list[Touched]:
+    def disrupted_jobs(self, allocations: Sequence[JobAllocation]) -> list[DisruptedJob]:
         """The jobs that lose something, the largest first."""
-        found = filter(None, map(self._touched, tenants))
-        return sorted(found, key=lambda each: (-each.tenant.chips, each.tenant.key))
+        disrupted = filter(None, map(self._disruption, allocations))
+        return sorted(disrupted, key=lambda each: (-each.allocation.chips, each.allocation.key))
 
-    def _touched(self, of: Tenant) -> Touched | None:
-        lost, spares = (
-            {row: mask & self._gone[row] for row, mask in held.items() if mask & self._gone[row]}
-            for held in (of.work, of.spare)
+    def _disruption(self, allocation: JobAllocation) -> DisruptedJob | None:
+        lost_chips, spares = (
+            {row: mask & self._lost_chips[row] for row, mask in masks.items() if mask & self._lost_chips[row]}
+            for masks in (allocation.work, allocation.spare)
         )
-        cut = {row for row, mask in of.work.items() if row not in lost and self._cuts(row, mask)}
-        if self._below and len(of.work) > 1:
-            (all_below, *children), rows = self._below, set(of.work)
+        disconnected_rows = {
+            row for row, mask in allocation.work.items() if row not in lost_chips and self._loses_link(row, mask)
+        }
+        if self._subtrees and len(allocation.work) > 1:
+            (all_below, *children), rows = self._subtrees, set(allocation.work)
             if rows & all_below and not any(rows <= child for child in children):
-                cut |= rows & all_below
-        return Touched(of, lost, spares, frozenset(cut)) if lost or spares or cut else None
+                disconnected_rows |= rows & all_below
+        return (
+            DisruptedJob(allocation, lost_chips, spares, frozenset(disconnected_rows))
+            if lost_chips or spares or disconnected_rows
+            else None
+        )
 
-    def _cuts(self, row: int, mask: int) -> bool:
+    def _loses_link(self, row: int, mask: int) -> bool:
         """Whether a link among several chips goes, or one to their switch."""
-        return mask.bit_count() > 1 and any(link & mask == link for link in self._broken.get(row, ()))
+        return mask.bit_count() > 1 and any(link & mask == link for link in self._lost_links.get(row, ()))
 
-    def outcomes(self, touched: Sequence[Touched], tenants: Sequence[Tenant], legal: Legal) -> Iterator[Outcome]:
+    def outcomes(
+        self, disrupted: Sequence[DisruptedJob], allocations: Sequence[JobAllocation], legal_sets: LegalSets
+    ) -> Iterator[JobOutcome]:
         """Where each goes, one after the other: what one takes, the next does not."""
-        there, now = self.after, {each.key: each for each in tenants}
-        staying = {each.key for each in tenants if each.pinned} | {each.tenant.key for each in touched}
-        for each in touched:
-            deadline.check()
-            left = there.holding(_changed(there.held, each.tenant.work.items(), ()))
-            others = [other for key, other in now.items() if key != each.tenant.key]
-            found = self._network(left, each) if self._below else _outcome(left, each, legal, others, staying)
-            yield found
-            if not found.to:
+        capacity, current = self.after, {job.key: job for job in allocations}
+        immovable = {job.key for job in allocations if job.pinned} | {job.allocation.key for job in disrupted}
+        for job in disrupted:
+            deadline.raise_if_expired()
+            without_job = capacity.with_allocated(
+                _update_allocated(capacity.allocated, job.allocation.work.items(), ())
+            )
+            others = [other for key, other in current.items() if key != job.allocation.key]
+            outcome = (
+                self._network_outcome(without_job, job)
+                if self._subtrees
+                else _job_outcome(without_job, job, legal_sets, others, immovable)
+            )
+            yield outcome
+            if not outcome.destination:
                 continue
-            for move in found.moves:
-                now[move.tenant.key] = replace(now[move.tenant.key], work={move.to_row: move.to})
-            now[each.tenant.key] = replace(each.tenant, work=_joined(found.to))
-            taken = [*found.to, *((move.to_row, move.to) for move in found.moves)]
-            there = left.holding(_changed(left.held, [(move.row, move.mask) for move in found.moves], taken))
+            for move in outcome.moves:
+                current[move.allocation.key] = replace(
+                    current[move.allocation.key], work={move.target_row: move.target_mask}
+                )
+            current[job.allocation.key] = replace(job.allocation, work=_merge_masks(outcome.destination))
+            destinations = [*outcome.destination, *((move.target_row, move.target_mask) for move in outcome.moves)]
+            capacity = without_job.with_allocated(
+                _update_allocated(
+                    without_job.allocated, [(move.row, move.mask) for move in outcome.moves], destinations
+                )
+            )
 
-    def _network(self, left: Stock, of: Touched) -> Outcome:
+    def _network_outcome(self, capacity: FreeCapacity, job: DisruptedJob) -> JobOutcome:
         """Of a job of whole domains: others that hang below other network nodes."""
-        full = left.model.full
-        if any(mask != full for mask in of.tenant.work.values()):
-            return Outcome(Way.NOWHERE)
-        inside = left.inside.copy()
-        inside[sorted(self._below[0])] = 0
-        found = gang(replace(left, inside=inside), len(of.tenant.work))
-        if found is None:
-            return Outcome(Way.NOWHERE)
-        way = Way.REPLACED if set(found.rows) & set(of.tenant.work) else Way.ELSEWHERE
-        return Outcome(way, tuple((row, full) for row in found.rows))
+        full = capacity.model.full
+        if any(mask != full for mask in job.allocation.work.values()):
+            return JobOutcome(Way.NOWHERE)
+        in_scope = capacity.in_scope.copy()
+        in_scope[sorted(self._subtrees[0])] = 0
+        new_gang = place_gang(replace(capacity, in_scope=in_scope), len(job.allocation.work))
+        if new_gang is None:
+            return JobOutcome(Way.NOWHERE)
+        outcome = Way.REPLACED if set(new_gang.rows) & set(job.allocation.work) else Way.ELSEWHERE
+        return JobOutcome(outcome, tuple((row, full) for row in new_gang.rows))
 
 
-def _outcome(left: Stock, of: Touched, legal: Legal, others: Sequence[Tenant], staying: Collection[int]) -> Outcome:
+def _job_outcome(
+    capacity: FreeCapacity,
+    job: DisruptedJob,
+    legal_sets: LegalSets,
+    others: Sequence[JobAllocation],
+    immovable: Collection[int],
+) -> JobOutcome:
     """Where a job goes of which the stock holds nothing any more: part by part, what it keeps first."""
-    work, rows = of.tenant.work, {*of.lost, *of.cut}
+    work, rows = job.allocation.work, {*job.lost_chips, *job.disconnected_rows}
     kept = {row: mask for row, mask in work.items() if row not in rows}
     if not rows:
-        return Outcome(Way.STAYS, tuple(kept.items()))
-    there, to, moves = left.holding(_changed(left.held, (), kept.items())), list(kept.items()), tuple[Move, ...]()
+        return JobOutcome(Way.STAYS, tuple(kept.items()))
+    current, destination, moves = (
+        capacity.with_allocated(_update_allocated(capacity.allocated, (), kept.items())),
+        list(kept.items()),
+        tuple[PlannedMove, ...](),
+    )
     for row in sorted(rows):
         mask = work[row]
-        found = _near(there, legal, (row, mask), mask & ~of.lost.get(row, mask)) or _best(there, legal, mask)
-        if found is None:
-            if moves or not (plan := _planned(there, legal, mask, others, staying)):
-                return Outcome(Way.NOWHERE)
-            found, moves = plan
-            there = there.holding(_changed(there.held, [(move.row, move.mask) for move in moves], ()))
-        to.append(found)
-        there = there.holding(_changed(there.held, (), [found, *((move.to_row, move.to) for move in moves)]))
-    stays = any(work.get(row, 0) & mask for row, mask in to)
-    way = Way.AFTER_MOVES if moves else Way.REPLACED if stays else Way.ELSEWHERE
-    return Outcome(way, tuple(sorted(to)), moves)
+        candidate = _same_domain_candidate(
+            current, legal_sets, (row, mask), mask & ~job.lost_chips.get(row, mask)
+        ) or _best_candidate(current, legal_sets, mask)
+        if candidate is None:
+            if moves or not (plan := _after_moves(current, legal_sets, mask, others, immovable)):
+                return JobOutcome(Way.NOWHERE)
+            candidate, moves = plan
+            current = current.with_allocated(
+                _update_allocated(current.allocated, [(move.row, move.mask) for move in moves], ())
+            )
+        destination.append(candidate)
+        current = current.with_allocated(
+            _update_allocated(
+                current.allocated, (), [candidate, *((move.target_row, move.target_mask) for move in moves)]
+            )
+        )
+    keeps_some = any(work.get(row, 0) & mask for row, mask in destination)
+    outcome = Way.AFTER_MOVES if moves else Way.REPLACED if keeps_some else Way.ELSEWHERE
+    return JobOutcome(outcome, tuple(sorted(destination)), moves)
 
 
-def _near(there: Stock, legal: Legal, part: At, kept: int) -> At | None:
+def _same_domain_candidate(capacity: FreeCapacity, legal_sets: LegalSets, part: RowMask, kept: int) -> RowMask | None:
     """The best set of the same domain that has all chips that a job keeps there."""
     row, mask = part
-    wanted = alternatives(there, legal, mask)
-    if not kept or not wanted:
+    options = alternative_sets(capacity, legal_sets, mask)
+    if not kept or not options:
         return None
-    here = there.rows([row], there.inside)
-    sets = _beside(here, kept, wanted.servers) if isinstance(wanted, AnyOf) else wanted
-    search = Search(here, legal, [each for each in sets if each & kept == kept])
-    found = search.best(search.intact, 1, Policy.QUALITY)
-    return (row, found[0].mask) if found else None
+    domain = capacity.select([row], capacity.in_scope)
+    sets = _same_rack_servers(domain, kept, options.servers) if isinstance(options, AnyServers) else options
+    search = CandidateSearch(domain, legal_sets, [option for option in sets if option & kept == kept])
+    candidates = search.best(search.intact, 1, Policy.QUALITY)
+    return (row, candidates[0].mask) if candidates else None
 
 
-def _beside(here: Stock, kept: int, servers: int) -> tuple[int, ...]:
+def _same_rack_servers(domain: FreeCapacity, kept: int, servers: int) -> tuple[int, ...]:
     """The servers that a job keeps, and the first free ones of their rack that have every link."""
-    model, (free,) = here.model, intact(here, here.model.whole_server)
+    model, (free,) = domain.model, are_intact(domain, domain.model.server_masks)
     for rack in model.racks:
-        ours = [server for server in rack if model.whole_server[server] & kept]
-        others = [server for server in rack if server not in ours and free[server]]
-        if ours and len(ours) + len(others) >= servers:
-            return (sum(model.whole_server[each] for each in [*ours, *others][:servers]),)
+        kept_servers = [server for server in rack if model.server_masks[server] & kept]
+        others = [server for server in rack if server not in kept_servers and free[server]]
+        if kept_servers and len(kept_servers) + len(others) >= servers:
+            return (sum(model.server_masks[index] for index in [*kept_servers, *others][:servers]),)
     return ()
 
 
-def _best(there: Stock, legal: Legal, mask: int) -> At | None:
-    found = elsewhere(there, legal, mask, Policy.QUALITY, as_good=False)
-    return (found.row, found.mask) if found else None
+def _best_candidate(capacity: FreeCapacity, legal_sets: LegalSets, mask: int) -> RowMask | None:
+    candidate = best_destination(capacity, legal_sets, mask, Policy.QUALITY, keep_all_gather=False)
+    return (candidate.row, candidate.mask) if candidate else None
 
 
-def _planned(
-    there: Stock, legal: Legal, mask: int, others: Sequence[Tenant], staying: Collection[int]
-) -> tuple[At, tuple[Move, ...]] | None:
+def _after_moves(
+    capacity: FreeCapacity,
+    legal_sets: LegalSets,
+    mask: int,
+    others: Sequence[JobAllocation],
+    immovable: Collection[int],
+) -> tuple[RowMask, tuple[PlannedMove, ...]] | None:
     """A place that becomes free by moves of others, and those."""
-    if not (wanted := alternatives(there, legal, mask)):
+    if not (options := alternative_sets(capacity, legal_sets, mask)):
         return None
-    plan = Planner(there, legal, others, staying).plan(wanted)
-    return (plan.rooms[0], plan.moves) if plan and plan.rooms else None
+    plan = MovePlanner(capacity, legal_sets, others, immovable).plan(options)
+    return (plan.targets[0], plan.moves) if plan and plan.targets else None
 
 
-def _changed(held: Words, away: Iterable[At], taken: Iterable[At]) -> Words:
+def _update_allocated(allocated: MaskRows, released: Iterable[RowMask], added: Iterable[RowMask]) -> MaskRows:
     """What is held once some sets are given up, and then others taken."""
-    found, chips = held.copy(), held.shape[1] * WORD
-    for row, mask in away:
-        found[row] &= ~words([mask], chips)[0]
-    for row, mask in taken:
-        found[row] |= words([mask], chips)[0]
-    return found
+    updated, chips = allocated.copy(), allocated.shape[1] * WORD_BITS
+    for row, mask in released:
+        updated[row] &= ~pack_masks([mask], chips)[0]
+    for row, mask in added:
+        updated[row] |= pack_masks([mask], chips)[0]
+    return updated
 
 
-def _joined(sets: Iterable[At]) -> dict[int, int]:
-    found: dict[int, int] = {}
+def _merge_masks(sets: Iterable[RowMask]) -> dict[int, int]:
+    masks: dict[int, int] = {}
     for row, mask in sets:
-        found[row] = found.get(row, 0) | mask
-    return found
+        masks[row] = masks.get(row, 0) | mask
+    return masks
 
 
-def _below(connection: Connection, place: Place) -> Iterator[set[int]]:
+def _subtree_ordinals(connection: Connection, place: Place) -> Iterator[set[int]]:
     """Ordinals of the domains below a network node, and then of those below each network node next below it."""
     link = _T["link"]
     fabric = link.c.scope == "fabric", link.c.domain_id.is_(None)
     children = list(connection.scalars(select(link.c.a_id).where(link.c.b_id == place.id, *fabric)))
-    below = [set(_domains(connection, child)) for child in children]
-    yield set().union(*below) | set(_domains(connection, place.id))
-    yield from below
+    subtrees = [set(_domain_ordinals(connection, child)) for child in children]
+    yield set().union(*subtrees) | set(_domain_ordinals(connection, place.id))
+    yield from subtrees
 
 
-def _domains(connection: Connection, node: int) -> Iterator[int]:
+def _domain_ordinals(connection: Connection, node: int) -> Iterator[int]:
     link, domain = _T["link"], _T["domain"]
     nodes = [node]
     while nodes:
-        hung = select(domain.c.ordinal).distinct().join(link, link.c.domain_id == domain.c.id)
-        yield from connection.scalars(hung.where(link.c.b_id.in_(nodes), link.c.scope == "fabric"))
+        attached = select(domain.c.ordinal).distinct().join(link, link.c.domain_id == domain.c.id)
+        yield from connection.scalars(attached.where(link.c.b_id.in_(nodes), link.c.scope == "fabric"))
         lower = select(link.c.a_id).where(link.c.b_id.in_(nodes), link.c.scope == "fabric", link.c.domain_id.is_(None))
         nodes = list(connection.scalars(lower))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from trninv.inventory.database import writing
+from trninv.inventory.database import write_transaction
 from trninv.jobs import closings, holding
 from trninv.jobs.questions import find
 from trninv.routing import fleet
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor
 
-    from trninv.importers.observation import File
+    from trninv.importers.observation import ImportFile
     from trninv.incidents.model import Impact, Incident
-    from trninv.jobs.imported import JobsImported
+    from trninv.jobs.imported import JobImportResult
     from trninv.jobs.questions.capacity import CapacityAnswer
     from trninv.jobs.questions.drain import DrainAnswer
     from trninv.jobs.questions.fits import FitsAnswer
@@ -53,9 +53,9 @@ class Fleet(fleet.Fleet):
 
         ``copies`` are free at once and apart by ``spread``: "chip", "server", "rack", "domain" or "network_node".
         """
-        wanted = shape, chips, memory, servers, domains, k, any_block, as_written, healthy
-        least = avoid, min_all_gather, min_bisection, policy, rack, tier
-        answer: FitsAnswer = self.ask(find("fits"), of, *wanted, *least, copies, spread, spares)
+        request = shape, chips, memory, servers, domains, k, any_block, as_written, healthy
+        constraints = avoid, min_all_gather, min_bisection, policy, rack, tier
+        answer: FitsAnswer = self.ask(find("fits"), of, *request, *constraints, copies, spread, spares)
         return answer
 
     def free(self, of: str) -> "FreeAnswer":
@@ -70,17 +70,17 @@ class Fleet(fleet.Fleet):
 
     def incidents(self, scope: str | None = None) -> "list[Incident]":
         """What is not up, grouped by what brought it about: of a place, or of all; the worst first."""
-        from trninv.incidents.listing import incidents  # noqa: PLC0415 # only where it is asked
+        from trninv.incidents.listing import list_incidents  # noqa: PLC0415 # only where it is asked
 
         with self.reading() as connection:
-            return incidents(connection, scope)
+            return list_incidents(connection, scope)
 
     def impact(self, of: "Incident") -> "Impact":
         """What an incident costs: chips, memory and jobs, and what its domains could do with its parts up."""
-        from trninv.incidents.impact import impact  # noqa: PLC0415 # only where it is asked
+        from trninv.incidents.impact import estimate_impact  # noqa: PLC0415 # only where it is asked
 
         with self.wirings() as reader:
-            return impact(reader, of)
+            return estimate_impact(reader, of)
 
     def drain(self, of: str) -> "DrainAnswer":
         """What taking a place out of service does to jobs, where they can go, and what room is left."""
@@ -117,26 +117,26 @@ class Fleet(fleet.Fleet):
 
         The figures are the same on any executor; without one this process draws; ``progress`` is told how far.
         """
-        asked = of, rates, mission, start, gang, samples, seed
-        answer: CapacityAnswer = self.ask(find("capacity"), *asked, executor=executor, progress=progress)
+        arguments = of, rates, mission, start, gang, samples, seed
+        answer: CapacityAnswer = self.ask(find("capacity"), *arguments, executor=executor, progress=progress)
         return answer
 
     def relocate(self, plan: "RoomAnswer", *, who: str, why: str = "") -> list[holding.Job]:
         """Move jobs as `make_room` planned, all or none; refused where the fleet is not as it was then."""
-        from trninv.jobs.relocation import relocate  # noqa: PLC0415 # only where it is asked
+        from trninv.jobs.relocation import move_jobs  # noqa: PLC0415 # only where it is asked
 
-        with writing(self.engine) as connection:
-            return relocate(connection, plan.of, plan.moves, plan.revision, who=who, why=why)
+        with write_transaction(self.engine) as connection:
+            return move_jobs(connection, plan.of, plan.moves, plan.revision, who=who, why=why)
 
     def jobs(self, scope: str | None = None, *, ended: bool = False, most: int = 1_000) -> list[holding.Job]:
         """Jobs that hold chips of a place, or of any; as `trninv.jobs.holding.jobs`."""
         with self.reading() as connection:
-            return holding.jobs(connection, scope, most, ended=ended)
+            return holding.list_jobs(connection, scope, most, include_ended=ended)
 
     def closed(self, most: int = 1_000) -> list[closings.Closing]:
         """Servers that take no new jobs."""
         with self.reading() as connection:
-            return closings.closed(connection, most)
+            return closings.list_cordons(connection, most)
 
     def hold(
         self,
@@ -150,41 +150,41 @@ class Fleet(fleet.Fleet):
         why: str = "",
     ) -> holding.Job:
         """Hold the chips of places for a job: all of them, or none; as `trninv.jobs.holding.hold`."""
-        with writing(self.engine) as connection:
-            return holding.hold(
+        with write_transaction(self.engine) as connection:
+            return holding.allocate(
                 connection, name, places, who=who, spares=spares, pinned=pinned, revision=revision, why=why
             )
 
     def release(self, name: str, *, who: str = "", why: str = "") -> holding.Job:
         """End a job, and give its chips back; as `trninv.jobs.holding.release`."""
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             return holding.release(connection, name, who=who, why=why)
 
     def import_jobs(
         self,
         kind: str,
-        files: "Iterable[File]",
+        files: "Iterable[ImportFile]",
         system: str | None = None,
         *,
         partial: bool = False,
         allow_empty: bool = False,
         keep_going: bool = False,
-    ) -> "JobsImported":
+    ) -> "JobImportResult":
         """Hold what a scheduler's jobs hold ("slurm", "kubernetes"); as `trninv.jobs.imported.import_jobs`."""
         from trninv.jobs.imported import import_jobs, read_jobs  # noqa: PLC0415 # only where it is asked
 
         jobs = read_jobs(kind, files)
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             return import_jobs(
                 connection, system or kind, jobs, partial=partial, allow_empty=allow_empty, keep_going=keep_going
             )
 
     def close_servers(self, places: Sequence[str], *, who: str, why: str) -> list[closings.Closing]:
         """Let servers take no new jobs; as `trninv.jobs.closings.close`."""
-        with writing(self.engine) as connection:
-            return closings.close(connection, places, who=who, why=why)
+        with write_transaction(self.engine) as connection:
+            return closings.cordon(connection, places, who=who, why=why)
 
     def open_servers(self, places: Sequence[str], *, who: str = "", why: str = "") -> list[closings.Closing]:
         """Let servers take new jobs again; as `trninv.jobs.closings.open_`."""
-        with writing(self.engine) as connection:
-            return closings.open_(connection, places, who=who, why=why)
+        with write_transaction(self.engine) as connection:
+            return closings.uncordon(connection, places, who=who, why=why)

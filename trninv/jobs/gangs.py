@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from trninv import deadline
-from trninv.catalog.facts import catalog
-from trninv.jobs.search import reaches
-from trninv.jobs.stock import Stock
-from trninv.solvers.blocks import words
-from trninv.solvers.slices import Limits
+from trninv.catalog.facts import default_catalog
+from trninv.jobs.search import meets
+from trninv.jobs.stock import FreeCapacity
+from trninv.solvers.blocks import pack_masks
+from trninv.solvers.slices import BlockLimits
 from trninv.topology.clos import TIERS
 
 
@@ -25,49 +25,57 @@ class Gang:
     tier: int
 
 
-def free_domains(stock: Stock, *, healthy: bool = False, least: Limits | None = None) -> list[int]:
+def free_domains(
+    capacity: FreeCapacity, *, healthy_only: bool = False, min_limits: BlockLimits | None = None
+) -> list[int]:
     """Rows of the domains that are free as a whole, with every link, and have at least some limits."""
-    full = words([stock.model.full], stock.model.chips)[0]
-    rows: Sequence[int] = np.flatnonzero((stock.free == full).all(axis=1)).tolist()
-    found = [row for row in rows if row not in stock.lost or not (stock.lost[row].broken or healthy)]
-    return found if least is None else [row for row in found if reaches(limits_of(stock, row), least)]
+    full = pack_masks([capacity.model.full], capacity.model.chips)[0]
+    rows: Sequence[int] = np.flatnonzero((capacity.free == full).all(axis=1)).tolist()
+    intact = [
+        row
+        for row in rows
+        if row not in capacity.failures_by_row or not (capacity.failures_by_row[row].down or healthy_only)
+    ]
+    return intact if min_limits is None else [row for row in intact if meets(domain_limits(capacity, row), min_limits)]
 
 
-def limits_of(stock: Stock, row: int) -> Limits:
+def domain_limits(capacity: FreeCapacity, row: int) -> BlockLimits:
     """What a whole domain carries as it is."""
-    deadline.check()
-    return stock.limits_at(row, stock.model.full)
+    deadline.raise_if_expired()
+    return capacity.actual_limits(row, capacity.model.full)
 
 
-def gangs(
-    stock: Stock,
+def place_gangs(
+    capacity: FreeCapacity,
     rows: Sequence[int],
     domains: int,
-    copies: int,
+    replicas: int,
     *,
     tier: int = 1,
-    rack: bool = False,
-    apart: bool = False,
+    same_rack: bool = False,
+    spread: bool = False,
 ) -> list[Gang]:
     """Several jobs of so many whole domains each, as far as there are enough: as `gang`, one after the other.
 
     Each is below one node of the tier, so that as many find a place as if these were chosen in any other way.
     """
-    found, left = list[Gang](), list(rows)
-    while len(found) < copies and (one := gang(stock, domains, rows=left, tier=tier, rack=rack, apart=apart)):
-        found.append(one)
-        left = sorted(set(left) - set(one.rows))
-    return found
+    placed, remaining = list[Gang](), list(rows)
+    while len(placed) < replicas and (
+        new_gang := place_gang(capacity, domains, rows=remaining, tier=tier, same_rack=same_rack, spread=spread)
+    ):
+        placed.append(new_gang)
+        remaining = sorted(set(remaining) - set(new_gang.rows))
+    return placed
 
 
-def gang(
-    stock: Stock,
+def place_gang(
+    capacity: FreeCapacity,
     domains: int,
     *,
     rows: Sequence[int] | None = None,
     tier: int = 1,
-    rack: bool = False,
-    apart: bool = False,
+    same_rack: bool = False,
+    spread: bool = False,
 ) -> Gang | None:
     """Place a job of so many whole domains; None where there are not enough.
 
@@ -86,68 +94,80 @@ def gang(
         Have as few as can be below one node of tier 3, wherever these are below one of the tier.
 
     """
-    each, beside = (catalog().value(stock.model.slug, f"{what}_per_network_node") for what in ("domains", "nodes"))
+    domains_per_node, nodes_per_node = (
+        default_catalog().picked_value(capacity.model.slug, f"{unit}_per_network_node") for unit in ("domains", "nodes")
+    )
     leaves: dict[tuple[int, int], list[int]] = {}
-    for row in free_domains(stock) if rows is None else rows:
-        ordinal = int(stock.ordinals[row])
-        leaves.setdefault((ordinal // each, _rack(stock, ordinal) if rack else 0), []).append(row)
-    for least in [tier] if apart else range(TIERS, tier - 1, -1):
-        above: dict[tuple[int, int], dict[int, list[int]]] = {}
-        for (leaf, of), there in leaves.items():
-            above.setdefault((_above(leaf, least, beside), of), {})[leaf] = there
-        if found := (_apart if apart else _least)([list(leaf.values()) for leaf in above.values()], domains):
-            rows = sorted(found, key=lambda row: (*_wear(stock, row), row))[:domains]
-            below = {int(stock.ordinals[row]) // each for row in rows}
-            common = (of for of in range(TIERS, 0, -1) if len({_above(leaf, of, beside) for leaf in below}) == 1)
+    for row in free_domains(capacity) if rows is None else rows:
+        ordinal = int(capacity.ordinals[row])
+        leaves.setdefault((ordinal // domains_per_node, _rack_of(capacity, ordinal) if same_rack else 0), []).append(
+            row
+        )
+    for candidate_tier in [tier] if spread else range(TIERS, tier - 1, -1):
+        groups: dict[tuple[int, int], dict[int, list[int]]] = {}
+        for (leaf, number), leaf_rows in leaves.items():
+            groups.setdefault((_ancestor(leaf, candidate_tier, nodes_per_node), number), {})[leaf] = leaf_rows
+        if chosen := (_spread_most if spread else _fewest_leaves)(
+            [list(leaf.values()) for leaf in groups.values()], domains
+        ):
+            rows = sorted(chosen, key=lambda row: (*_degradation(capacity, row), row))[:domains]
+            leaf_nodes = {int(capacity.ordinals[row]) // domains_per_node for row in rows}
+            common = (
+                number
+                for number in range(TIERS, 0, -1)
+                if len({_ancestor(leaf, number, nodes_per_node) for leaf in leaf_nodes}) == 1
+            )
             return Gang(tuple(rows), next(common))
     return None
 
 
-def _wear(stock: Stock, row: int) -> tuple[int, ...]:
+def _degradation(capacity: FreeCapacity, row: int) -> tuple[int, ...]:
     """Least for a domain with nothing degraded, then for one that carries most as it is."""
-    if row not in stock.lost:
+    if row not in capacity.failures_by_row:
         return 0, 0, 0
-    limits = limits_of(stock, row)
+    limits = domain_limits(capacity, row)
     return 1, -limits.all_gather, -limits.bisection
 
 
-def _above(leaf: int, tier: int, beside: int) -> int:
+def _ancestor(leaf: int, tier: int, nodes_per_node: int) -> int:
     """The node of a tier that is above one of tier 3."""
-    return {3: leaf, 2: leaf // beside, 1: 0}[tier]
+    return {3: leaf, 2: leaf // nodes_per_node, 1: 0}[tier]
 
 
-def _apart(nodes: Iterable[Sequence[Sequence[int]]], domains: int) -> list[int]:
+def _spread_most(nodes: Iterable[Sequence[Sequence[int]]], domains: int) -> list[int]:
     """Of nodes with their nodes of tier 3: rows of the one of which the fewest are below one of these."""
     best: tuple[int, list[int]] | None = None
     for leaves in nodes:
-        most = next((n for n in range(1, domains + 1) if sum(min(n, len(rows)) for rows in leaves) >= domains), None)
-        if most and (best is None or most < best[0]):
+        per_leaf = next(
+            (n for n in range(1, domains + 1) if sum(min(n, len(rows)) for rows in leaves) >= domains), None
+        )
+        if per_leaf and (best is None or per_leaf < best[0]):
             order = sorted(leaves, key=lambda rows: (-len(rows), rows[0]))
-            best = most, [row for rows in order for row in rows[:most]][:domains]
+            best = per_leaf, [row for rows in order for row in rows[:per_leaf]][:domains]
     return best[1] if best else []
 
 
-def _rack(stock: Stock, ordinal: int) -> int:
+def _rack_of(capacity: FreeCapacity, ordinal: int) -> int:
     """The rack of a domain; of one that has several, one of its own."""
-    return ordinal // stock.model.of.domains_per_rack
+    return ordinal // capacity.model.domain_model.domains_per_rack
 
 
-def _least(nodes: Iterable[Sequence[Sequence[int]]], domains: int) -> list[int] | None:
+def _fewest_leaves(nodes: Iterable[Sequence[Sequence[int]]], domains: int) -> list[int] | None:
     """Of nodes with their nodes of tier 3, the rows below those of the best that are taken; a few may be too many."""
     enough = [leaves for leaves in nodes if sum(map(len, leaves)) >= domains]
-    taken = [(_taken(leaves, domains), sum(map(len, leaves))) for leaves in enough]
-    if not taken:
+    choices = [(_pick_leaves(leaves, domains), sum(map(len, leaves))) for leaves in enough]
+    if not choices:
         return None
-    best, _ = min(taken, key=lambda each: (len(each[0]), each[1], each[0]))
+    best, _ = min(choices, key=lambda each: (len(each[0]), each[1], each[0]))
     return [row for leaf in best for row in leaf]
 
 
-def _taken(leaves: Sequence[Sequence[int]], domains: int) -> list[Sequence[int]]:
+def _pick_leaves(leaves: Sequence[Sequence[int]], domains: int) -> list[Sequence[int]]:
     """The fewest nodes of tier 3 that have so many: the fullest ones, and last the least that suffices."""
-    found: list[Sequence[int]] = []
-    rest, left = sorted(leaves, key=lambda rows: (-len(rows), rows[0])), domains
-    while left > len(rest[0]):
-        left -= len(rest[0])
-        found.append(rest.pop(0))
-    last = min((rows for rows in rest if len(rows) >= left), key=lambda rows: (len(rows), rows[0]))
-    return [*found, last]
+    picked: list[Sequence[int]] = []
+    rest, needed = sorted(leaves, key=lambda rows: (-len(rows), rows[0])), domains
+    while needed > len(rest[0]):
+        needed -= len(rest[0])
+        picked.append(rest.pop(0))
+    last = min((rows for rows in rest if len(rows) >= needed), key=lambda rows: (len(rows), rows[0]))
+    return [*picked, last]

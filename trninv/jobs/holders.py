@@ -8,21 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
-from trninv.errors import LimitError
-from trninv.inventory.address import resolve
+from trninv.errors import InvalidArgumentError
+from trninv.inventory.address import resolve_place
 from trninv.inventory.schema import TABLES
-from trninv.jobs.model import legal_of
-from trninv.jobs.room import largest
-from trninv.jobs.stock import stock
-from trninv.jobs.tenants import called
-from trninv.routing.overview import parts_of, places
-from trninv.routing.wiring import Reader
+from trninv.jobs.model import read_legal_sets
+from trninv.jobs.room import largest_blocks
+from trninv.jobs.stock import read_capacity
+from trninv.jobs.tenants import qualified_name
+from trninv.routing.overview import chip_positions, domain_ranges
+from trninv.routing.wiring import SnapshotReader
 
 _T: Final = TABLES
 
 
 @dataclass(frozen=True, slots=True)
-class Holders:
+class AllocationMap:
     """Who holds the chips of a cluster, which are in the order of their addresses.
 
     Attributes
@@ -40,13 +40,13 @@ class Holders:
     runs: NDArray[np.int64]
     blocks: Sequence[int] | None
 
-    def fields(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """What /chips/CLUSTER/jobs serves."""
         jobs = [{"name": name, "chips": chips} for name, chips in self.jobs]
         return {"jobs": jobs, "runs": self.runs.tolist(), "blocks": self.blocks}
 
 
-def holders(reader: Reader, cluster: str) -> Holders:
+def read_allocation_map(reader: SnapshotReader, cluster: str) -> AllocationMap:
     """Read who holds chips of a cluster, spares too.
 
     Raises
@@ -54,18 +54,18 @@ def holders(reader: Reader, cluster: str) -> Holders:
     AddressError, UnknownAddressError
 
     """
-    place = resolve(reader.connection, cluster)
-    held = _held(reader.connection, place.cluster_id)
-    keys, of, chips = np.unique(held[:, 1], return_inverse=True, return_counts=True)
+    place = resolve_place(reader.connection, cluster)
+    allocated = _read_allocated(reader.connection, place.cluster_id)
+    keys, job_index, chips = np.unique(allocated[:, 1], return_inverse=True, return_counts=True)
     order = np.argsort(-chips, kind="stable")
-    names = dict(_names(reader.connection, place.cluster_id))
+    names = dict(_job_names(reader.connection, place.cluster_id))
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    jobs = [(names[int(keys[at])], int(chips[at])) for at in order]
-    return Holders(jobs, _runs(held[:, 0], rank[of]), _blocks(reader, place.address))
+    jobs = [(names[int(keys[index])], int(chips[index])) for index in order]
+    return AllocationMap(jobs, _runs(allocated[:, 0], rank[job_index]), _largest_blocks(reader, place.address))
 
 
-def _held(connection: Connection, cluster: int) -> NDArray[np.int64]:
+def _read_allocated(connection: Connection, cluster: int) -> NDArray[np.int64]:
     """Rows of the place of a chip and the id of its job, by place."""
     allocation, chip, server, domain = (_T[name] for name in ("allocation", "chip", "server", "domain"))
     query = (
@@ -77,27 +77,27 @@ def _held(connection: Connection, cluster: int) -> NDArray[np.int64]:
         .where(allocation.c.ended.is_(None), domain.c.cluster_id == cluster)
     )
     rows = np.array([tuple(row) for row in connection.execute(query)], dtype=np.int64).reshape(-1, 4)
-    at = places(parts_of(connection, cluster), rows[:, :3])
-    order = np.argsort(at)
-    return np.column_stack([at[order], rows[order, 3]])
+    positions = chip_positions(domain_ranges(connection, cluster), rows[:, :3])
+    order = np.argsort(positions)
+    return np.column_stack([positions[order], rows[order, 3]])
 
 
-def _names(connection: Connection, cluster: int) -> Iterator[tuple[int, str]]:
+def _job_names(connection: Connection, cluster: int) -> Iterator[tuple[int, str]]:
     job = _T["job"]
     for row in connection.execute(select(job).where(job.c.ended.is_(None), job.c.cluster_id == cluster)):
-        yield row.id, called(row)
+        yield row.id, qualified_name(row)
 
 
 def _runs(chips: NDArray[np.int64], jobs: NDArray[np.int64]) -> NDArray[np.int64]:
     """Chips that follow each other and have the same job, as one row each."""
-    begins = np.flatnonzero(np.r_[True, (np.diff(chips) != 1) | (np.diff(jobs) != 0)][: len(chips)])
-    lengths = np.diff(np.r_[begins, len(chips)])
-    return np.column_stack([chips[begins], lengths, jobs[begins]])
+    starts = np.flatnonzero(np.r_[True, (np.diff(chips) != 1) | (np.diff(jobs) != 0)][: len(chips)])
+    lengths = np.diff(np.r_[starts, len(chips)])
+    return np.column_stack([chips[starts], lengths, jobs[starts]])
 
 
-def _blocks(reader: Reader, cluster: str) -> Sequence[int] | None:
+def _largest_blocks(reader: SnapshotReader, cluster: str) -> Sequence[int] | None:
     try:
-        there = stock(reader, cluster)
-    except LimitError:  # it has domains of several models
+        capacity = read_capacity(reader, cluster)
+    except InvalidArgumentError:  # it has domains of several models
         return None
-    return [each.chips for each in largest(there, legal_of(reader.connection, there.model))]
+    return [block.chips for block in largest_blocks(capacity, read_legal_sets(reader.connection, capacity.model))]

@@ -12,33 +12,33 @@ from typing import Annotated, Any, Final
 from sqlalchemy import Connection, Select, and_, bindparam, distinct, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from trninv.characters import SAYS, refused
-from trninv.errors import ConflictError, LimitError, UnknownJobError, nearest
-from trninv.inventory.address import chips_of, resolve
+from trninv.characters import FORBIDDEN_MESSAGE, has_forbidden_characters
+from trninv.errors import ConflictError, InvalidArgumentError, UnknownJobError, suggestion
+from trninv.inventory.address import chip_ids_of, resolve_place
 from trninv.inventory.author import check_author
-from trninv.inventory.chain import change
-from trninv.inventory.schema import CARRYING, TABLES
-from trninv.jobs.revision import require
+from trninv.inventory.chain import record_change
+from trninv.inventory.schema import CARRYING_STATES, TABLES
+from trninv.jobs.revision import require_plan_revision
 from trninv.jobs.taking import (
-    TakenError,
-    allocate,
+    ChipAllocatedError,
     batches,
-    chips_at,
-    next_job,
-    place_and_chips,
-    refuse_taken,
-    server_names,
+    insert_allocations,
+    location_columns,
+    next_job_key,
+    refuse_allocated,
+    resolve_chips,
+    server_addresses,
 )
-from trninv.routing.answer import At, Hidden
+from trninv.routing.answer import AddressText, HiddenInt
 from trninv.timestamps import format_timestamp
 
 _T = TABLES
-OURS: Final = "trninv"
+OWN_SYSTEM: Final = "trninv"
 """The system of jobs that are held here, and not imported."""
-NOBODY: Final = "not said"
+UNKNOWN_USER: Final = "not said"
 """Who released a job or opened a server, where that is not told."""
 MAX_TEXT: Final = 200
-_LOOKED_AT = 5_000
+_MAX_SUGGESTIONS = 5_000
 """Jobs among which is looked for what another may be called."""
 
 
@@ -46,14 +46,14 @@ _LOOKED_AT = 5_000
 class Job:
     """A job as its system calls it, and what it holds."""
 
-    key: Hidden
+    key: HiddenInt
     name: Annotated[str, "Its name."]
     system: Annotated[str, "What runs it; trninv where it was held here."]
     external_id: Annotated[str, "What its system calls it."]
-    cluster: Annotated[At, "Whose chips it holds."]
+    cluster: Annotated[AddressText, "Whose chips it holds."]
     chips: Annotated[int, "Chips that it holds, spares too, or held when it ended."]
     servers: Annotated[int, "Servers that they are in."]
-    first: Annotated[At | None, "The first of those."]
+    first: Annotated[AddressText | None, "The first of those."]
     wounded: Annotated[int, "Chips that it holds and that carry nothing now."]
     began: Annotated[str, "Since when it holds chips, UTC, wherever they were."]
     moved: Annotated[str | None, "When it last moved, by trninv or as an import told, UTC; null: never."]
@@ -62,7 +62,7 @@ class Job:
     who: Annotated[str, "Who said so."]
 
 
-def hold(
+def allocate(
     connection: Connection,
     name: str,
     places: Sequence[str],
@@ -98,29 +98,29 @@ def hold(
 
     """
     check_name(name)
-    with changing(connection, who=who, why=why, source=source) as time:
-        chips = chips_at(connection, places, spares)
+    with change_transaction(connection, who=who, why=why, source=source) as time:
+        chips = resolve_chips(connection, places, spares)
         cluster = connection.scalars(select(_T["node"].c.cluster_id).where(_T["node"].c.id == min(chips))).one()
         if revision is not None:
-            require(connection, cluster, revision)
-        if (held := live_job(connection, OURS, name)) is not None:
-            if _held_by(connection, held) == chips:
-                return _one(connection, held)
+            require_plan_revision(connection, cluster, revision)
+        if (existing_key := find_live_job(connection, OWN_SYSTEM, name)) is not None:
+            if _chips_of_job(connection, existing_key) == chips:
+                return _read_job(connection, existing_key)
             raise ConflictError(f"job {name} holds other chips: release it first, or give this one another name")
-        refuse_taken(connection, list(chips))
+        refuse_allocated(connection, list(chips))
         job = _T["job"]
-        key, now_at = next_job(connection), place_and_chips(connection, chips)
-        row = {"id": key, "cluster_id": cluster, "name": name, "system": OURS, "external_id": name, "began": time}
+        key, location = next_job_key(connection), location_columns(connection, chips)
+        row = {"id": key, "cluster_id": cluster, "name": name, "system": OWN_SYSTEM, "external_id": name, "began": time}
         try:
-            connection.execute(insert(job), row | {"pinned": int(pinned), "who": who, **now_at})
-            allocate(connection, key, chips, time)
-        except (IntegrityError, TakenError):
+            connection.execute(insert(job), row | {"pinned": int(pinned), "who": who, **location})
+            insert_allocations(connection, key, chips, time)
+        except (IntegrityError, ChipAllocatedError):
             raise ConflictError(f"the chips of job {name} were taken meanwhile: look again (trninv jobs)") from None
-        return _one(connection, key)
+        return _read_job(connection, key)
 
 
 @contextmanager
-def changing(connection: Connection, *, who: str, why: str = "", source: str) -> Iterator[str]:
+def change_transaction(connection: Connection, *, who: str, why: str = "", source: str) -> Iterator[str]:
     """What is written within is one change, as `trninv.inventory.chain.change` has it, of the time given.
 
     Raises
@@ -131,9 +131,9 @@ def changing(connection: Connection, *, who: str, why: str = "", source: str) ->
     """
     check_author(who, why or None)
     if not (who + why).isprintable():
-        raise LimitError("who or why: write characters that can be printed")
-    with change(connection, who=who, why=why, source=source) as now:
-        yield format_timestamp(now)
+        raise InvalidArgumentError("who or why: write characters that can be printed")
+    with record_change(connection, who=who, why=why, source=source) as time:
+        yield format_timestamp(time)
 
 
 def release(connection: Connection, name: str, *, who: str = "", why: str = "", source: str = "command") -> Job:
@@ -154,41 +154,41 @@ def release(connection: Connection, name: str, *, who: str = "", why: str = "", 
         Who or why can't be kept, or there is no such source.
 
     """
-    system, identity = system_and_id(name)
+    system, identity = split_job_name(name)
     job, allocation = _T["job"], _T["allocation"]
-    key = live_job(connection, system, identity)
+    key = find_live_job(connection, system, identity)
     if key is None:
-        known = select(job.c.id).where(job.c.system == system, job.c.external_id == identity)
-        last = connection.scalar(known.order_by(job.c.id.desc()).limit(1))
+        same_name = select(job.c.id).where(job.c.system == system, job.c.external_id == identity)
+        last = connection.scalar(same_name.order_by(job.c.id.desc()).limit(1))
         if last is None:
-            raise unknown(connection, name)
-        return _one(connection, last)
-    ours = and_(allocation.c.job_id == key, allocation.c.ended.is_(None))
-    with changing(connection, who=who or NOBODY, why=why, source=source) as time:
-        connection.execute(update(allocation).where(ours).values(ended=time))
+            raise unknown_job_error(connection, name)
+        return _read_job(connection, last)
+    is_allocated = and_(allocation.c.job_id == key, allocation.c.ended.is_(None))
+    with change_transaction(connection, who=who or UNKNOWN_USER, why=why, source=source) as time:
+        connection.execute(update(allocation).where(is_allocated).values(ended=time))
         connection.execute(update(job).where(job.c.id == key, job.c.ended.is_(None)).values(ended=time))
-    return _one(connection, key)
+    return _read_job(connection, key)
 
 
-def unknown(connection: Connection, name: str) -> UnknownJobError:
+def unknown_job_error(connection: Connection, name: str) -> UnknownJobError:
     """What to say where no job has a name."""
-    instead = _instead(connection, system_and_id(name)[1])
-    return UnknownJobError(f"no job {name[:MAX_TEXT]}: {instead} (trninv jobs lists them)")
+    suggestion = _suggest_name(connection, split_job_name(name)[1])
+    return UnknownJobError(f"no job {name[:MAX_TEXT]}: {suggestion} (trninv jobs lists them)")
 
 
-def _instead(connection: Connection, name: str) -> str:
+def _suggest_name(connection: Connection, name: str) -> str:
     """What a job may be called instead, as it is released."""
     job = _T["job"]
-    query = select(job.c.name, job.c.system, job.c.external_id).where(job.c.ended.is_(None)).limit(_LOOKED_AT)
-    called = {
-        row.external_id if row.system == OURS else f"{row.system}:{row.external_id}": row.name
+    query = select(job.c.name, job.c.system, job.c.external_id).where(job.c.ended.is_(None)).limit(_MAX_SUGGESTIONS)
+    names_by_id = {
+        row.external_id if row.system == OWN_SYSTEM else f"{row.system}:{row.external_id}": row.name
         for row in connection.execute(query)
     }
-    named = [identity for identity, each in called.items() if each == name]
-    return f"did you mean {named[0]}, which is called so?" if named else nearest(name, list(called))
+    matching = [identity for identity, job_name in names_by_id.items() if job_name == name]
+    return f"did you mean {matching[0]}, which is called so?" if matching else suggestion(name, list(names_by_id))
 
 
-def jobs(connection: Connection, scope: str | None, most: int, *, ended: bool = False) -> list[Job]:
+def list_jobs(connection: Connection, scope: str | None, limit: int, *, include_ended: bool = False) -> list[Job]:
     """Jobs that hold chips of a place, or of any; with ``ended`` those as well that did. In the order of their keys.
 
     Raises
@@ -198,20 +198,22 @@ def jobs(connection: Connection, scope: str | None, most: int, *, ended: bool = 
 
     """
     job, allocation = _T["job"], _T["allocation"]
-    query = select(job.c.id) if ended else select(job.c.id).where(job.c.ended.is_(None))
+    query = select(job.c.id) if include_ended else select(job.c.id).where(job.c.ended.is_(None))
     if scope is not None:
-        place = resolve(connection, scope)
-        here = select(allocation.c.job_id).where(allocation.c.chip_id.in_(chips_of(place)))
+        place = resolve_place(connection, scope)
+        in_place = select(allocation.c.job_id).where(allocation.c.chip_id.in_(chip_ids_of(place)))
         query = query.where(job.c.cluster_id == place.cluster_id)
         if place.level != "cluster":
-            query = query.where(job.c.id.in_(here if ended else here.where(allocation.c.ended.is_(None))))
-    return listed(connection, connection.scalars(query.order_by(job.c.id).limit(most)).all())
+            query = query.where(
+                job.c.id.in_(in_place if include_ended else in_place.where(allocation.c.ended.is_(None)))
+            )
+    return jobs_by_key(connection, connection.scalars(query.order_by(job.c.id).limit(limit)).all())
 
 
-def listed(connection: Connection, keys: Sequence[int]) -> list[Job]:
+def jobs_by_key(connection: Connection, keys: Sequence[int]) -> list[Job]:
     """Jobs by their keys."""
-    rows = [row for part in batches(keys) for row in connection.execute(_listing(), {"keys": part})]
-    names = server_names(connection, {row.first for row in rows if row.first})
+    rows = [row for batch in batches(keys) for row in connection.execute(_jobs_query(), {"keys": batch})]
+    names = server_addresses(connection, {row.first for row in rows if row.first})
     return [
         Job(
             key=row.id,
@@ -234,12 +236,12 @@ def listed(connection: Connection, keys: Sequence[int]) -> list[Job]:
 
 
 @cache  # building it takes longer than running it
-def _listing() -> Select[Any]:
+def _jobs_query() -> Select[Any]:
     """Jobs of some keys, with what they hold."""
     job, allocation, chip, node = (_T[name] for name in ("job", "allocation", "chip", "node"))
-    ours = allocation.c.job_id == job.c.id
-    last = or_(allocation.c.ended.is_(None), allocation.c.ended == job.c.ended)
-    lost = and_(allocation.c.ended.is_(None), node.c.state.not_in(CARRYING))
+    is_of_job = allocation.c.job_id == job.c.id
+    is_latest = or_(allocation.c.ended.is_(None), allocation.c.ended == job.c.ended)
+    has_failed = and_(allocation.c.ended.is_(None), node.c.state.not_in(CARRYING_STATES))
     return (
         select(
             job,
@@ -247,10 +249,10 @@ def _listing() -> Select[Any]:
             func.count(chip.c.id).label("chips"),
             func.count(distinct(chip.c.server_id)).label("servers"),
             func.min(chip.c.server_id).label("first"),
-            func.count(node.c.id).filter(lost).label("wounded"),
+            func.count(node.c.id).filter(has_failed).label("wounded"),
         )
         .join(_T["cluster"], _T["cluster"].c.id == job.c.cluster_id)
-        .outerjoin(allocation, and_(ours, last))
+        .outerjoin(allocation, and_(is_of_job, is_latest))
         .outerjoin(chip, chip.c.id == allocation.c.chip_id)
         .outerjoin(node, node.c.id == chip.c.id)
         .where(job.c.id.in_(bindparam("keys", expanding=True)))
@@ -259,9 +261,9 @@ def _listing() -> Select[Any]:
     )
 
 
-def _one(connection: Connection, key: int) -> Job:
-    (found,) = listed(connection, [key])
-    return found
+def _read_job(connection: Connection, key: int) -> Job:
+    (job,) = jobs_by_key(connection, [key])
+    return job
 
 
 def check_name(name: str) -> None:
@@ -272,28 +274,28 @@ def check_name(name: str) -> None:
     LimitError
 
     """
-    if not name.strip() or len(name) > MAX_TEXT or refused([name]) or not name.isprintable():
-        raise LimitError(f"name: write 1 to {MAX_TEXT} characters that can be printed")
+    if not name.strip() or len(name) > MAX_TEXT or has_forbidden_characters([name]) or not name.isprintable():
+        raise InvalidArgumentError(f"name: write 1 to {MAX_TEXT} characters that can be printed")
     if ":" in name:
-        raise LimitError("name: ':' stands between a system and its job's id: leave it out")
+        raise InvalidArgumentError("name: ':' stands between a system and its job's id: leave it out")
 
 
-def system_and_id(name: str) -> tuple[str, str]:
+def split_job_name(name: str) -> tuple[str, str]:
     """System and identity of a job as it is written."""
     system, colon, identity = name.partition(":")
-    return (system, identity) if colon else (OURS, name)
+    return (system, identity) if colon else (OWN_SYSTEM, name)
 
 
-def live_job(connection: Connection, system: str, identity: str) -> int | None:
+def find_live_job(connection: Connection, system: str, identity: str) -> int | None:
     """Key of a job that has not ended."""
-    if refused([system, identity]):
-        raise LimitError(f"a job {SAYS}")
+    if has_forbidden_characters([system, identity]):
+        raise InvalidArgumentError(f"a job {FORBIDDEN_MESSAGE}")
     job = _T["job"]
     same = select(job.c.id).where(job.c.system == system, job.c.external_id == identity, job.c.ended.is_(None))
     return connection.scalar(same)
 
 
-def _held_by(connection: Connection, key: int) -> dict[int, str]:
+def _chips_of_job(connection: Connection, key: int) -> dict[int, str]:
     allocation = _T["allocation"]
-    ours = select(allocation.c.chip_id, allocation.c.role).where(allocation.c.job_id == key)
-    return {row.chip_id: row.role for row in connection.execute(ours.where(allocation.c.ended.is_(None)))}
+    query = select(allocation.c.chip_id, allocation.c.role).where(allocation.c.job_id == key)
+    return {row.chip_id: row.role for row in connection.execute(query.where(allocation.c.ended.is_(None)))}

@@ -10,21 +10,21 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, func, select, update
 
-from trninv.errors import FileError, LimitError
+from trninv.errors import InvalidArgumentError, InvalidFileError
 from trninv.importers import kubernetes_jobs, slurm_jobs
-from trninv.importers.held import Held, Part
-from trninv.importers.observation import File
-from trninv.importers.reading import Source
-from trninv.importers.value import Faults
-from trninv.inventory.bulk import load
-from trninv.inventory.chip_ids import written
+from trninv.importers.held import HostAllocation, SchedulerJob
+from trninv.importers.observation import ImportFile
+from trninv.importers.reading import InputFile
+from trninv.importers.value import ImportErrors
+from trninv.inventory.bulk import bulk_insert
+from trninv.inventory.chip_ids import format_chip_ids
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
-from trninv.jobs.closings import close_for_left_out
-from trninv.jobs.holding import OURS, changing
-from trninv.jobs.slots import Slots
-from trninv.jobs.taking import batches, least, next_job, server_names
-from trninv.units import counted
+from trninv.jobs.closings import cordon_omitted_jobs
+from trninv.jobs.holding import OWN_SYSTEM, change_transaction
+from trninv.jobs.slots import HostSlots
+from trninv.jobs.taking import batches, next_job_key, server_addresses, smallest_place
+from trninv.units import pluralize
 
 _T: Final = TABLES
 READERS: Final = {"slurm": slurm_jobs.read, "kubernetes": kubernetes_jobs.read}
@@ -33,7 +33,7 @@ _SYSTEM = re.compile(r"[a-z][a-z0-9-]{0,39}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class JobsImported:
+class JobImportResult:
     """What became of the jobs of a listing.
 
     Attributes
@@ -57,19 +57,19 @@ class JobsImported:
     """
 
     system: str
-    held: int
+    allocated: int
     moved: int
     unchanged: int
     ended: int
-    whole: int
-    without: int
-    later: int
-    left_out: tuple[str, ...]
-    not_available: tuple[str, ...]
-    available_again: tuple[str, ...]
+    whole_servers: int
+    without_chips: int
+    started_late: int
+    omitted: tuple[str, ...]
+    cordoned: tuple[str, ...]
+    uncordoned: tuple[str, ...]
 
 
-def read_jobs(kind: str, files: Iterable[File]) -> list[Held]:
+def read_jobs(kind: str, files: Iterable[ImportFile]) -> list[SchedulerJob]:
     """The jobs of files of one kind that hold something.
 
     Raises
@@ -78,26 +78,26 @@ def read_jobs(kind: str, files: Iterable[File]) -> list[Held]:
         A file is not what it should be, or names a job twice; it has every fault of all files.
 
     """
-    faults = Faults()
-    found = [job for file in files for job in READERS[kind](Source(file.content, file.name, faults))]
-    seen = set[str]()
-    for job in found:
-        if job.identity in seen:
+    faults = ImportErrors()
+    jobs = [job for file in files for job in READERS[kind](InputFile(file.content, file.name, faults))]
+    identities = set[str]()
+    for job in jobs:
+        if job.identity in identities:
             faults.add(job.where, f"job {job.identity} is listed twice")
-        seen.add(job.identity)
+        identities.add(job.identity)
     faults.raise_if_any()
-    return found
+    return jobs
 
 
 def import_jobs(
     connection: Connection,
     system: str,
-    jobs: Sequence[Held],
+    jobs: Sequence[SchedulerJob],
     *,
     partial: bool = False,
     allow_empty: bool = False,
     keep_going: bool = False,
-) -> JobsImported:
+) -> JobImportResult:
     """Hold what a system's jobs hold by its listing, within the caller's transaction.
 
     Parameters
@@ -118,87 +118,92 @@ def import_jobs(
         A job is on a host that no slot has, or on a chip that another holds; it has every fault.
 
     """
-    if system == OURS or not _SYSTEM.fullmatch(system):
-        raise LimitError(
-            f"system {system[:40]!r}: give it a name of letters, digits and '-', but not {OURS}: its jobs are held here"
+    if system == OWN_SYSTEM or not _SYSTEM.fullmatch(system):
+        raise InvalidArgumentError(
+            f"system {system[:40]!r}: give it a name of letters, digits and '-', but not {OWN_SYSTEM}: its "
+            "jobs are held here"
         )
-    with changing(connection, who=system, source="import") as time:
+    with change_transaction(connection, who=system, source="import") as time:
         flags = {"partial": partial, "allow_empty": allow_empty, "keep_going": keep_going}
-        return _imported(connection, system, jobs, time, **flags)
+        return _import_jobs(connection, system, jobs, time, **flags)
 
 
-def _imported(
+def _import_jobs(
     connection: Connection,
     system: str,
-    jobs: Sequence[Held],
+    jobs: Sequence[SchedulerJob],
     time: str,
     *,
     partial: bool,
     allow_empty: bool,
     keep_going: bool,
-) -> JobsImported:
-    live = _live(connection, system)
-    if live and not jobs and not (partial or allow_empty):
-        raise FileError(
-            f"no job that holds chips is listed, and {counted(len(live), 'job')} of {system} would end: give "
+) -> JobImportResult:
+    running = _running_jobs(connection, system)
+    if running and not jobs and not (partial or allow_empty):
+        raise InvalidFileError(
+            f"no job that holds chips is listed, and {pluralize(len(running), 'job')} of {system} would end: give "
             "--allow-empty if that is so"
         )
-    wanted = _Wanted(Slots(connection, jobs), _others(connection, system))
-    for job in sorted(jobs, key=lambda each: each.identity not in live):
-        wanted.add(job)
+    requested = _RequestedChips(HostSlots(connection, jobs), _foreign_jobs(connection, system))
+    for job in sorted(jobs, key=lambda each: each.identity not in running):
+        requested.add(job)
     if not keep_going:
-        wanted.faults.raise_if_any()
-    listed = wanted.chips
-    named = {job.identity for job in jobs}
-    gone = [identity for identity in live if identity not in listed and (identity in named or not partial)]
-    changed = [
-        job for job in jobs if (chips := listed.get(job.identity)) and live.get(job.identity, _NEW).chips != chips
+        requested.errors.raise_if_any()
+    requested_chips = requested.chips
+    identities = {job.identity for job in jobs}
+    ended = [
+        identity for identity in running if identity not in requested_chips and (identity in identities or not partial)
     ]
-    _end(connection, [live[identity].key for identity in gone], time)
-    moving = [(live[job.identity], listed[job.identity]) for job in changed if job.identity in live]
-    _give_back(connection, moving, time)
-    later = _hold(connection, system, changed, live, wanted, time)
-    opened = close_for_left_out(connection, system, wanted.left_out, time, partial=partial)
-    names = server_names(connection, {*wanted.left_out, *opened})
-    moved = sum(job.identity in live for job in changed)
-    return JobsImported(
+    changed = [
+        job
+        for job in jobs
+        if (chips := requested_chips.get(job.identity)) and running.get(job.identity, _NOT_RUNNING).chips != chips
+    ]
+    _end_jobs(connection, [running[identity].key for identity in ended], time)
+    moving = [(running[job.identity], requested_chips[job.identity]) for job in changed if job.identity in running]
+    _release_moved_chips(connection, moving, time)
+    started_late = _allocate_changed(connection, system, changed, running, requested, time)
+    uncordoned = cordon_omitted_jobs(connection, system, requested.omitted, time, partial=partial)
+    names = server_addresses(connection, {*requested.omitted, *uncordoned})
+    moved = sum(job.identity in running for job in changed)
+    return JobImportResult(
         system=system,
-        held=len(changed) - moved,
+        allocated=len(changed) - moved,
         moved=moved,
-        unchanged=len(listed) - len(changed),
-        ended=len(gone),
-        whole=len(wanted.unsaid & listed.keys()),
-        without=wanted.without,
-        later=later,
-        left_out=tuple(wanted.faults.told),
-        not_available=tuple(names[server] for server in sorted(wanted.left_out)),
-        available_again=tuple(names[server] for server in sorted(opened)),
+        unchanged=len(requested_chips) - len(changed),
+        ended=len(ended),
+        whole_servers=len(requested.whole_server_jobs & requested_chips.keys()),
+        without_chips=requested.without_chips,
+        started_late=started_late,
+        omitted=tuple(requested.errors.messages),
+        cordoned=tuple(names[server] for server in sorted(requested.omitted)),
+        uncordoned=tuple(names[server] for server in sorted(uncordoned)),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Live:
+class _RunningJob:
     """A job that holds chips already."""
 
     key: int
     chips: frozenset[int]
 
 
-_NEW: Final = _Live(0, frozenset())
+_NOT_RUNNING: Final = _RunningJob(0, frozenset())
 
 
-def _live(connection: Connection, system: str) -> dict[str, _Live]:
+def _running_jobs(connection: Connection, system: str) -> dict[str, _RunningJob]:
     job, allocation = _T["job"], _T["allocation"]
     query = select(job.c.external_id, job.c.id).where(job.c.system == system, job.c.ended.is_(None))
     keys = {row.id: row.external_id for row in connection.execute(query)}
-    held: dict[int, set[int]] = {key: set() for key in keys}
+    chips_by_key: dict[int, set[int]] = {key: set() for key in keys}
     chips = select(allocation.c.job_id, allocation.c.chip_id).join(job, job.c.id == allocation.c.job_id)
     for row in connection.execute(chips.where(job.c.system == system, allocation.c.ended.is_(None))):
-        held[row.job_id].add(row.chip_id)
-    return {identity: _Live(key, frozenset(held[key])) for key, identity in keys.items()}
+        chips_by_key[row.job_id].add(row.chip_id)
+    return {identity: _RunningJob(key, frozenset(chips_by_key[key])) for key, identity in keys.items()}
 
 
-def _others(connection: Connection, system: str) -> dict[int, str]:
+def _foreign_jobs(connection: Connection, system: str) -> dict[int, str]:
     """Who holds a chip, of other systems."""
     job, allocation = _T["job"], _T["allocation"]
     query = (
@@ -210,7 +215,7 @@ def _others(connection: Connection, system: str) -> dict[int, str]:
 
 
 @dataclass(slots=True)
-class _Wanted:
+class _RequestedChips:
     """The chips that listed jobs want, as far as they can have them.
 
     Attributes
@@ -224,61 +229,67 @@ class _Wanted:
 
     """
 
-    slots: Slots
-    taken: dict[int, str]
+    slots: HostSlots
+    owners: dict[int, str]
     chips: dict[str, frozenset[int]] = field(default_factory=dict)
     clusters: dict[str, int] = field(default_factory=dict)
-    without: int = 0
-    unsaid: set[str] = field(default_factory=set)
-    left_out: dict[int, str] = field(default_factory=dict)
-    faults: Faults = field(default_factory=Faults)
+    without_chips: int = 0
+    whole_server_jobs: set[str] = field(default_factory=set)
+    omitted: dict[int, str] = field(default_factory=dict)
+    errors: ImportErrors = field(default_factory=ImportErrors)
 
-    def add(self, job: Held) -> None:
+    def add(self, job: SchedulerJob) -> None:
         """Take what a job holds, or note why not."""
-        before = self.faults.count
-        servers = {part.host: self.slots.servers.get(part.host) for part in job.parts}
+        error_count = self.errors.count
+        servers = {part.host: self.slots.servers.get(part.host) for part in job.allocations}
         for host in (host for host, server in servers.items() if server is None):
-            self.faults.add(job.where, f"job {job.name} is on {host}, which stands in no slot: trninv bind SLOT {host}")
-        found = {chip for part in job.parts if (key := servers[part.host]) for chip in self._of(job, part, key)}
-        clusters = {self.slots.cluster[key] for key in servers.values() if key}
+            self.errors.add(job.where, f"job {job.name} is on {host}, which stands in no slot: trninv bind SLOT {host}")
+        requested = {
+            chip
+            for part in job.allocations
+            if (key := servers[part.host])
+            for chip in self._chips_of_part(job, part, key)
+        }
+        clusters = {self.slots.cluster_ids[key] for key in servers.values() if key}
         if len(clusters) > 1:
-            self.faults.add(job.where, f"job {job.name} is on hosts of several clusters")
-        if taken := sorted(found & self.taken.keys()):
-            who = self.taken[taken[0]]
-            self.faults.add(
-                job.where, f"job {job.name} is on {counted(len(taken), 'chip')} that {who} holds: release one of them"
+            self.errors.add(job.where, f"job {job.name} is on hosts of several clusters")
+        if conflicts := sorted(requested & self.owners.keys()):
+            owner = self.owners[conflicts[0]]
+            self.errors.add(
+                job.where,
+                f"job {job.name} is on {pluralize(len(conflicts), 'chip')} that {owner} holds: release one of them",
             )
-        if self.faults.count > before:
-            on = (key for part in job.parts if (key := servers[part.host]) and self._has_chips(part))
-            self.left_out |= dict.fromkeys(on, f"{job.name} ({job.identity})")
+        if self.errors.count > error_count:
+            servers_of_job = (key for part in job.allocations if (key := servers[part.host]) and self._has_chips(part))
+            self.omitted |= dict.fromkeys(servers_of_job, f"{job.name} ({job.identity})")
             return
-        if not found:
-            self.without += 1
+        if not requested:
+            self.without_chips += 1
             return
-        self.chips[job.identity] = frozenset(found)
+        self.chips[job.identity] = frozenset(requested)
         self.clusters[job.identity] = clusters.pop()
-        self.taken |= dict.fromkeys(found, f"job {job.name} ({job.identity})")
+        self.owners |= dict.fromkeys(requested, f"job {job.name} ({job.identity})")
 
-    def _has_chips(self, part: Part) -> bool:
+    def _has_chips(self, part: HostAllocation) -> bool:
         """Whether a job has chips of the host of a part."""
         if part.chips is not None:
             return bool(part.chips)
-        return not self.slots.says_chips if part.count is None else part.count > 0
+        return not self.slots.lists_chips if part.count is None else part.count > 0
 
-    def _of(self, job: Held, part: Part, server: int) -> Iterable[int]:
+    def _chips_of_part(self, job: SchedulerJob, part: HostAllocation, server: int) -> Iterable[int]:
         """The chips of a part, which is of a server."""
         chips = self.slots.chips[server]
         if part.chips is not None:
-            if unknown := [str(each) for each in part.chips if each not in chips]:
-                self.faults.add(job.where, f"job {job.name}: {part.host} has no chip {', '.join(unknown)}")
-            return (chips[each] for each in part.chips if each in chips)
+            if missing := [str(ordinal) for ordinal in part.chips if ordinal not in chips]:
+                self.errors.add(job.where, f"job {job.name}: {part.host} has no chip {', '.join(missing)}")
+            return (chips[ordinal] for ordinal in part.chips if ordinal in chips)
         if not self._has_chips(part):
             return ()
         if part.count == len(chips):
             return chips.values()
-        self.unsaid.add(job.identity)
-        if part.count is not None and self.slots.sharing[part.host] > 1:
-            self.faults.add(
+        self.whole_server_jobs.add(job.identity)
+        if part.count is not None and self.slots.jobs_per_host[part.host] > 1:
+            self.errors.add(
                 job.where,
                 f"job {job.name} shares {part.host} with others, and whose chips are which is not said: give each a "
                 "File= in gres.conf, so that gres_detail has IDX",
@@ -287,64 +298,88 @@ class _Wanted:
         return chips.values()
 
 
-def _end(connection: Connection, keys: Sequence[int], time: str) -> None:
+def _end_jobs(connection: Connection, keys: Sequence[int], time: str) -> None:
     job, allocation = _T["job"], _T["allocation"]
     for part in batches(keys):
-        ours = allocation.c.job_id.in_(part)
-        connection.execute(update(allocation).where(ours, allocation.c.ended.is_(None)).values(ended=time))
+        in_batch = allocation.c.job_id.in_(part)
+        connection.execute(update(allocation).where(in_batch, allocation.c.ended.is_(None)).values(ended=time))
         connection.execute(update(job).where(job.c.id.in_(part)).values(ended=time))
 
 
-def _give_back(connection: Connection, moved: Sequence[tuple[_Live, frozenset[int]]], time: str) -> None:
+def _release_moved_chips(
+    connection: Connection, moved: Sequence[tuple[_RunningJob, frozenset[int]]], time: str
+) -> None:
     allocation = _T["allocation"]
-    chips = [chip for was, becomes in moved for chip in was.chips - becomes]
+    chips = [chip for before, after in moved for chip in before.chips - after]
     for part in batches(sorted(chips)):
-        ours = allocation.c.chip_id.in_(part)
-        connection.execute(update(allocation).where(ours, allocation.c.ended.is_(None)).values(ended=time))
+        in_batch = allocation.c.chip_id.in_(part)
+        connection.execute(update(allocation).where(in_batch, allocation.c.ended.is_(None)).values(ended=time))
 
 
-def _hold(
-    connection: Connection, system: str, jobs: Sequence[Held], live: Mapping[str, _Live], wanted: _Wanted, time: str
+def _allocate_changed(
+    connection: Connection,
+    system: str,
+    jobs: Sequence[SchedulerJob],
+    running: Mapping[str, _RunningJob],
+    requested: _RequestedChips,
+    time: str,
 ) -> int:
     """Write what jobs hold anew; how many of them hold a chip later than they began."""
-    job, allocation, later = _T["job"], _T["allocation"], set[str]()
-    key, row, places = next_job(connection), next_id(connection, allocation), wanted.slots.places(connection)
-    made: list[tuple[object, ...]] = []
-    moved: list[dict[str, object]] = []
-    rows: list[tuple[object, ...]] = []
-    taken = {each.identity: wanted.chips[each.identity] - live.get(each.identity, _NEW).chips for each in jobs}
-    free = _free_since(connection, min((each.began or time for each in jobs), default=time))
-    for each in jobs:
-        was = live.get(each.identity)
-        holder, began = (was.key, time) if was else (key, min(each.began or time, time))
-        place = least(places[chip] for chip in wanted.chips[each.identity])
-        chips = written(dict.fromkeys(wanted.chips[each.identity], "work"))
-        if was:
-            moved.append({"key": was.key, "to": place, "at": time, "chips": chips})
+    job, allocation, started_late = _T["job"], _T["allocation"], set[str]()
+    key, row, places = (
+        next_job_key(connection),
+        next_id(connection, allocation),
+        requested.slots.chip_addresses(connection),
+    )
+    job_rows: list[tuple[object, ...]] = []
+    job_updates: list[dict[str, object]] = []
+    allocation_rows: list[tuple[object, ...]] = []
+    added = {
+        listed_job.identity: requested.chips[listed_job.identity] - running.get(listed_job.identity, _NOT_RUNNING).chips
+        for listed_job in jobs
+    }
+    released_at = _last_release(connection, min((listed_job.started_at or time for listed_job in jobs), default=time))
+    for listed_job in jobs:
+        previous = running.get(listed_job.identity)
+        job_key, started_at = (previous.key, time) if previous else (key, min(listed_job.started_at or time, time))
+        place = smallest_place(places[chip] for chip in requested.chips[listed_job.identity])
+        chips = format_chip_ids(dict.fromkeys(requested.chips[listed_job.identity], "work"))
+        if previous:
+            job_updates.append({"key": previous.key, "to": place, "at": time, "chips": chips})
         else:
-            told = {"id": key, "cluster_id": wanted.clusters[each.identity], "name": each.name, "system": system}
-            told |= {"external_id": each.identity, "submitted": each.submitted, "began": began, "place": place}
-            told |= {"priority": each.priority, "pinned": 0, "who": each.who, "chip_ids": chips}
-            made.append(tuple(map(told.get, job.c.keys())))
+            values = {
+                "id": key,
+                "cluster_id": requested.clusters[listed_job.identity],
+                "name": listed_job.name,
+                "system": system,
+            }
+            values |= {
+                "external_id": listed_job.identity,
+                "submitted": listed_job.submitted_at,
+                "began": started_at,
+                "place": place,
+            }
+            values |= {"priority": listed_job.priority, "pinned": 0, "who": listed_job.who, "chip_ids": chips}
+            job_rows.append(tuple(map(values.get, job.c.keys())))
             key += 1
-        for chip in sorted(taken[each.identity]):
-            since = max(began, free.get(chip, began))
-            if since > began:
-                later.add(each.identity)
-            rows.append((row, holder, chip, "work", since, None))
+        for chip in sorted(added[listed_job.identity]):
+            start = max(started_at, released_at.get(chip, started_at))
+            if start > started_at:
+                started_late.add(listed_job.identity)
+            allocation_rows.append((row, job_key, chip, "work", start, None))
             row += 1
-    load(connection, job, made)
-    if moved:
-        one = update(job).where(job.c.id == bindparam("key"))
+    bulk_insert(connection, job, job_rows)
+    if job_updates:
+        statement = update(job).where(job.c.id == bindparam("key"))
         connection.execute(
-            one.values(moved=bindparam("at"), chip_ids=bindparam("chips")), moved
+            statement.values(moved=bindparam("at"), chip_ids=bindparam("chips")), job_updates
         )  # an event of where it was
-        connection.execute(one.values(place=bindparam("to")), moved)
-    load(connection, allocation, rows)
-    return len(later)
+        connection.execute(statement.values(place=bindparam("to")), job_updates)
+    bulk_insert(connection, allocation, allocation_rows)
+    return len(started_late)
 
 
-def _free_since(connection: Connection, earliest: str) -> dict[int, str]:
+def _last_release(connection: Connection, earliest: str) -> dict[int, str]:
     """When chips were given back last, of those that were after a time."""
     allocation = _T["allocation"]
     query = select(allocation.c.chip_id, func.max(allocation.c.ended).label("ended")).group_by(allocation.c.chip_id)

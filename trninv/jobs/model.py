@@ -12,26 +12,26 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, select
 
 from trninv import solvers
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import DomainModel, systems
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import DomainModel, default_systems
 from trninv.errors import IllegalSizeError, UnknownSystemError
 from trninv.inventory.schema import TABLES
 from trninv.solvers.blocks import Shape, Torus
-from trninv.solvers.slices import Limits, limits
+from trninv.solvers.slices import BlockLimits, block_limits
 from trninv.topology.blueprint import NIC
-from trninv.units import counted
+from trninv.units import pluralize
 
 if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
 
-Part = int | tuple[int, int]
+LocalPart = int | tuple[int, int]
 """A node of a domain in local numbers, or both ends of a link, the lower first."""
-_NEAR = 2
+_MAX_NEAREST = 2
 """Legal sizes that are named where one is not."""
 
 
 @dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyServers:
     """Any so many servers of a rack may be held together; with so many more of it to spare."""
 
     servers: int
@@ -39,21 +39,21 @@ class AnyOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Rack:
+class RackServers:
     """The free servers of a rack, the best first, of a kind of free set.
 
     So many of them have every link, are sound, and may be taken: each choice of these is as good as is wanted.
     """
 
-    of: int
+    domain_class: int
     servers: tuple[int, ...]
-    any_of: AnyOf
+    any_of: AnyServers
     intact: int
-    sound: int
-    good: int
+    healthy: int
+    eligible: int
 
     @property
-    def needs(self) -> int:
+    def required(self) -> int:
         """Servers, those to spare too."""
         return self.any_of.servers + self.any_of.spares
 
@@ -62,24 +62,27 @@ class Rack:
         """The chips of the best ones."""
         return sum(self.servers[: self.any_of.servers])
 
-    def parts(self) -> Iterator[int]:
+    def disjoint_masks(self) -> Iterator[int]:
         """As many as are needed, over and over."""
-        return (sum(self.servers[at : at + self.needs]) for at in range(0, self.good - self.needs + 1, self.needs))
+        return (
+            sum(self.servers[start : start + self.required])
+            for start in range(0, self.eligible - self.required + 1, self.required)
+        )
 
 
 @dataclass(frozen=True)
-class Legal:
+class LegalSets:
     """What a job may hold of a domain: listed sets by their number of chips, and numbers of any servers of a rack."""
 
     sets: Mapping[int, tuple[int, ...]]
-    any_of: Mapping[int, AnyOf]
+    any_of: Mapping[int, AnyServers]
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Numbers of chips, the least first."""
         return tuple(sorted({*self.sets, *self.any_of}))
 
-    def check(self, model: "Model", chips: int, own: str, *, in_servers: bool = False) -> None:
+    def check_size(self, model: "PlacementModel", chips: int, box_option: str, *, in_servers: bool = False) -> None:
         """Refuse a number of chips that is not legal, said in chips or in servers; ``own`` is how to have a box of any.
 
         Raises
@@ -89,50 +92,50 @@ class Legal:
 
         """
         if chips not in self.sizes:
-            each, what = (model.per_server, "server") if in_servers else (1, "chip")
-            sizes = [size // each for size in self.sizes if not size % each]
-            near = sorted(sorted(sizes, key=lambda size: abs(size - chips // each))[:_NEAR])
-            listed = " and ".join(f"{size:,}" for size in near)
-            instead = f" ({own} for a launcher of your own)" if model.torus else ""
-            said = counted(chips // each, what)
-            raise IllegalSizeError(f"{said} are not legal on {model.slug}; nearest {listed}{instead}")
+            chips_per_unit, unit = (model.chips_per_server, "server") if in_servers else (1, "chip")
+            sizes = [size // chips_per_unit for size in self.sizes if not size % chips_per_unit]
+            nearest = sorted(sorted(sizes, key=lambda size: abs(size - chips // chips_per_unit))[:_MAX_NEAREST])
+            listed = " and ".join(f"{size:,}" for size in nearest)
+            hint = f" ({box_option} for a launcher of your own)" if model.torus else ""
+            requested = pluralize(chips // chips_per_unit, unit)
+            raise IllegalSizeError(f"{requested} are not legal on {model.slug}; nearest {listed}{hint}")
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class PlacementModel:
     """A model of domain; `model_of` makes one a slug."""
 
-    of: DomainModel
+    domain_model: DomainModel
 
     @property
     def slug(self) -> str:
         """Its name."""
-        return self.of.slug
+        return self.domain_model.slug
 
     @cached_property
     def chips(self) -> int:
         """Chips of a domain."""
-        return self.of.blueprint.chips
+        return self.domain_model.blueprint.chips
 
     @cached_property
     def servers(self) -> int:
         """Servers of a domain."""
-        return self.of.blueprint.servers
+        return self.domain_model.blueprint.servers
 
     @property
-    def per_server(self) -> int:
+    def chips_per_server(self) -> int:
         """Chips of a server."""
         return self.chips // self.servers
 
     @cached_property
-    def nodes(self) -> int:
+    def node_count(self) -> int:
         """Rows of ``node`` that a domain has."""
-        return len(self.of.blueprint.nodes)
+        return len(self.domain_model.blueprint.nodes)
 
     @cached_property
     def torus(self) -> Torus | None:
         """The torus that the chips make up, if they do."""
-        return Torus(self.of.blueprint.sides) if self.of.blueprint.wiring == "torus" else None
+        return Torus(self.domain_model.blueprint.sides) if self.domain_model.blueprint.pattern == "torus" else None
 
     @cached_property
     def full(self) -> int:
@@ -140,97 +143,102 @@ class Model:
         return (1 << self.chips) - 1
 
     @cached_property
-    def whole_server(self) -> tuple[int, ...]:
+    def server_masks(self) -> tuple[int, ...]:
         """The chips of each server."""
-        one = (1 << self.per_server) - 1
-        return tuple(one << self.per_server * server for server in range(self.servers))
+        one = (1 << self.chips_per_server) - 1
+        return tuple(one << self.chips_per_server * server for server in range(self.servers))
 
     @cached_property
     def racks(self) -> tuple[tuple[int, ...], ...]:
         """Servers by rack of the domain."""
-        found: dict[int, list[int]] = {}
+        servers_by_rack: dict[int, list[int]] = {}
         for server in range(self.servers):
-            found.setdefault(self.of.blueprint.rack_of(server), []).append(server)
-        return tuple(map(tuple, found.values()))
+            servers_by_rack.setdefault(self.domain_model.blueprint.rack_of(server), []).append(server)
+        return tuple(map(tuple, servers_by_rack.values()))
 
     @cached_property
-    def carries(self) -> tuple[int, ...]:
+    def axis_capacities(self) -> tuple[int, ...]:
         """Of a torus, what a link along each axis carries when healthy, one direction."""
         if self.torus is None:
             return ()
-        axis = {(a, b): along for a, b, along in self.torus.links()}
-        role = {axis[wire.a, wire.b]: wire.role for wire in self.of.blueprint.wires}
-        return tuple(self.bandwidth(role[along]) if along in role else 0 for along in range(len(self.torus.sides)))
+        axis = {(a, b): axis_number for a, b, axis_number in self.torus.links()}
+        role = {axis[wire.a, wire.b]: wire.role for wire in self.domain_model.blueprint.scale_up_links}
+        return tuple(
+            self.link_bandwidth(role[axis_number]) if axis_number in role else 0
+            for axis_number in range(len(self.torus.sides))
+        )
 
     def shape_of(self, mask: int) -> Shape | None:
         """Of a set that is a block of the torus."""
-        return self.torus.shape_of.get(mask) if self.torus else None
+        return self.torus.shape_by_mask.get(mask) if self.torus else None
 
-    def limits(self, mask: int) -> Limits:
+    def limits(self, mask: int) -> BlockLimits:
         """What an undamaged set carries."""
         if self.torus and (shape := self.shape_of(mask)):
-            return limits(self.torus.sides, self.carries, shape)
-        return _solved(self, self._alike(mask))
+            return block_limits(self.torus.sides, self.axis_capacities, shape)
+        return _cached_limits(self, self._canonical_mask(mask))
 
-    def worn_limits(self, mask: int, carried: Mapping[tuple[int, int], int]) -> Limits:
+    def degraded_limits(self, mask: int, link_capacities: Mapping[tuple[int, int], int]) -> BlockLimits:
         """What a set with degraded links carries."""
-        near = tuple((ends, left) for ends, left in carried.items() if self._joins(ends, mask))
-        return _worn(self, mask, near) if near and mask.bit_count() > 1 else self.limits(mask)
+        affected = tuple((ends, capacity) for ends, capacity in link_capacities.items() if self._is_inside(ends, mask))
+        return _degraded_limits(self, mask, affected) if affected and mask.bit_count() > 1 else self.limits(mask)
 
-    def _joins(self, ends: tuple[int, int], mask: int) -> bool:
+    def _is_inside(self, ends: tuple[int, int], mask: int) -> bool:
         """Whether a link leads from chips of a set to each other, or to a switch."""
         chips = [end for end in ends if end < self.chips]
         return bool(chips) and all(mask >> end & 1 for end in chips)
 
-    def least_degree(self, mask: int, carried: Mapping[tuple[int, int], int]) -> int:
+    def min_chip_bandwidth(self, mask: int, link_capacities: Mapping[tuple[int, int], int]) -> int:
         """What goes into the worst linked chip of a set, damaged links as they are: no all-gather has more."""
-        into = {chip: 0 for chip in range(self.chips) if mask >> chip & 1}
-        for (a, b), capacity in self._carries.items():
-            if all(end in into or end >= self.chips for end in (a, b)):
-                for end in into.keys() & {a, b}:
-                    into[end] += carried.get((a, b), capacity)
-        return min(into.values())
+        incoming = {chip: 0 for chip in range(self.chips) if mask >> chip & 1}
+        for (a, b), capacity in self._link_capacities.items():
+            if all(end in incoming or end >= self.chips for end in (a, b)):
+                for end in incoming.keys() & {a, b}:
+                    incoming[end] += link_capacities.get((a, b), capacity)
+        return min(incoming.values())
 
-    def shortfall(self, mask: int, carried: Mapping[tuple[int, int], int]) -> tuple[int, int]:
+    def capacity_loss(self, mask: int, link_capacities: Mapping[tuple[int, int], int]) -> tuple[int, int]:
         """What damage takes from links among a set's chips, or to their switches: at the worst chip, and of all."""
-        at = Counter[int]()
-        for ends, left in carried.items():
-            if self._joins(ends, mask):
-                at.update(dict.fromkeys((end for end in ends if end < self.chips), self._carries[ends] - left))
-        return max(at.values(), default=0), at.total()
+        loss = Counter[int]()
+        for ends, capacity in link_capacities.items():
+            if self._is_inside(ends, mask):
+                loss.update(
+                    dict.fromkeys((end for end in ends if end < self.chips), self._link_capacities[ends] - capacity)
+                )
+        return max(loss.values(), default=0), loss.total()
 
     @cached_property
-    def wires_at(self) -> Mapping[Part, tuple[int, ...]]:
+    def wires_by_part(self) -> Mapping[LocalPart, tuple[int, ...]]:
         """Numbers of the wires that end at a node, or that lead from one node to another."""
-        found: dict[Part, list[int]] = {}
-        for at, wire in enumerate(self.of.blueprint.wires):
+        numbers: dict[LocalPart, list[int]] = {}
+        for number, wire in enumerate(self.domain_model.blueprint.scale_up_links):
             for part in (wire.a, wire.b, (wire.a, wire.b)):
-                found.setdefault(part, []).append(at)
-        return {part: tuple(wires) for part, wires in found.items()}
+                numbers.setdefault(part, []).append(number)
+        return {part: tuple(wires) for part, wires in numbers.items()}
 
     @cached_property
-    def chips_at(self) -> Mapping[Part, int]:
+    def chips_by_part(self) -> Mapping[LocalPart, int]:
         """The chips that are unhealthy where a part is: a chip itself, and those of a NIC or of a link to one."""
-        found: dict[Part, int] = {chip: 1 << chip for chip in range(self.chips)}
-        for link in self.of.blueprint.links:
+        masks: dict[LocalPart, int] = {chip: 1 << chip for chip in range(self.chips)}
+        for link in self.domain_model.blueprint.links:
             if link.role == NIC:
-                found[link.a, link.b] = 1 << link.a
-                found[link.b] = found.get(link.b, 0) | 1 << link.a
-        return found
+                masks[link.a, link.b] = 1 << link.a
+                masks[link.b] = masks.get(link.b, 0) | 1 << link.a
+        return masks
 
     @cached_property
-    def _carries(self) -> dict[tuple[int, int], int]:
-        return {(wire.a, wire.b): self.bandwidth(wire.role) for wire in self.of.blueprint.wires}
+    def _link_capacities(self) -> dict[tuple[int, int], int]:
+        return {(wire.a, wire.b): self.link_bandwidth(wire.role) for wire in self.domain_model.blueprint.scale_up_links}
 
-    def _alike(self, mask: int) -> int:
+    def _canonical_mask(self, mask: int) -> int:
         """A set of the same worth, of a switched domain in whose rack it lies: its servers moved to the front."""
-        if self.torus or sum(any(mask & self.whole_server[each] for each in rack) for rack in self.racks) > 1:
+        if self.torus or sum(any(mask & self.server_masks[member] for member in rack) for rack in self.racks) > 1:
             return mask
-        parts = (mask >> self.per_server * server & self.whole_server[0] for server in range(self.servers))
-        most_first = sorted(((1 << part.bit_count()) - 1 for part in parts), reverse=True)
-        return sum(part << self.per_server * at for at, part in enumerate(most_first))
+        parts = (mask >> self.chips_per_server * server & self.server_masks[0] for server in range(self.servers))
+        descending = sorted(((1 << part.bit_count()) - 1 for part in parts), reverse=True)
+        return sum(part << self.chips_per_server * index for index, part in enumerate(descending))
 
-    def graph(self, mask: int, carried: Mapping[tuple[int, int], int] | None = None) -> "Graph":
+    def graph(self, mask: int, link_capacities: Mapping[tuple[int, int], int] | None = None) -> "Graph":
         """The links among some chips and through the switches that they are attached to.
 
         Parameters
@@ -239,40 +247,42 @@ class Model:
             What damaged links carry, by both ends, the lower first.
 
         """
-        found = solvers.graph.Graph()
-        found.add_nodes_from(chip for chip in range(self.chips) if mask >> chip & 1)
-        for wire in self.of.blueprint.wires:
-            if self._joins((wire.a, wire.b), mask):
-                capacity = (carried or {}).get((wire.a, wire.b), self.bandwidth(wire.role))
+        graph = solvers.graph.Graph()
+        graph.add_nodes_from(chip for chip in range(self.chips) if mask >> chip & 1)
+        for wire in self.domain_model.blueprint.scale_up_links:
+            if self._is_inside((wire.a, wire.b), mask):
+                capacity = (link_capacities or {}).get((wire.a, wire.b), self.link_bandwidth(wire.role))
                 if capacity:
-                    found.add_edge(wire.a, wire.b, capacity=capacity)
-        return found
+                    graph.add_edge(wire.a, wire.b, capacity=capacity)
+        return graph
 
-    def bandwidth(self, role: str) -> int:
+    def link_bandwidth(self, role: str) -> int:
         """What a link of a role carries when healthy, one direction."""
-        return catalog().value(self.of.links[role].slug, "bandwidth")
+        return default_catalog().picked_value(self.domain_model.links[role].slug, "bandwidth")
 
 
 @lru_cache(maxsize=256)
-def _solved(model: Model, mask: int) -> Limits:
-    return solved(model.graph(mask), mask.bit_count())
+def _cached_limits(model: PlacementModel, mask: int) -> BlockLimits:
+    return solve_limits(model.graph(mask), mask.bit_count())
 
 
 @lru_cache(maxsize=1_024)
-def _worn(model: Model, mask: int, carried: tuple[tuple[tuple[int, int], int], ...]) -> Limits:
-    return solved(model.graph(mask, dict(carried)), mask.bit_count())
+def _degraded_limits(
+    model: PlacementModel, mask: int, link_capacities: tuple[tuple[tuple[int, int], int], ...]
+) -> BlockLimits:
+    return solve_limits(model.graph(mask, dict(link_capacities)), mask.bit_count())
 
 
-def solved(graph: "Graph", chips: int) -> Limits:
+def solve_limits(graph: "Graph", chips: int) -> BlockLimits:
     """Limits of any graph whose first nodes are chips, by the solvers."""
     ends = sorted(graph)[:chips]
-    gather = solvers.collectives.gather(graph, dict.fromkeys(ends, 1))
+    gather = solvers.collectives.all_gather_rate(graph, dict.fromkeys(ends, 1))
     rate = int(gather.rate * (chips - 1)) if gather else 0
-    return Limits(rate, int(solvers.bisection.bisect(graph, ends).upper))
+    return BlockLimits(rate, int(solvers.bisection.bisect(graph, ends).upper))
 
 
 @lru_cache(maxsize=64)
-def model_of(slug: str) -> Model:
+def placement_model(slug: str) -> PlacementModel:
     """The model of a slug.
 
     Raises
@@ -281,32 +291,32 @@ def model_of(slug: str) -> Model:
         No system of the catalog is made of it.
 
     """
-    for system in systems().systems:
+    for system in default_systems().systems:
         if system.domain.slug == slug:
-            return Model(system.domain)
+            return PlacementModel(system.domain)
     raise UnknownSystemError(f"no system has domains of model {slug!r}: placement knows those of the catalog")
 
 
-def legal_of(connection: Connection, model: Model) -> Legal:
+def read_legal_sets(connection: Connection, model: PlacementModel) -> LegalSets:
     """What the database says that a job may hold of a domain."""
     table, domain_model = TABLES["legal_set"], TABLES["domain_model"]
     query = select(table).join(domain_model, domain_model.c.id == table.c.domain_model_id)
     sets: dict[int, dict[int, None]] = {}
-    any_of: dict[int, AnyOf] = {}
+    any_of: dict[int, AnyServers] = {}
     for row in connection.execute(query.where(domain_model.c.slug == model.slug).order_by(table.c.id)):
-        chips = row.size * (model.per_server if row.unit == "server" else 1)
+        chips = row.size * (model.chips_per_server if row.unit == "server" else 1)
         if row.mask is None:
-            any_of[chips] = AnyOf(row.size)
+            any_of[chips] = AnyServers(row.size)
         elif row.unit == "server":
-            mask = sum(whole for server, whole in enumerate(model.whole_server) if row.mask >> server & 1)
+            mask = sum(whole for server, whole in enumerate(model.server_masks) if row.mask >> server & 1)
             sets.setdefault(chips, {})[mask] = None
         else:
-            placed = {row.mask << model.per_server * server: None for server in range(model.servers)}
-            sets.setdefault(chips, {}).update(placed)
+            shifted = {row.mask << model.chips_per_server * server: None for server in range(model.servers)}
+            sets.setdefault(chips, {}).update(shifted)
     listed = {size: tuple(sorted(masks)) for size, masks in sets.items() if size not in any_of}
-    return Legal(listed, any_of)
+    return LegalSets(listed, any_of)
 
 
-def written(shape: Shape) -> str:
+def format_shape(shape: Shape) -> str:
     """A shape as people write it: rows × columns × servers."""
     return "x".join(map(str, (*shape[1:], shape[0]) if len(shape) > 2 else shape))  # noqa: PLR2004 # servers come first

@@ -15,38 +15,38 @@ from typing import Final
 import numpy as np
 
 from trninv import deadline, solvers
-from trninv.errors import UnknownJobError, nearest
-from trninv.jobs.asked import Asked
-from trninv.jobs.model import AnyOf, Legal
-from trninv.jobs.room import intact
-from trninv.jobs.search import ANY, Found, Policy, Search
-from trninv.jobs.stock import Stock
-from trninv.jobs.tenants import Tenant
-from trninv.solvers.blocks import Words, meeting, whole, words
-from trninv.solvers.slices import Limits
+from trninv.errors import UnknownJobError, suggestion
+from trninv.jobs.asked import JobRequest
+from trninv.jobs.model import AnyServers, LegalSets
+from trninv.jobs.room import are_intact
+from trninv.jobs.search import NO_MINIMUM, Candidate, CandidateSearch, Policy
+from trninv.jobs.stock import FreeCapacity
+from trninv.jobs.tenants import JobAllocation
+from trninv.solvers.blocks import MaskRows, intersects, pack_masks, unpack_masks
+from trninv.solvers.slices import BlockLimits
 
-MOST_TRIED: Final = 64
+MAX_GREEDY_TARGETS: Final = 64
 """Sets that are tried greedily."""
-MOST_SOLVED: Final = 60
+MAX_SOLVED_DOMAINS: Final = 60
 """Domains, the cheapest ones, that an integer program is solved of."""
-MOST_NODES: Final = 2_000
+MAX_SEARCH_NODES: Final = 2_000
 """Nodes of a search tree."""
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class PlannedMove:
     """A job that goes from one set of chips to another; ``stops`` says that it gives up its chips before all moves."""
 
-    tenant: Tenant
+    allocation: JobAllocation
     row: int
     mask: int
-    to_row: int
-    to: int
-    stops: bool = False
+    target_row: int
+    target_mask: int
+    must_stop: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MovePlan:
     """Sets that become free, and the moves for that in order.
 
     Attributes
@@ -57,18 +57,18 @@ class Plan:
 
     """
 
-    rooms: tuple[tuple[int, int], ...]
-    moves: tuple[Move, ...]
-    lower: int
+    targets: tuple[tuple[int, int], ...]
+    moves: tuple[PlannedMove, ...]
+    lower_bound: int
 
     @property
     def exact(self) -> bool:
         """Whether no plan has fewer moves."""
-        return len(self.moves) == self.lower
+        return len(self.moves) == self.lower_bound
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class TargetSet:
     """A wanted set, what stands in it, and whether a part of it is degraded."""
 
     row: int
@@ -83,29 +83,31 @@ class Room:
         return self.jobs, self.chips
 
 
-def alternatives(stock: Stock, legal: Legal, mask: int) -> tuple[int, ...] | AnyOf:
+def alternative_sets(capacity: FreeCapacity, legal_sets: LegalSets, mask: int) -> tuple[int, ...] | AnyServers:
     """Sets of as many chips that a job may have instead of its own; none of what is neither legal nor a block."""
-    size, torus = mask.bit_count(), stock.model.torus
-    if mask in legal.sets.get(size, ()):
-        return legal.sets[size]
-    if size in legal.any_of:
-        return legal.any_of[size]
-    if torus is None or mask not in torus.shape_of:
+    size, torus = mask.bit_count(), capacity.model.torus
+    if mask in legal_sets.sets.get(size, ()):
+        return legal_sets.sets[size]
+    if size in legal_sets.any_of:
+        return legal_sets.any_of[size]
+    if torus is None or mask not in torus.shape_by_mask:
         return ()
     return tuple(block.mask for shape in torus.shapes if prod(shape) == size for block in torus.blocks(shape))
 
 
-def elsewhere(there: Stock, legal: Legal, mask: int, policy: Policy, *, as_good: bool) -> Found | None:
+def best_destination(
+    capacity: FreeCapacity, legal_sets: LegalSets, mask: int, policy: Policy, *, keep_all_gather: bool
+) -> Candidate | None:
     """The best place among what is free for a job that has a set now; ``as_good`` keeps its all-gather limit."""
-    if not (wanted := alternatives(there, legal, mask)):
+    if not (options := alternative_sets(capacity, legal_sets, mask)):
         return None
-    least = Limits(there.model.limits(mask).all_gather, 0) if as_good else ANY
-    search = Search(there, legal, wanted, least=least, healthy=as_good)
-    found = search.best(search.fit, 1, policy)
-    return found[0] if found else None
+    min_limits = BlockLimits(capacity.model.limits(mask).all_gather, 0) if keep_all_gather else NO_MINIMUM
+    search = CandidateSearch(capacity, legal_sets, options, min_limits=min_limits, healthy_only=keep_all_gather)
+    candidates = search.best(search.matches, 1, policy)
+    return candidates[0] if candidates else None
 
 
-def pinned_by_name(tenants: Sequence[Tenant], names: Collection[str]) -> frozenset[int]:
+def pinned_jobs(allocations: Sequence[JobAllocation], names: Collection[str]) -> frozenset[int]:
     """Keys of the jobs that stay, by their own word or by name.
 
     Raises
@@ -113,16 +115,16 @@ def pinned_by_name(tenants: Sequence[Tenant], names: Collection[str]) -> frozens
     UnknownJobError
 
     """
-    known = {each.name: each.key for each in tenants}
+    keys_by_name = {job.name: job.key for job in allocations}
     for name in names:
-        if name not in known:
+        if name not in keys_by_name:
             raise UnknownJobError(
-                f"no job {name[:200]} holds chips there: {nearest(name, known)} (trninv jobs lists them)"
+                f"no job {name[:200]} holds chips there: {suggestion(name, keys_by_name)} (trninv jobs lists them)"
             )
-    return frozenset([*(each.key for each in tenants if each.pinned), *(known[name] for name in names)])
+    return frozenset([*(job.key for job in allocations if job.pinned), *(keys_by_name[name] for name in names)])
 
 
-class Planner:
+class MovePlanner:
     """Plans for one stock, of all rows of its cluster.
 
     Parameters
@@ -133,182 +135,228 @@ class Planner:
 
     """
 
-    def __init__(self, stock: Stock, legal: Legal, tenants: Sequence[Tenant], staying: Collection[int]) -> None:
-        self.stock, self._legal = stock, legal
-        self._inside, self._known = whole(stock.inside), dict[tuple[int, tuple[int, ...], int], tuple[int, ...]]()
-        self._movable = [each for each in tenants if each.key not in staying and self._may_move(each)]
-        self._rows = np.array([row for each in self._movable for row in each.work], np.intp)
-        self._masks = words([mask for each in self._movable for mask in each.work.values()], stock.model.chips)
+    def __init__(
+        self,
+        capacity: FreeCapacity,
+        legal_sets: LegalSets,
+        allocations: Sequence[JobAllocation],
+        immovable: Collection[int],
+    ) -> None:
+        self.capacity, self._legal_sets = capacity, legal_sets
+        self._scope_masks, self._cached_choices = (
+            unpack_masks(capacity.in_scope),
+            dict[tuple[int, tuple[int, ...], int], tuple[int, ...]](),
+        )
+        self._movable = [job for job in allocations if job.key not in immovable and self._is_movable(job)]
+        self._job_rows = np.array([row for job in self._movable for row in job.work], np.intp)
+        self._job_masks = pack_masks(
+            [mask for job in self._movable for mask in job.work.values()], capacity.model.chips
+        )
 
-    def _may_move(self, of: Tenant) -> bool:
-        if len(of.work) != 1 or of.spare:
+    def _is_movable(self, job: JobAllocation) -> bool:
+        if len(job.work) != 1 or job.spare:
             return False
-        ((row, mask),) = of.work.items()
-        return self._inside[row] & mask == mask and bool(alternatives(self.stock, self._legal, mask))
+        ((row, mask),) = job.work.items()
+        return self._scope_masks[row] & mask == mask and bool(alternative_sets(self.capacity, self._legal_sets, mask))
 
     @cached_property
-    def _emptied(self) -> Stock:
+    def _without_movable_jobs(self) -> FreeCapacity:
         """As if every job had gone that may be moved."""
-        moved = np.zeros_like(self.stock.held)
-        np.bitwise_or.at(moved, self._rows, self._masks)
-        return self.stock.holding(self.stock.held & ~moved)
+        moved = np.zeros_like(self.capacity.allocated)
+        np.bitwise_or.at(moved, self._job_rows, self._job_masks)
+        return self.capacity.with_allocated(self.capacity.allocated & ~moved)
 
-    def wanted(self, asked: Asked) -> Plan | None:
+    def plan_request(self, request: JobRequest) -> MovePlan | None:
         """As `domains` or `plan`, by what is asked for."""
-        return self.domains(asked.domains) if asked.domains else self.plan(asked.sets)
+        return self.plan_domains(request.domains) if request.domains else self.plan(request.sets)
 
-    def plan(self, wanted: Sequence[int] | AnyOf) -> Plan | None:
+    def plan(self, options: Sequence[int] | AnyServers) -> MovePlan | None:
         """Free one set of some; None where none can be, whoever moves."""
-        rooms, lower = self._any_rooms(wanted) if isinstance(wanted, AnyOf) else self._rooms(wanted)
-        if not rooms:
+        targets, lower_bound = (
+            self._rack_targets(options) if isinstance(options, AnyServers) else self._targets(options)
+        )
+        if not targets:
             return None
-        best = next(filter(None, map(self._greedy, islice(rooms, MOST_TRIED))), None)
-        one_domain = len({room.row for room in rooms}) == 1 and np.count_nonzero(self.stock.inside.any(axis=1)) == 1
-        if best is None or _cost(best) > rooms[0].cost:
-            best, solved = self._solved(rooms, best)
-            if one_domain and not isinstance(wanted, AnyOf):
-                if solved is None:
+        best = next(filter(None, map(self._move_greedily, islice(targets, MAX_GREEDY_TARGETS))), None)
+        one_domain = (
+            len({target.row for target in targets}) == 1 and np.count_nonzero(self.capacity.in_scope.any(axis=1)) == 1
+        )
+        if best is None or _plan_cost(best) > targets[0].cost:
+            best, proven = self._solve_domains(targets, best)
+            if one_domain and not isinstance(options, AnyServers):
+                if proven is None:
                     return None
-                lower = solved
-        return Plan((), (), lower) if best is None else replace(best, lower=min(lower, len(best.moves)))
+                lower_bound = proven
+        return (
+            MovePlan((), (), lower_bound)
+            if best is None
+            else replace(best, lower_bound=min(lower_bound, len(best.moves)))
+        )
 
-    def _rooms(self, wanted: Sequence[int]) -> tuple[list[Room], int]:
+    def _targets(self, options: Sequence[int]) -> tuple[list[TargetSet], int]:
         """The sets that could be freed, the cheapest first, and the fewest jobs of one."""
-        search = Search(self._emptied, self._legal, wanted)
-        fit, worn = search.by_row(search.intact), search.by_row(search.worn)
-        sets = words(wanted, self.stock.model.chips)
+        search = CandidateSearch(self._without_movable_jobs, self._legal_sets, options)
+        fit, degraded = search.matches_by_row(search.intact), search.matches_by_row(search.degraded)
+        sets = pack_masks(options, self.capacity.model.chips)
         jobs, chips = (np.zeros(fit.shape, np.int64) for _ in range(2))
-        met = meeting(self._masks, sets)
-        np.add.at(jobs, self._rows, met)
-        np.add.at(chips, self._rows, met * np.bitwise_count(self._masks).sum(axis=1, dtype=np.int64)[:, None])
-        rows, at = np.nonzero(fit)
-        order = np.lexsort((at, rows, worn[rows, at], chips[rows, at], jobs[rows, at]))
-        places = ((rows[i], at[i]) for i in order)
-        found = [
-            Room(int(row), wanted[mask], int(jobs[row, mask]), int(chips[row, mask]), bool(worn[row, mask]))
-            for row, mask in places
+        overlaps = intersects(self._job_masks, sets)
+        np.add.at(jobs, self._job_rows, overlaps)
+        np.add.at(
+            chips, self._job_rows, overlaps * np.bitwise_count(self._job_masks).sum(axis=1, dtype=np.int64)[:, None]
+        )
+        rows, columns = np.nonzero(fit)
+        order = np.lexsort((columns, rows, degraded[rows, columns], chips[rows, columns], jobs[rows, columns]))
+        cells = ((rows[i], columns[i]) for i in order)
+        targets = [
+            TargetSet(int(row), options[mask], int(jobs[row, mask]), int(chips[row, mask]), bool(degraded[row, mask]))
+            for row, mask in cells
         ]
-        return found, found[0].jobs if found else 0
+        return targets, targets[0].jobs if targets else 0
 
-    def _any_rooms(self, wanted: AnyOf) -> tuple[list[Room], int]:
+    def _rack_targets(self, request: AnyServers) -> tuple[list[TargetSet], int]:
         """Of each rack the servers with fewest jobs, one of several servers counting in parts, and a bound by those."""
-        model = self.stock.model
-        servers = words(model.whole_server, model.chips)
-        met = meeting(self._masks, servers).astype(float)
-        weight = np.zeros((len(self.stock.ordinals), model.servers))
-        np.add.at(weight, self._rows, met / np.maximum(met.sum(axis=1, keepdims=True), 1))
-        weight[~intact(self._emptied, model.whole_server)[self._emptied.kinds[1]]] = np.inf
-        worn = Search(self._emptied, self._legal, model.whole_server)
-        worn_servers, found, bounds = worn.by_row(worn.worn), list[Room](), list[float]()
+        model = self.capacity.model
+        servers = pack_masks(model.server_masks, model.chips)
+        overlaps = intersects(self._job_masks, servers).astype(float)
+        weight = np.zeros((len(self.capacity.ordinals), model.servers))
+        np.add.at(weight, self._job_rows, overlaps / np.maximum(overlaps.sum(axis=1, keepdims=True), 1))
+        weight[
+            ~are_intact(self._without_movable_jobs, model.server_masks)[self._without_movable_jobs.domain_classes[1]]
+        ] = np.inf
+        search = CandidateSearch(self._without_movable_jobs, self._legal_sets, model.server_masks)
+        degraded_servers, targets, bounds = search.matches_by_row(search.degraded), list[TargetSet](), list[float]()
         for rack in model.racks:
-            of = weight[:, list(rack)]
-            least = np.lexsort((worn_servers[:, list(rack)], of))[:, : wanted.servers]
-            total = np.take_along_axis(of, least, axis=1).sum(axis=1)
+            rack_weights = weight[:, list(rack)]
+            cheapest = np.lexsort((degraded_servers[:, list(rack)], rack_weights))[:, : request.servers]
+            total = np.take_along_axis(rack_weights, cheapest, axis=1).sum(axis=1)
             for row in np.flatnonzero(np.isfinite(total)).tolist():
-                mask = sum(model.whole_server[rack[at]] for at in least[row])
-                there = [each for each in self._at(row) if each.work[row] & mask]
-                degraded = bool(worn_servers[row, [rack[at] for at in least[row]]].any())
-                found.append(Room(row, mask, len(there), sum(each.chips for each in there), degraded))
+                mask = sum(model.server_masks[rack[index]] for index in cheapest[row])
+                jobs = [job for job in self._movable_in_row(row) if job.work[row] & mask]
+                degraded = bool(degraded_servers[row, [rack[index] for index in cheapest[row]]].any())
+                targets.append(TargetSet(row, mask, len(jobs), sum(job.chips for job in jobs), degraded))
                 bounds.append(float(total[row]))
-        found.sort(key=lambda room: (*room.cost, room.degraded, room.row, room.mask))
-        return found, ceil(min(bounds, default=0) - 1e-9)
+        targets.sort(key=lambda room: (*room.cost, room.degraded, room.row, room.mask))
+        return targets, ceil(min(bounds, default=0) - 1e-9)
 
     @cached_property
-    def _by_row(self) -> dict[int, list[Tenant]]:
-        found: dict[int, list[Tenant]] = {}
-        for each in self._movable:
-            found.setdefault(next(iter(each.work)), []).append(each)
-        return found
+    def _jobs_by_row(self) -> dict[int, list[JobAllocation]]:
+        jobs_by_row: dict[int, list[JobAllocation]] = {}
+        for job in self._movable:
+            jobs_by_row.setdefault(next(iter(job.work)), []).append(job)
+        return jobs_by_row
 
-    def _at(self, row: int) -> list[Tenant]:
-        return self._by_row.get(row, [])
+    def _movable_in_row(self, row: int) -> list[JobAllocation]:
+        return self._jobs_by_row.get(row, [])
 
-    def _greedy(self, room: Room) -> Plan | None:
+    def _move_greedily(self, target: TargetSet) -> MovePlan | None:
         """Jobs in the way go to what is free, the largest first."""
-        moves = self._replaced([room], [each for each in self._at(room.row) if each.work[room.row] & room.mask])
-        return None if isinstance(moves, Tenant) else Plan(((room.row, room.mask),), moves, 0)
+        moves = self._move_all(
+            [target], [job for job in self._movable_in_row(target.row) if job.work[target.row] & target.mask]
+        )
+        return None if isinstance(moves, JobAllocation) else MovePlan(((target.row, target.mask),), moves, 0)
 
-    def _replaced(self, rooms: Sequence[Room], moving: Sequence[Tenant]) -> tuple[Move, ...] | Tenant:
+    def _move_all(
+        self, targets: Sequence[TargetSet], jobs: Sequence[JobAllocation]
+    ) -> tuple[PlannedMove, ...] | JobAllocation:
         """Where all jobs go, or the first that finds no place."""
-        kept = np.zeros_like(self.stock.held)
-        for room in rooms:
-            kept[room.row] |= self._words(room.mask)
-        there, moves = self.stock, list[Move]()
-        for each in sorted(moving, key=lambda each: (-each.chips, each.key)):
-            deadline.check()
-            ((row, mask),) = each.work.items()
-            found = elsewhere(there.holding(there.held | kept), self._legal, mask, Policy.PACK, as_good=True)
-            if found is None:
-                return each
-            moves.append(Move(each, row, mask, found.row, found.mask))
-            held = there.held.copy()
-            held[row] &= ~self._words(mask)
-            held[found.row] |= self._words(found.mask)
-            there = there.holding(held)
+        reserved = np.zeros_like(self.capacity.allocated)
+        for target in targets:
+            reserved[target.row] |= self._pack_mask(target.mask)
+        capacity, moves = self.capacity, list[PlannedMove]()
+        for job in sorted(jobs, key=lambda job: (-job.chips, job.key)):
+            deadline.raise_if_expired()
+            ((row, mask),) = job.work.items()
+            destination = best_destination(
+                capacity.with_allocated(capacity.allocated | reserved),
+                self._legal_sets,
+                mask,
+                Policy.PACK,
+                keep_all_gather=True,
+            )
+            if destination is None:
+                return job
+            moves.append(PlannedMove(job, row, mask, destination.row, destination.mask))
+            allocated = capacity.allocated.copy()
+            allocated[row] &= ~self._pack_mask(mask)
+            allocated[destination.row] |= self._pack_mask(destination.mask)
+            capacity = capacity.with_allocated(allocated)
         return tuple(moves)
 
-    def _words(self, mask: int) -> Words:
-        found: Words = words([mask], self.stock.model.chips)[0]
-        return found
+    def _pack_mask(self, mask: int) -> MaskRows:
+        packed: MaskRows = pack_masks([mask], self.capacity.model.chips)[0]
+        return packed
 
-    def _solved(self, rooms: Sequence[Room], best: Plan | None) -> tuple[Plan | None, int | None]:
+    def _solve_domains(self, targets: Sequence[TargetSet], best: MovePlan | None) -> tuple[MovePlan | None, int | None]:
         """The best plan that moves jobs within a domain, of the cheapest domains; and of the last one its bound."""
-        lower: int | None = rooms[0].jobs
-        for row in islice(dict.fromkeys(room.row for room in rooms), MOST_SOLVED):
-            here = [room for room in rooms if room.row == row]
-            if best is not None and here[0].cost >= _cost(best):
+        lower_bound: int | None = targets[0].jobs
+        for row in islice(dict.fromkeys(target.row for target in targets), MAX_SOLVED_DOMAINS):
+            in_domain = [target for target in targets if target.row == row]
+            if best is not None and in_domain[0].cost >= _plan_cost(best):
                 break
-            found, lower = self._within(row, [room.mask for room in here])
-            if found is not None and (best is None or _cost(found) < _cost(best)):
-                best = found
-        return best, lower
+            plan, lower_bound = self._rearrange_domain(row, [target.mask for target in in_domain])
+            if plan is not None and (best is None or _plan_cost(plan) < _plan_cost(best)):
+                best = plan
+        return best, lower_bound
 
-    def _within(self, row: int, rooms: Sequence[int]) -> tuple[Plan | None, int | None]:
+    def _rearrange_domain(self, row: int, target_masks: Sequence[int]) -> tuple[MovePlan | None, int | None]:
         """Free a set of a domain by moves within it, and the fewest moves that do; None where none do."""
-        deadline.check()
-        alike: dict[tuple[int, ...], list[Tenant]] = {}
-        for each in self._at(row):
-            alike.setdefault(self._choices(row, each.work[row]), []).append(each)
+        deadline.raise_if_expired()
+        jobs_by_choices: dict[tuple[int, ...], list[JobAllocation]] = {}
+        for job in self._movable_in_row(row):
+            jobs_by_choices.setdefault(self._allowed_sets(row, job.work[row]), []).append(job)
         pools = [
-            solvers.rearrangement.Pool(tuple(each.work[row] for each in of), others) for others, of in alike.items()
+            solvers.rearrangement.InterchangeableJobs(tuple(job.work[row] for job in group), others)
+            for others, group in jobs_by_choices.items()
         ]
-        found = solvers.rearrangement.rearranged(rooms, pools, MOST_NODES)
-        if found is None or not found.room:
-            return None, found.lower if found else None
-        named = {each.work[row]: each for each in self._at(row)}
-        pairs = [pair for pool in found.moves for pair in pool]
-        order, stopped = solvers.rearrangement.ordered(pairs)
+        solution = solvers.rearrangement.rearrange(target_masks, pools, MAX_SEARCH_NODES)
+        if solution is None or not solution.target:
+            return None, solution.lower if solution else None
+        jobs_by_mask = {job.work[row]: job for job in self._movable_in_row(row)}
+        pairs = [pair for pool in solution.moves for pair in pool]
+        order, must_stop = solvers.rearrangement.order_moves(pairs)
         moves = tuple(
-            Move(named[pairs[at][0]], row, pairs[at][0], row, pairs[at][1], stops=at in stopped) for at in order
+            PlannedMove(
+                jobs_by_mask[pairs[index][0]], row, pairs[index][0], row, pairs[index][1], must_stop=index in must_stop
+            )
+            for index in order
         )
-        return Plan(((row, found.room),), moves, 0), found.lower
+        return MovePlan(((row, solution.target),), moves, 0), solution.lower
 
-    def _choices(self, row: int, mask: int) -> tuple[int, ...]:
+    def _allowed_sets(self, row: int, mask: int) -> tuple[int, ...]:
         """Sets of a domain that a job may have, whatever other jobs do."""
-        wanted, least = alternatives(self.stock, self._legal, mask), self.stock.model.limits(mask).all_gather
-        if isinstance(wanted, AnyOf):
+        options, min_all_gather = (
+            alternative_sets(self.capacity, self._legal_sets, mask),
+            self.capacity.model.limits(mask).all_gather,
+        )
+        if isinstance(options, AnyServers):
             return ()
-        if (key := (row, wanted, least)) not in self._known:
-            emptied = self._emptied.rows([row], self._emptied.inside)
-            search = Search(emptied, self._legal, wanted, least=Limits(least, 0), healthy=True)
-            self._known[key] = tuple(wanted[at] for at in np.flatnonzero(search.fit[0]))
-        return self._known[key]
+        if (key := (row, options, min_all_gather)) not in self._cached_choices:
+            domain = self._without_movable_jobs.select([row], self._without_movable_jobs.in_scope)
+            search = CandidateSearch(
+                domain, self._legal_sets, options, min_limits=BlockLimits(min_all_gather, 0), healthy_only=True
+            )
+            self._cached_choices[key] = tuple(options[index] for index in np.flatnonzero(search.matches[0]))
+        return self._cached_choices[key]
 
-    def domains(self, count: int) -> Plan | None:
+    def plan_domains(self, count: int) -> MovePlan | None:
         """Empty whole domains, the cheapest whose jobs find a place; None where there can't be so many."""
-        rooms, _ = self._rooms((self.stock.model.full,))
-        if len(rooms) < count:
+        targets, _ = self._targets((self.capacity.model.full,))
+        if len(targets) < count:
             return None
-        lower, chosen, others = sum(room.jobs for room in rooms[:count]), rooms[:count], iter(rooms[count:])
-        for _ in range(MOST_TRIED):
-            moves = self._replaced(chosen, [each for room in chosen for each in self._at(room.row)])
-            if not isinstance(moves, Tenant):
-                return Plan(tuple((room.row, room.mask) for room in chosen), moves, lower)
+        lower_bound, chosen, others = (
+            sum(target.jobs for target in targets[:count]),
+            targets[:count],
+            iter(targets[count:]),
+        )
+        for _ in range(MAX_GREEDY_TARGETS):
+            moves = self._move_all(chosen, [job for target in chosen for job in self._movable_in_row(target.row)])
+            if not isinstance(moves, JobAllocation):
+                return MovePlan(tuple((target.row, target.mask) for target in chosen), moves, lower_bound)
             if (other := next(others, None)) is None:
                 break
-            chosen = [*(room for room in chosen if room.row not in moves.work), other]
-        return Plan((), (), lower)
+            chosen = [*(target for target in chosen if target.row not in moves.work), other]
+        return MovePlan((), (), lower_bound)
 
 
-def _cost(plan: Plan) -> tuple[int, int]:
+def _plan_cost(plan: MovePlan) -> tuple[int, int]:
     return len(plan.moves), sum(move.mask.bit_count() for move in plan.moves)

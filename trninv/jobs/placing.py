@@ -8,26 +8,26 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from trninv.errors import LimitError
-from trninv.jobs.asked import Asked
-from trninv.jobs.copies import Pick, Places, Spread, Wish
-from trninv.jobs.gangs import Gang, free_domains, gangs, limits_of
-from trninv.jobs.model import AnyOf, Legal, written
-from trninv.jobs.search import ANY, Policy, Search
-from trninv.jobs.stock import Stock
-from trninv.routing.answer import At
-from trninv.solvers.blocks import Words
-from trninv.solvers.slices import Limits
-from trninv.units import Bandwidth, counted
+from trninv.errors import InvalidArgumentError
+from trninv.jobs.asked import JobRequest
+from trninv.jobs.copies import Constraints, ReplicaPlacement, ReplicaSearch, Spread
+from trninv.jobs.gangs import Gang, domain_limits, free_domains, place_gangs
+from trninv.jobs.model import AnyServers, LegalSets, format_shape
+from trninv.jobs.search import NO_MINIMUM, CandidateSearch, Policy
+from trninv.jobs.stock import FreeCapacity
+from trninv.routing.answer import AddressText
+from trninv.solvers.blocks import MaskRows
+from trninv.solvers.slices import BlockLimits
+from trninv.units import Bandwidth, pluralize
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
     """A place where the job fits."""
 
-    places: Annotated[tuple[At, ...], "What to hold: domains, servers or chips."]
-    spares: Annotated[tuple[At, ...], "What to hold to spare: domains, servers or chips."]
-    servers: Annotated[tuple[At, ...], "Servers that its chips are in, those to spare left out."]
+    places: Annotated[tuple[AddressText, ...], "What to hold: domains, servers or chips."]
+    spares: Annotated[tuple[AddressText, ...], "What to hold to spare: domains, servers or chips."]
+    servers: Annotated[tuple[AddressText, ...], "Servers that its chips are in, those to spare left out."]
     chips: Annotated[int, "How many chips."]
     whole_servers: Annotated[bool, "Whether it takes all chips of its servers."]
     shape: Annotated[str | None, "Rows × columns × servers, of a box of a torus."]
@@ -50,24 +50,24 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Several:
+class ReplicaRequest:
     """How many jobs at once, with how much to spare, how far apart, and how near their domains."""
 
-    copies: int
+    replicas: int
     spares: int
-    spread: Spread
+    spread_level: Spread
     tier: int
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """What is wanted at once."""
-        spare = f" with {self.spares:,} to spare{' each' if self.copies > 1 else ''}" if self.spares else ""
-        apart = f", no two with the same {self.spread.lower().replace('_', ' ')}"
-        return f"{self.copies:,} wanted{spare}" + (apart if self.spread is not Spread.CHIP else "")
+        spare = f" with {self.spares:,} to spare{' each' if self.replicas > 1 else ''}" if self.spares else ""
+        separation = f", no two with the same {self.spread_level.lower().replace('_', ' ')}"
+        return f"{self.replicas:,} wanted{spare}" + (separation if self.spread_level is not Spread.CHIP else "")
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class SearchResult:
     """Placements, how many there are, and what each condition leaves; what is lacking if that is no condition's.
 
     Attributes
@@ -80,73 +80,101 @@ class Result:
     placements: tuple[Placement, ...]
     positions: int
     domains: int
-    steps: tuple[Step, ...]
-    lacking: str | None = None
-    best: Limits | None = None
+    filter_steps: tuple[Step, ...]
+    shortfall: str | None = None
+    best: BlockLimits | None = None
 
 
-def within_domains(there: Stock, legal: Legal, wanted: Asked, wish: Wish, several: Several, k: int) -> Result:
+def place_in_domains(
+    capacity: FreeCapacity,
+    legal_sets: LegalSets,
+    request: JobRequest,
+    constraints: Constraints,
+    replica_request: ReplicaRequest,
+    k: int,
+) -> SearchResult:
     """Jobs that are each within one domain."""
-    sets, spares = wanted.sets, several.spares
-    if isinstance(sets, AnyOf):
-        sets, spares = AnyOf(sets.servers, spares), 0
-    places = Places(there, legal, sets, wish, several.spread)
-    search, fit = places.search, places.fit
-    before = *_inside(there, wanted.chips, wish), *_enough(there, wanted.chips)
-    steps = (*before, *_steps(search, wish), *_good(wish.least, search.domains(fit)))
-    found = search.positions(fit), search.domains(fit), steps
-    if wish.least != ANY and not fit.any():
-        any_good = Places(there, legal, sets, replace(wish, least=ANY), several.spread)
-        best = next(iter(any_good.search.best(any_good.fit, 1, Policy.QUALITY)), None)
-        return Result((), *found, best=best.limits if best else None)
-    needed = several.copies * (1 + spares)
-    of = f"of {needed:,} sets " if spares else ""
-    if needed > 1 and (most := places.most(needed)) < needed:
-        return Result((), *found, f"{several.words}: {of}{most:,} fit at once")
-    alternatives = places.alternatives(1 if several.copies > 1 else k, needed - 1)
-    each = several.copies
+    sets, spares = request.sets, replica_request.spares
+    if isinstance(sets, AnyServers):
+        sets, spares = AnyServers(sets.servers, spares), 0
+    replica_search = ReplicaSearch(capacity, legal_sets, sets, constraints, replica_request.spread_level)
+    search, matches = replica_search.search, replica_search.matches
+    before = *_scope_steps(capacity, request.chips, constraints), *_size_steps(capacity, request.chips)
+    steps = (
+        *before,
+        *_search_steps(search, constraints),
+        *_limit_steps(constraints.min_limits, search.count_domains(matches)),
+    )
+    counts = search.count_positions(matches), search.count_domains(matches), steps
+    if constraints.min_limits != NO_MINIMUM and not matches.any():
+        relaxed = ReplicaSearch(
+            capacity, legal_sets, sets, replace(constraints, min_limits=NO_MINIMUM), replica_request.spread_level
+        )
+        best = next(iter(relaxed.search.best(relaxed.matches, 1, Policy.QUALITY)), None)
+        return SearchResult((), *counts, best=best.limits if best else None)
+    needed = replica_request.replicas * (1 + spares)
+    spare_text = f"of {needed:,} sets " if spares else ""
+    if needed > 1 and (possible := replica_search.max_replicas(needed)) < needed:
+        return SearchResult((), *counts, f"{replica_request.description}: {spare_text}{possible:,} fit at once")
+    alternatives = replica_search.alternatives(1 if replica_request.replicas > 1 else k, needed - 1)
+    replicas = replica_request.replicas
     placed = chain.from_iterable(
-        (_placement(there, pick, picks[each + at * spares :][:spares]) for at, pick in enumerate(picks[:each]))
+        (
+            _set_placement(capacity, pick, picks[replicas + index * spares :][:spares])
+            for index, pick in enumerate(picks[:replicas])
+        )
         for picks in alternatives
     )
-    return Result(tuple(placed), *found)
+    return SearchResult(tuple(placed), *counts)
 
 
-def _inside(there: Stock, chips: int, wish: Wish) -> Iterator[Step]:
-    yield Step("is in the scope", len(there.ordinals))
-    if (inside := int((_sizes(there.inside) >= chips).sum())) < len(there.ordinals):
-        yield Step(f"has {counted(chips, 'chip')} in it{' that are not avoided' if wish.avoids else ''}", inside)
+def _scope_steps(capacity: FreeCapacity, chips: int, constraints: Constraints) -> Iterator[Step]:
+    yield Step("is in the scope", len(capacity.ordinals))
+    if (large_enough := int((_set_sizes(capacity.in_scope) >= chips).sum())) < len(capacity.ordinals):
+        yield Step(
+            f"has {pluralize(chips, 'chip')} in it{' that are not avoided' if constraints.has_avoided else ''}",
+            large_enough,
+        )
 
 
-def _enough(there: Stock, chips: int) -> Iterator[Step]:
-    for what, sets in (("usable", there.usable), ("free", there.free)):
-        yield Step(f"has {counted(chips, 'chip')} {what}", int((_sizes(sets) >= chips).sum()))
+def _size_steps(capacity: FreeCapacity, chips: int) -> Iterator[Step]:
+    for label, sets in (("usable", capacity.usable), ("free", capacity.free)):
+        yield Step(f"has {pluralize(chips, 'chip')} {label}", int((_set_sizes(sets) >= chips).sum()))
 
 
-def _steps(search: Search, wish: Wish) -> Iterator[Step]:
-    yield Step("has such a set of free chips", search.domains(search.free))
-    yield Step("has it with every link up", search.domains(search.intact))
-    fit = search.intact
-    if wish.rack:
-        fit = fit & search.in_rack[None, :]
-        yield Step("has it in one rack", search.domains(fit))
-    if wish.healthy:
-        yield Step("has it with nothing degraded", search.domains(fit & ~search.worn))
+def _search_steps(search: CandidateSearch, constraints: Constraints) -> Iterator[Step]:
+    yield Step("has such a set of free chips", search.count_domains(search.free))
+    yield Step("has it with every link up", search.count_domains(search.intact))
+    matches = search.intact
+    if constraints.same_rack:
+        matches = matches & search.is_single_rack[None, :]
+        yield Step("has it in one rack", search.count_domains(matches))
+    if constraints.healthy_only:
+        yield Step("has it with nothing degraded", search.count_domains(matches & ~search.degraded))
 
 
-def _good(least: Limits, domains: int, it: str = "it with ") -> Iterator[Step]:
+def _limit_steps(min_limits: BlockLimits, domains: int, prefix: str = "it with ") -> Iterator[Step]:
     """What is left by least limits, if any are asked for."""
-    asked = {"all-gather": least.all_gather, "bisection": least.bisection}
-    if told := " and ".join(f"{what} of {Bandwidth(value)}" for what, value in asked.items() if value):
-        yield Step(f"has {it}{told} or more", domains)
+    requested = {"all-gather": min_limits.all_gather, "bisection": min_limits.bisection}
+    if conditions := " and ".join(
+        f"{limit_name} of {Bandwidth(value)}" for limit_name, value in requested.items() if value
+    ):
+        yield Step(f"has {prefix}{conditions} or more", domains)
 
 
-def _sizes(sets: Words) -> NDArray[np.int64]:
+def _set_sizes(sets: MaskRows) -> NDArray[np.int64]:
     sizes: NDArray[np.int64] = np.bitwise_count(sets).sum(axis=1, dtype=np.int64)
     return sizes
 
 
-def whole_domains(there: Stock, _: Legal, wanted: Asked, wish: Wish, several: Several, __: int) -> Result:
+def place_on_domains(
+    capacity: FreeCapacity,
+    _: LegalSets,
+    request: JobRequest,
+    constraints: Constraints,
+    replica_request: ReplicaRequest,
+    __: int,
+) -> SearchResult:
     """Jobs of several whole domains each.
 
     Raises
@@ -155,87 +183,116 @@ def whole_domains(there: Stock, _: Legal, wanted: Asked, wish: Wish, several: Se
         They are to be further apart than domains are.
 
     """
-    model = there.model
-    if several.copies > 1 and (
-        several.spread is Spread.NETWORK_NODE or (several.spread is Spread.RACK and model.of.domains_per_rack > 1)
+    model = capacity.model
+    if replica_request.replicas > 1 and (
+        replica_request.spread_level is Spread.NETWORK_NODE
+        or (replica_request.spread_level is Spread.RACK and model.domain_model.domains_per_rack > 1)
     ):
-        raise LimitError(
-            f"--spread {several.spread.lower().replace('_', '-')}: copies of several domains are apart by domain only"
+        raise InvalidArgumentError(
+            f"--spread {replica_request.spread_level.lower().replace('_', '-')}: copies of several domains are "
+            "apart by domain only"
         )
-    usable = int((_sizes(there.usable) == model.chips).sum())
-    rows = free_domains(there)
+    usable = int((_set_sizes(capacity.usable) == model.chips).sum())
+    rows = free_domains(capacity)
     steps = [
-        *_inside(there, model.chips, wish),
+        *_scope_steps(capacity, model.chips, constraints),
         Step("is usable as a whole", usable),
         Step("is free as a whole, with every link up", len(rows)),
     ]
-    if wish.rack and len(model.racks) > 1:
+    if constraints.same_rack and len(model.racks) > 1:
         steps.append(Step("is in one rack", 0))
-        return Result((), 0, 0, tuple(steps))
-    if wish.healthy:
-        rows = free_domains(there, healthy=True)
+        return SearchResult((), 0, 0, tuple(steps))
+    if constraints.healthy_only:
+        rows = free_domains(capacity, healthy_only=True)
         steps.append(Step("has nothing degraded", len(rows)))
-    if wish.least != ANY:
-        had, rows = rows, free_domains(there, healthy=wish.healthy, least=wish.least)
-        steps += _good(wish.least, len(rows), "")
-        if had and not rows:
-            best = max((limits_of(there, row) for row in had), key=lambda each: (each.all_gather, each.bisection))
-            return Result((), 0, 0, tuple(steps), best=best)
-    needed, sound = wanted.domains + several.spares, [row for row in rows if row not in there.lost]
-    apart = wish.policy is Policy.SPREAD
-    for of in (sound, rows):
-        found = gangs(there, of, needed, several.copies, tier=several.tier, rack=wish.rack, apart=apart)
-        if len(found) == several.copies:
+    if constraints.min_limits != NO_MINIMUM:
+        unlimited_rows, rows = (
+            rows,
+            free_domains(capacity, healthy_only=constraints.healthy_only, min_limits=constraints.min_limits),
+        )
+        steps += _limit_steps(constraints.min_limits, len(rows), "")
+        if unlimited_rows and not rows:
+            best = max(
+                (domain_limits(capacity, row) for row in unlimited_rows),
+                key=lambda each: (each.all_gather, each.bisection),
+            )
+            return SearchResult((), 0, 0, tuple(steps), best=best)
+    needed, healthy_rows = (
+        request.domains + replica_request.spares,
+        [row for row in rows if row not in capacity.failures_by_row],
+    )
+    spread = constraints.policy is Policy.SPREAD
+    for candidate_rows in (healthy_rows, rows):
+        placed = place_gangs(
+            capacity,
+            candidate_rows,
+            needed,
+            replica_request.replicas,
+            tier=replica_request.tier,
+            same_rack=constraints.same_rack,
+            spread=spread,
+        )
+        if len(placed) == replica_request.replicas:
             break
     counts = len(rows), len(rows), tuple(steps)
-    if len(found) < several.copies:
-        return Result((), *counts, _lacking(needed, len(rows), found, wish, several))
-    return Result(tuple(_whole(there, gang, wanted.domains) for gang in found), *counts)
+    if len(placed) < replica_request.replicas:
+        return SearchResult((), *counts, _shortfall(needed, len(rows), placed, constraints, replica_request))
+    return SearchResult(tuple(_domain_placement(capacity, gang, request.domains) for gang in placed), *counts)
 
 
-def _lacking(needed: int, free: int, found: Sequence[Gang], wish: Wish, several: Several) -> str:
-    each = f"{counted(needed, 'domain')} wanted{' with those to spare' if several.spares else ''}"
-    near = " in one rack" if wish.rack else ""
-    near += f" below one network node of tier {several.tier}" if several.tier > 1 else ""
-    lacking = f"{each}{near}, {free:,} free as a whole"
-    return f"{several.copies:,} times {lacking}: {len(found):,} times there are" if several.copies > 1 else lacking
+def _shortfall(
+    needed: int, free: int, placed: Sequence[Gang], constraints: Constraints, replica_request: ReplicaRequest
+) -> str:
+    demand = f"{pluralize(needed, 'domain')} wanted{' with those to spare' if replica_request.spares else ''}"
+    location = " in one rack" if constraints.same_rack else ""
+    location += f" below one network node of tier {replica_request.tier}" if replica_request.tier > 1 else ""
+    text = f"{demand}{location}, {free:,} free as a whole"
+    return (
+        f"{replica_request.replicas:,} times {text}: {len(placed):,} times there are"
+        if replica_request.replicas > 1
+        else text
+    )
 
 
-def _whole(there: Stock, gang: Gang, domains: int) -> Placement:
-    worth = [limits_of(there, row) for row in gang.rows[:domains]]
-    places = tuple(map(there.domain_at, gang.rows))
+def _domain_placement(capacity: FreeCapacity, gang: Gang, domains: int) -> Placement:
+    worth = [domain_limits(capacity, row) for row in gang.rows[:domains]]
+    places = tuple(map(capacity.domain_address, gang.rows))
     return Placement(
         places=places[:domains],
         spares=places[domains:],
-        servers=tuple(f"{place}/s{server}" for place in places[:domains] for server in range(there.model.servers)),
-        chips=domains * there.model.chips,
+        servers=tuple(f"{place}/s{server}" for place in places[:domains] for server in range(capacity.model.servers)),
+        chips=domains * capacity.model.chips,
         whole_servers=True,
         shape=None,
-        all_gather=Bandwidth(min(each.all_gather for each in worth)),
-        bisection=Bandwidth(min(each.bisection for each in worth)),
-        degraded=any(row in there.lost for row in gang.rows),
+        all_gather=Bandwidth(min(limits.all_gather for limits in worth)),
+        bisection=Bandwidth(min(limits.bisection for limits in worth)),
+        degraded=any(row in capacity.failures_by_row for row in gang.rows),
         tier=gang.tier,
         harm=0.0,
         leaves=0,
     )
 
 
-def _placement(there: Stock, pick: Pick, spares: Sequence[Pick]) -> Placement:
-    model, found = there.model, pick.found
-    mask, shape = found.mask, model.shape_of(found.mask)
-    servers = there.servers_at(found.row, mask)
-    beside = [(found.row, each) for each in pick.beside] + [(each.found.row, each.found.mask) for each in spares]
+def _set_placement(
+    capacity: FreeCapacity, placement: ReplicaPlacement, spares: Sequence[ReplicaPlacement]
+) -> Placement:
+    model, candidate = capacity.model, placement.candidate
+    mask, shape = candidate.mask, model.shape_of(candidate.mask)
+    servers = capacity.server_addresses(candidate.row, mask)
+    spare_sets = [(candidate.row, spare) for spare in placement.spares] + [
+        (spare.candidate.row, spare.candidate.mask) for spare in spares
+    ]
     return Placement(
-        places=there.places_at(found.row, mask),
-        spares=tuple(place for row, each in beside for place in there.places_at(row, each)),
+        places=capacity.addresses_of(candidate.row, mask),
+        spares=tuple(place for row, spare in spare_sets for place in capacity.addresses_of(row, spare)),
         servers=servers,
         chips=mask.bit_count(),
-        whole_servers=mask.bit_count() == len(servers) * model.per_server,
-        shape=written(shape) if shape else None,
-        all_gather=Bandwidth(found.limits.all_gather),
-        bisection=Bandwidth(found.limits.bisection),
-        degraded=found.worn,
+        whole_servers=mask.bit_count() == len(servers) * model.chips_per_server,
+        shape=format_shape(shape) if shape else None,
+        all_gather=Bandwidth(candidate.limits.all_gather),
+        bisection=Bandwidth(candidate.limits.bisection),
+        degraded=candidate.is_degraded,
         tier=None,
-        harm=found.harm,
-        leaves=found.leaves,
+        harm=candidate.fragmentation_cost,
+        leaves=candidate.remaining_free,
     )

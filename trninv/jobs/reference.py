@@ -1,14 +1,14 @@
 """The reference page of all questions: ``python -m trninv.jobs.reference > docs/reference/questions.md`` writes it."""
 
-from trninv.jobs import questions as of_jobs
-from trninv.routing import questions as of_routing
+from trninv.jobs import questions as placement_questions
+from trninv.routing import questions as routing_questions
 from trninv.routing import reference
 
 
-def page() -> str:
+def render_page() -> str:
     """The page as Markdown."""
-    return reference.page([*of_routing.every(), *of_jobs.every()])
+    return reference.render_page([*routing_questions.all_questions(), *placement_questions.all_questions()])
 
 
 if __name__ == "__main__":
-    print(page(), end="")  # noqa: T201 # a page for a file
+    print(render_page(), end="")  # noqa: T201 # a page for a file

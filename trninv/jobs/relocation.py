@@ -5,18 +5,26 @@ from typing import TYPE_CHECKING, Protocol
 from sqlalchemy import Connection, insert, select, update
 
 from trninv.errors import ConflictError, UnknownJobError
-from trninv.inventory.address import resolve
-from trninv.inventory.ranges import each_of
+from trninv.inventory.address import resolve_place
+from trninv.inventory.ranges import expand_chip_ranges
 from trninv.inventory.schema import TABLES
-from trninv.jobs.holding import OURS, Job, changing, listed, live_job, system_and_id
-from trninv.jobs.revision import require
-from trninv.jobs.taking import TakenError, allocate, batches, chips_at, next_job, place_and_chips, refuse_taken
+from trninv.jobs.holding import OWN_SYSTEM, Job, change_transaction, find_live_job, jobs_by_key, split_job_name
+from trninv.jobs.revision import require_plan_revision
+from trninv.jobs.taking import (
+    ChipAllocatedError,
+    batches,
+    insert_allocations,
+    location_columns,
+    next_job_key,
+    refuse_allocated,
+    resolve_chips,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
 
-class Going(Protocol):
+class RequestedMove(Protocol):
     """A job that moves, and where to."""
 
     @property
@@ -28,10 +36,10 @@ class Going(Protocol):
         """Addresses of domains, servers or chips."""
 
 
-def relocate(
+def move_jobs(
     connection: Connection,
     scope: str,
-    moves: "Sequence[Going]",
+    moves: "Sequence[RequestedMove]",
     revision: str,
     *,
     who: str,
@@ -60,65 +68,72 @@ def relocate(
         moves twice, to more or fewer chips, or to another cluster.
 
     """
-    with changing(connection, who=who, why=why, source=source) as time:
-        return _relocated(connection, scope, moves, revision, who, time)
+    with change_transaction(connection, who=who, why=why, source=source) as time:
+        return _move_jobs(connection, scope, moves, revision, who, time)
 
 
-def _relocated(
-    connection: Connection, scope: str, moves: "Sequence[Going]", revision: str, who: str, time: str
+def _move_jobs(
+    connection: Connection, scope: str, moves: "Sequence[RequestedMove]", revision: str, who: str, time: str
 ) -> list[Job]:
-    cluster = resolve(connection, scope).cluster_id
-    require(connection, cluster, revision)
+    cluster = resolve_place(connection, scope).cluster_id
+    require_plan_revision(connection, cluster, revision)
     job, allocation = TABLES["job"], TABLES["allocation"]
-    keys = [_ours(connection, move.job) for move in moves]
-    had = {job.key: job for job in listed(connection, keys)}
-    if len(had) < len(keys):
+    keys = [_own_job_key(connection, move.job) for move in moves]
+    old_jobs = {job.key: job for job in jobs_by_key(connection, keys)}
+    if len(old_jobs) < len(keys):
         raise ConflictError("a job moves twice, which no plan says: ask for a new plan")
-    for part in batches(keys):
-        held = allocation.c.job_id.in_(part), allocation.c.ended.is_(None)
-        _refuse_what_stays(had.values(), connection.scalars(select(allocation.c.job_id).where(*held, _IS_SPARE)).all())
-        connection.execute(update(allocation).where(*held).values(ended=time))
-        connection.execute(update(job).where(job.c.id.in_(part)).values(ended=time, moved=time))
-    fresh = []
+    for batch in batches(keys):
+        is_allocated = allocation.c.job_id.in_(batch), allocation.c.ended.is_(None)
+        _refuse_pinned(
+            old_jobs.values(), connection.scalars(select(allocation.c.job_id).where(*is_allocated, _IS_SPARE)).all()
+        )
+        connection.execute(update(allocation).where(*is_allocated).values(ended=time))
+        connection.execute(update(job).where(job.c.id.in_(batch)).values(ended=time, moved=time))
+    new_keys = []
     for key, move in zip(keys, moves, strict=True):
-        chips = chips_at(connection, move.to, ())
-        if len(chips) != had[key].chips or resolve(connection, each_of(move.to)[0]).cluster_id != cluster:
-            raise ConflictError(f"job {move.job} keeps its {had[key].chips} chips, in its cluster: ask for a new plan")
-        refuse_taken(connection, list(chips))
-        fresh.append(_again(connection, key, time, who, place_and_chips(connection, chips)))
+        chips = resolve_chips(connection, move.to, ())
+        if (
+            len(chips) != old_jobs[key].chips
+            or resolve_place(connection, expand_chip_ranges(move.to)[0]).cluster_id != cluster
+        ):
+            raise ConflictError(
+                f"job {move.job} keeps its {old_jobs[key].chips} chips, in its cluster: ask for a new plan"
+            )
+        refuse_allocated(connection, list(chips))
+        new_keys.append(_continue_job(connection, key, time, who, location_columns(connection, chips)))
         try:
-            allocate(connection, fresh[-1], chips, time)
-        except TakenError:
+            insert_allocations(connection, new_keys[-1], chips, time)
+        except ChipAllocatedError:
             raise ConflictError(f"the chips for job {move.job} were taken meanwhile: ask for a new plan") from None
-    return listed(connection, fresh)
+    return jobs_by_key(connection, new_keys)
 
 
 _IS_SPARE = TABLES["allocation"].c.role == "spare"
 
 
-def _refuse_what_stays(jobs: "Iterable[Job]", with_spares: "Collection[int]") -> None:
+def _refuse_pinned(jobs: "Iterable[Job]", with_spares: "Collection[int]") -> None:
     for job in jobs:
         if job.pinned or job.key in with_spares:
-            why = "is pinned" if job.pinned else "has chips to spare"
-            raise ConflictError(f"job {job.name} {why}, and stays where it is: ask for a new plan")
+            reason = "is pinned" if job.pinned else "has chips to spare"
+            raise ConflictError(f"job {job.name} {reason}, and stays where it is: ask for a new plan")
 
 
-def _again(connection: Connection, key: int, time: str, who: str, now_at: "Mapping[str, str]") -> int:
+def _continue_job(connection: Connection, key: int, time: str, who: str, location: "Mapping[str, str]") -> int:
     """Key of a job that is one which has just ended, and goes on elsewhere."""
     job = TABLES["job"]
     row = connection.execute(select(job).where(job.c.id == key)).one()
-    new = next_job(connection)
-    began = {"began": time, "first_began": row.first_began or row.began}
-    now_is = {"id": new, "ended": None, "moved": None, "who": who, **now_at}
-    connection.execute(insert(job), row._asdict() | began | now_is)
+    new = next_job_key(connection)
+    start = {"began": time, "first_began": row.first_began or row.began}
+    changed = {"id": new, "ended": None, "moved": None, "who": who, **location}
+    connection.execute(insert(job), row._asdict() | start | changed)
     return new
 
 
-def _ours(connection: Connection, name: str) -> int:
+def _own_job_key(connection: Connection, name: str) -> int:
     """Key of a job that is held here."""
-    system, identity = system_and_id(name)
-    if system != OURS:
+    system, identity = split_job_name(name)
+    if system != OWN_SYSTEM:
         raise ConflictError(f"job {name} is run by {system}: move it there, and import its jobs again")
-    if (key := live_job(connection, system, identity)) is None:
+    if (key := find_live_job(connection, system, identity)) is None:
         raise UnknownJobError(f"no job {name} holds chips (trninv jobs lists them)")
     return key

@@ -11,54 +11,59 @@ from hashlib import sha256
 from sqlalchemy import Connection, Executable, func, select
 
 from trninv.errors import StalePlanError
-from trninv.inventory.past import among_lost
-from trninv.inventory.schema import TABLES, is_not_up
+from trninv.inventory.past import maybe_unhealthy
+from trninv.inventory.schema import TABLES, is_unhealthy
 
 _T = TABLES
 
 
-def revision(connection: Connection, cluster: int) -> str:
+def plan_revision(connection: Connection, cluster: int) -> str:
     """Equal for equal states of a cluster, whichever process asks."""
-    job, closing, server, domain, node, link = (
+    job, cordon_table, server, domain, node, link = (
         _T[name] for name in ("job", "closing", "server", "domain", "node", "link")
     )
-    here = node.c.cluster_id + 0 == cluster  # the few that are not up go first, not the cluster's millions
-    ours = select(closing.c.server_id).join(server, server.c.id == closing.c.server_id)
-    parts = (
-        *_held(cluster),
+    in_cluster = node.c.cluster_id + 0 == cluster  # the few that are not up go first, not the cluster's millions
+    cordoned_servers = select(cordon_table.c.server_id).join(server, server.c.id == cordon_table.c.server_id)
+    queries = (
+        *_digest_queries(cluster),
         select(job.c.id)
         .where(job.c.ended.is_(None), job.c.cluster_id == cluster, job.c.pinned == 1)
         .order_by(job.c.id),
-        ours.join(domain, domain.c.id == server.c.domain_id)
-        .where(closing.c.until.is_(None), domain.c.cluster_id == cluster)
-        .order_by(closing.c.server_id),
+        cordoned_servers.join(domain, domain.c.id == server.c.domain_id)
+        .where(cordon_table.c.until.is_(None), domain.c.cluster_id == cluster)
+        .order_by(cordon_table.c.server_id),
         select(node.c.id, node.c.state, node.c.factor_ppm)
-        .where(is_not_up(node), among_lost(connection, node), here)
+        .where(is_unhealthy(node), maybe_unhealthy(connection, node), in_cluster)
         .order_by(node.c.id),
         select(link.c.id, link.c.state, link.c.factor_ppm)
         .join(node, node.c.id == link.c.a_id)
-        .where(is_not_up(link), among_lost(connection, link), here)
+        .where(is_unhealthy(link), maybe_unhealthy(connection, link), in_cluster)
         .order_by(link.c.id),
     )
     digest = sha256()
-    for part in parts:
-        for row in connection.execute(part):
+    for query in queries:
+        for row in connection.execute(query):
             digest.update(repr(tuple(row)).encode())
         digest.update(b";")
     return digest.hexdigest()[:16]
 
 
-def _held(cluster: int) -> Iterator[Executable]:
+def _digest_queries(cluster: int) -> Iterator[Executable]:
     """What tells apart who holds which chips: the held ones by domain, the newest holding, and how many there are."""
-    allocation, node, domain, held = (_T[name] for name in ("allocation", "node", "domain", "domain_held"))
-    yield select(held).join(domain, domain.c.id == held.c.id).where(domain.c.cluster_id == cluster).order_by(held.c.id)
+    allocation, node, domain, domain_allocation = (_T[name] for name in ("allocation", "node", "domain", "domain_held"))
+    yield (
+        select(domain_allocation)
+        .join(domain, domain.c.id == domain_allocation.c.id)
+        .where(domain.c.cluster_id == cluster)
+        .order_by(domain_allocation.c.id)
+    )
     chips = node.c.cluster_id == cluster, node.c.kind == "chip"
     first, last = (select(end(node.c.id)).where(*chips) for end in (func.min, func.max))
-    here = allocation.c.chip_id.between(first.scalar_subquery(), last.scalar_subquery())
-    yield select(func.count(), func.max(allocation.c.id)).where(allocation.c.ended.is_(None), here)
+    in_cluster = allocation.c.chip_id.between(first.scalar_subquery(), last.scalar_subquery())
+    yield select(func.count(), func.max(allocation.c.id)).where(allocation.c.ended.is_(None), in_cluster)
 
 
-def require(connection: Connection, cluster: int, wanted: str) -> None:
+def require_plan_revision(connection: Connection, cluster: int, expected: str) -> None:
     """Refuse what was planned for another state; nothing may change it while the connection's transaction writes.
 
     Raises
@@ -66,5 +71,5 @@ def require(connection: Connection, cluster: int, wanted: str) -> None:
     StalePlanError
 
     """
-    if (found := revision(connection, cluster)) != wanted:
-        raise StalePlanError(f"the plan is of revision {wanted[:40]}, the fleet is at {found}: ask for a new plan")
+    if (current := plan_revision(connection, cluster)) != expected:
+        raise StalePlanError(f"the plan is of revision {expected[:40]}, the fleet is at {current}: ask for a new plan")

@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trninv import deadline
-from trninv.choice import Choice
-from trninv.jobs.damage import NOTHING_LOST, Lost
-from trninv.jobs.model import AnyOf, Legal, Rack
-from trninv.jobs.stock import Stock
-from trninv.solvers.blocks import Words, holding, meeting, whole, words
-from trninv.solvers.slices import Limits
+from trninv.choice import DescribedEnum
+from trninv.jobs.damage import ALL_LINKS_UP, LinkFailures
+from trninv.jobs.model import AnyServers, LegalSets, RackServers
+from trninv.jobs.stock import FreeCapacity
+from trninv.solvers.blocks import MaskRows, contains, intersects, pack_masks, unpack_masks
+from trninv.solvers.slices import BlockLimits
 
 
-class Policy(Choice):
+class Policy(DescribedEnum):
     """What goes first among places that fit."""
 
     QUALITY = "QUALITY", "All-gather, then bisection of the place, then least harm to what larger jobs need."
@@ -33,7 +33,7 @@ class Policy(Choice):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Candidate:
     """A place that fits.
 
     Attributes
@@ -51,17 +51,17 @@ class Found:
 
     row: int
     mask: int
-    limits: Limits
-    worn: bool
-    harm: float
-    leaves: int
+    limits: BlockLimits
+    is_degraded: bool
+    fragmentation_cost: float
+    remaining_free: int
 
 
-ANY: Final = Limits(0, 0)
+NO_MINIMUM: Final = BlockLimits(0, 0)
 """Limits that everything reaches."""
 
 
-class Search:
+class CandidateSearch:
     """Places for one of some sets.
 
     Parameters
@@ -77,273 +77,340 @@ class Search:
 
     def __init__(
         self,
-        stock: Stock,
-        legal: Legal,
-        wanted: Sequence[int] | AnyOf,
-        kept: Words | None = None,
+        capacity: FreeCapacity,
+        legal_sets: LegalSets,
+        requested: Sequence[int] | AnyServers,
+        excluded: MaskRows | None = None,
         *,
-        least: Limits = ANY,
-        healthy: bool = False,
+        min_limits: BlockLimits = NO_MINIMUM,
+        healthy_only: bool = False,
     ) -> None:
-        self.stock, self._legal, self._least, self._healthy = stock, legal, least, healthy
-        left = stock.free if kept is None else stock.free & ~kept
-        self._first, self._class = stock.kinds if kept is None else stock.kinds_of(left)
-        self._free, self._left_over = stock.free[self._first], left[self._first]
-        self._listed = list(self._racks(wanted)) if isinstance(wanted, AnyOf) else None
-        self._masks = [rack.mask for rack in self._listed or ()] if isinstance(wanted, AnyOf) else list(wanted)
-        self._sets = words(self._masks, stock.model.chips)
+        self.capacity, self._legal_sets, self._min_limits, self._healthy_only = (
+            capacity,
+            legal_sets,
+            min_limits,
+            healthy_only,
+        )
+        available = capacity.free if excluded is None else capacity.free & ~excluded
+        self._first_rows, self._class_of_row = (
+            capacity.domain_classes if excluded is None else capacity.classify_domains(available)
+        )
+        self._free, self._available = capacity.free[self._first_rows], available[self._first_rows]
+        self._racks_found = list(self._find_racks(requested)) if isinstance(requested, AnyServers) else None
+        self._masks = (
+            [rack.mask for rack in self._racks_found or ()] if isinstance(requested, AnyServers) else list(requested)
+        )
+        self._sets = pack_masks(self._masks, capacity.model.chips)
 
-    def _racks(self, any_of: AnyOf) -> Iterator["Rack"]:
+    def _find_racks(self, any_of: AnyServers) -> Iterator["RackServers"]:
         """Of each kind of free set, the racks with enough free servers."""
-        model = self.stock.model
-        for of, free in enumerate(whole(self._left_over)):
-            lost = self.stock.lost.get(int(self._first[of]), NOTHING_LOST)
+        model = self.capacity.model
+        for domain_class, free in enumerate(unpack_masks(self._available)):
+            failures = self.capacity.failures_by_row.get(int(self._first_rows[domain_class]), ALL_LINKS_UP)
             for rack in model.racks:
-                masks = [model.whole_server[server] for server in rack]
-                there = [mask for mask in masks if free & mask == mask]
-                whole_ones = [mask for mask in there if not lost.breaks(mask)]
-                whole_ones.sort(key=lambda mask: (lost.wears(mask), model.shortfall(mask, lost.carried)))
-                sound = sum(not lost.wears(mask) for mask in whole_ones)
-                best_first = tuple(dict.fromkeys([*whole_ones, *there]))
-                if len(there) >= any_of.servers + any_of.spares:
-                    good = self._good(best_first[: len(whole_ones)], sound, any_of.servers, lost)
-                    yield Rack(of, best_first, any_of, len(whole_ones), sound, good)
+                masks = [model.server_masks[server] for server in rack]
+                free_servers = [mask for mask in masks if free & mask == mask]
+                intact = [mask for mask in free_servers if not failures.has_down_link(mask)]
+                intact.sort(
+                    key=lambda mask: (failures.is_degraded(mask), model.capacity_loss(mask, failures.link_capacities))
+                )
+                healthy = sum(not failures.is_degraded(mask) for mask in intact)
+                best_first = tuple(dict.fromkeys([*intact, *free_servers]))
+                if len(free_servers) >= any_of.servers + any_of.spares:
+                    eligible = self._count_eligible(best_first[: len(intact)], healthy, any_of.servers, failures)
+                    yield RackServers(domain_class, best_first, any_of, len(intact), healthy, eligible)
 
-    def _good(self, servers: Sequence[int], sound: int, needed: int, lost: Lost) -> int:
+    def _count_eligible(self, servers: Sequence[int], healthy: int, needed: int, failures: LinkFailures) -> int:
         """How many of servers, the best first, may be taken: the worst of those are as good as is wanted."""
-        if self._healthy:
-            return sound
-        for good in range(max(sound + 1, needed), len(servers) + 1) if self._least != ANY else ():
-            deadline.check()
-            worst = self.stock.model.worn_limits(sum(servers[good - needed : good]), lost.carried)
-            if not reaches(worst, self._least):
-                return max(sound, good - 1)
+        if self._healthy_only:
+            return healthy
+        for eligible in range(max(healthy + 1, needed), len(servers) + 1) if self._min_limits != NO_MINIMUM else ():
+            deadline.raise_if_expired()
+            worst = self.capacity.model.degraded_limits(
+                sum(servers[eligible - needed : eligible]), failures.link_capacities
+            )
+            if not meets(worst, self._min_limits):
+                return max(healthy, eligible - 1)
         return len(servers)
 
     @cached_property
     def free(self) -> NDArray[np.bool_]:
         """Kinds of free sets × wanted sets: whether all chips are free."""
-        if self._listed is None:
-            return holding(self._left_over, self._sets)
-        return self._of_racks([True for _ in self._listed])
+        if self._racks_found is None:
+            return contains(self._available, self._sets)
+        return self._rack_matrix([True for _ in self._racks_found])
 
-    def _of_racks(self, are: Sequence[bool]) -> NDArray[np.bool_]:
-        found = np.zeros((len(self._free), len(self._masks)), bool)
-        for at, rack in enumerate(self._listed or ()):
-            found[rack.of, at] = are[at]
-        return found
+    def _rack_matrix(self, flags: Sequence[bool]) -> NDArray[np.bool_]:
+        matrix = np.zeros((len(self._free), len(self._masks)), bool)
+        for index, rack in enumerate(self._racks_found or ()):
+            matrix[rack.domain_class, index] = flags[index]
+        return matrix
 
     @cached_property
     def intact(self) -> NDArray[np.bool_]:
         """Those whose links all carry something."""
-        if self._listed is not None:
-            return self._of_racks([rack.needs <= rack.intact for rack in self._listed])
-        return self._intact_of(self.free.copy(), self._sets, np.arange(len(self._free)))
+        if self._racks_found is not None:
+            return self._rack_matrix([rack.required <= rack.intact for rack in self._racks_found])
+        return self._drop_down_links(self.free.copy(), self._sets, np.arange(len(self._free)))
 
-    def _intact_of(self, free: NDArray[np.bool_], sets: Words, kinds: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def _drop_down_links(
+        self, free: NDArray[np.bool_], sets: MaskRows, domain_classes: NDArray[np.intp]
+    ) -> NDArray[np.bool_]:
         """Kinds of free sets × sets, those left out of the free ones that lack a link."""
-        for at, kind in enumerate(kinds.tolist()):
-            if (lost := self._damaged.get(kind, NOTHING_LOST)).broken:
-                free[at] &= ~lost.broken_in(sets, self.stock.model.chips)
+        for index, domain_class in enumerate(domain_classes.tolist()):
+            if (failures := self._failures_by_class.get(domain_class, ALL_LINKS_UP)).down:
+                free[index] &= ~failures.sets_with_down_link(sets, self.capacity.model.chips)
         return free
 
     @cached_property
-    def worn(self) -> NDArray[np.bool_]:
+    def degraded(self) -> NDArray[np.bool_]:
         """Those that have something degraded: a chip, a NIC of one, or a link among several."""
-        if self._listed is not None:
-            return self._of_racks([rack.needs > rack.sound for rack in self._listed])
-        found = np.zeros_like(self.free)
-        for of, lost in self._damaged.items():
-            found[of] = lost.worn_in(self._sets, self.stock.model.chips)
-        return found
+        if self._racks_found is not None:
+            return self._rack_matrix([rack.required > rack.healthy for rack in self._racks_found])
+        degraded = np.zeros_like(self.free)
+        for domain_class, failures in self._failures_by_class.items():
+            degraded[domain_class] = failures.degraded_sets(self._sets, self.capacity.model.chips)
+        return degraded
 
     @cached_property
-    def fit(self) -> NDArray[np.bool_]:
+    def matches(self) -> NDArray[np.bool_]:
         """Intact ones that reach the least limits, what is degraded as it is; without that, where it is not wanted."""
-        enough = np.array([reaches(each, self._least) for each in self.limits], bool)
-        found: NDArray[np.bool_] = self.intact & enough[None, :]
-        if self._listed is not None:
-            return found & self._of_racks([rack.needs <= rack.good for rack in self._listed])
-        if self._healthy:
-            return found & ~self.worn
-        if self._least != ANY and self.stock.lost:
-            for of, at in zip(*np.nonzero(found & self.worn), strict=True):
-                deadline.check()
-                found[of, at] = reaches(self.worn_limits(self.row_of(of), at), self._least)
-        return found
+        enough = np.array([meets(limits, self._min_limits) for limits in self.limits], bool)
+        matches: NDArray[np.bool_] = self.intact & enough[None, :]
+        if self._racks_found is not None:
+            return matches & self._rack_matrix([rack.required <= rack.eligible for rack in self._racks_found])
+        if self._healthy_only:
+            return matches & ~self.degraded
+        if self._min_limits != NO_MINIMUM and self.capacity.failures_by_row:
+            for domain_class, index in zip(*np.nonzero(matches & self.degraded), strict=True):
+                deadline.raise_if_expired()
+                matches[domain_class, index] = meets(
+                    self.degraded_limits(self.first_row(domain_class), index), self._min_limits
+                )
+        return matches
 
     @cached_property
-    def _damaged(self) -> Mapping[int, Lost]:
+    def _failures_by_class(self) -> Mapping[int, LinkFailures]:
         """What kinds of free sets lack."""
-        lost = self.stock.lost
-        return {of: lost[row] for of, row in enumerate(self._first.tolist()) if row in lost}
+        failures = self.capacity.failures_by_row
+        return {
+            domain_class: failures[row] for domain_class, row in enumerate(self._first_rows.tolist()) if row in failures
+        }
 
     @cached_property
-    def limits(self) -> list[Limits]:
+    def limits(self) -> list[BlockLimits]:
         """Of each wanted set, undamaged."""
-        return [self.stock.model.limits(mask) for mask in self._masks]
+        return [self.capacity.model.limits(mask) for mask in self._masks]
 
     @cached_property
-    def in_rack(self) -> NDArray[np.bool_]:
+    def is_single_rack(self) -> NDArray[np.bool_]:
         """Which of the wanted sets are in one rack."""
-        found: NDArray[np.bool_] = self._share == [mask.bit_count() for mask in self._masks]
-        return found
+        is_single_rack: NDArray[np.bool_] = self._max_rack_share == [mask.bit_count() for mask in self._masks]
+        return is_single_rack
 
     @cached_property
-    def _share(self) -> NDArray[np.intp]:
+    def _max_rack_share(self) -> NDArray[np.intp]:
         """Of each wanted set: most of its chips that are in one rack."""
-        model = self.stock.model
-        racks = [sum(model.whole_server[server] for server in rack) for rack in model.racks]
+        model = self.capacity.model
+        racks = [sum(model.server_masks[server] for server in rack) for rack in model.racks]
         return np.array([max((mask & rack).bit_count() for rack in racks) for mask in self._masks], np.intp)
 
-    def listed(self, fit: NDArray[np.bool_]) -> int:
+    def max_results(self, matches: NDArray[np.bool_]) -> int:
         """How many places `best` has at most."""
-        return int(fit.sum(axis=1)[self._class].sum())
+        return int(matches.sum(axis=1)[self._class_of_row].sum())
 
-    def kind(self, row: int) -> int:
+    def domain_class(self, row: int) -> int:
         """Equal for rows with the same places."""
-        return int(self._class[row])
+        return int(self._class_of_row[row])
 
-    def row_of(self, kind: int) -> int:
+    def first_row(self, domain_class: int) -> int:
         """The first row with a kind of free set."""
-        return int(self._first[kind])
+        return int(self._first_rows[domain_class])
 
-    def by_row(self, fit: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def matches_by_row(self, matches: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Rows of the stock × listed sets."""
-        found: NDArray[np.bool_] = fit[self._class]
-        return found
+        expanded: NDArray[np.bool_] = matches[self._class_of_row]
+        return expanded
 
-    def has(self, fit: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def has_match(self, matches: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether each domain has a place."""
-        found: NDArray[np.bool_] = np.logical_or.reduce(fit, axis=1)[self._class]
-        return found
+        has_match: NDArray[np.bool_] = np.logical_or.reduce(matches, axis=1)[self._class_of_row]
+        return has_match
 
-    def domains(self, fit: NDArray[np.bool_]) -> int:
+    def count_domains(self, matches: NDArray[np.bool_]) -> int:
         """How many domains have a place."""
-        return int(self.has(fit).sum())
+        return int(self.has_match(matches).sum())
 
-    def positions(self, fit: NDArray[np.bool_]) -> int:
+    def count_positions(self, matches: NDArray[np.bool_]) -> int:
         """How many places there are, in a rack each way to take so many servers."""
-        if self._listed is None:
-            return self.listed(fit)
-        each = np.zeros(len(self._free), np.int64)
-        for of, at in zip(*np.nonzero(fit), strict=True):
-            rack = self._listed[at]
-            each[of] += comb(rack.good, rack.any_of.servers)
-        return int(each[self._class].sum())
+        if self._racks_found is None:
+            return self.max_results(matches)
+        counts = np.zeros(len(self._free), np.int64)
+        for domain_class, index in zip(*np.nonzero(matches), strict=True):
+            rack = self._racks_found[index]
+            counts[domain_class] += comb(rack.eligible, rack.any_of.servers)
+        return int(counts[self._class_of_row].sum())
 
-    def sets(self, fit: NDArray[np.bool_], row: int) -> list[int]:
+    def masks_in_row(self, matches: NDArray[np.bool_], row: int) -> list[int]:
         """Sets of a row that fit; of a rack, its free servers by as many as are needed, so that none is in two."""
-        at = np.flatnonzero(fit[self._class[row]]).tolist()
-        if self._listed is None:
-            return [self._masks[each] for each in at]
-        return [mask for each in at for mask in self._listed[each].parts()]
+        indices = np.flatnonzero(matches[self._class_of_row[row]]).tolist()
+        if self._racks_found is None:
+            return [self._masks[index] for index in indices]
+        return [mask for index in indices for mask in self._racks_found[index].disjoint_masks()]
 
-    def beside(self, found: "Found") -> list[int]:
+    def spare_servers(self, candidate: "Candidate") -> list[int]:
         """Servers to spare, of a place in a rack."""
-        racks = (rack for rack in self._listed or () if rack.of == self._class[found.row] and rack.mask == found.mask)
-        return [mask for rack in racks for mask in rack.servers[rack.any_of.servers : rack.needs]]
+        racks = (
+            rack
+            for rack in self._racks_found or ()
+            if rack.domain_class == self._class_of_row[candidate.row] and rack.mask == candidate.mask
+        )
+        return [mask for rack in racks for mask in rack.servers[rack.any_of.servers : rack.required]]
 
-    def best(self, fit: NDArray[np.bool_], k: int, policy: Policy) -> list[Found]:
+    def best(self, matches: NDArray[np.bool_], k: int, policy: Policy) -> list[Candidate]:
         """The k best places, those with something degraded after all others; ties by domain, then by chips."""
-        worn = self.worn if self.stock.lost else np.zeros_like(fit)
-        found = [*islice(self._ranked(fit & ~worn, k, policy), k)]
-        return [*found, *islice(self._as_they_are(fit & worn, policy), k - len(found))]
+        degraded = self.degraded if self.capacity.failures_by_row else np.zeros_like(matches)
+        candidates = [*islice(self._rank(matches & ~degraded, k, policy), k)]
+        return [*candidates, *islice(self._rank_degraded(matches & degraded, policy), k - len(candidates))]
 
-    def _ranked(self, fit: NDArray[np.bool_], k: int, policy: Policy) -> Iterator[Found]:
-        grades = [(-each.all_gather, -each.bisection) for each in self.limits]
+    def _rank(self, matches: NDArray[np.bool_], k: int, policy: Policy) -> Iterator[Candidate]:
+        grades = [(-limits.all_gather, -limits.bisection) for limits in self.limits]
         grade = np.unique(grades, axis=0, return_inverse=True)[1].ravel() if grades else np.zeros(0, np.intp)
-        first = {Policy.QUALITY: grade, Policy.SPREAD: self._share * (len(grades) + 1) + grade}.get(policy, 0 * grade)
+        first = {Policy.QUALITY: grade, Policy.SPREAD: self._max_rack_share * (len(grades) + 1) + grade}.get(
+            policy, 0 * grade
+        )
         for rank in np.unique(first):
             columns = np.flatnonzero(first == rank)
-            of, at = np.nonzero(fit[:, columns])
-            if not len(of) or k <= 0:
+            classes, indices = np.nonzero(matches[:, columns])
+            if not len(classes) or k <= 0:
                 continue
-            kinds, which = np.unique(of, return_inverse=True)
-            harm, left = self._harm(kinds, columns)[which, at], self._left[of]
-            cost = self._met(kinds, columns)[which, at] if policy is Policy.SLURM else harm
-            at = columns[at]
-            worth = np.zeros_like(at) if policy is Policy.SLURM else grade[at]
-            order = np.lexsort((at, self._first[of], worth, left, cost))[:k]
-            pairs = [(cost[i], left[i], worth[i], int(of[i]), int(at[i]), harm[i]) for i in order]
-            rows = {kind: np.flatnonzero(self._class == kind)[:k].tolist() for *_, kind, _, _ in pairs}
-            spread = sorted((*key, row, which, lost) for *key, kind, which, lost in pairs for row in rows[kind])
-            for _, leaves, _, row, which, lost in spread[:k]:
-                yield self._found(row, which, self.limits[which], float(lost), int(leaves))
+            domain_classes, which = np.unique(classes, return_inverse=True)
+            fragmentation, free_after = (
+                self._fragmentation_cost(domain_classes, columns)[which, indices],
+                self._free_after[classes],
+            )
+            cost = (
+                self._next_size_overlap(domain_classes, columns)[which, indices]
+                if policy is Policy.SLURM
+                else fragmentation
+            )
+            indices = columns[indices]
+            worth = np.zeros_like(indices) if policy is Policy.SLURM else grade[indices]
+            order = np.lexsort((indices, self._first_rows[classes], worth, free_after, cost))[:k]
+            pairs = [
+                (cost[i], free_after[i], worth[i], int(classes[i]), int(indices[i]), fragmentation[i]) for i in order
+            ]
+            rows = {
+                domain_class: np.flatnonzero(self._class_of_row == domain_class)[:k].tolist()
+                for *_, domain_class, _, _ in pairs
+            }
+            spread = sorted(
+                (*key, row, which, fragmentation_cost)
+                for *key, domain_class, which, fragmentation_cost in pairs
+                for row in rows[domain_class]
+            )
+            for _, remaining_free, _, row, which, fragmentation_cost in spread[:k]:
+                yield self._candidate(row, which, self.limits[which], float(fragmentation_cost), int(remaining_free))
 
-    def _as_they_are(self, fit: NDArray[np.bool_], policy: Policy) -> Iterator[Found]:
+    def _rank_degraded(self, matches: NDArray[np.bool_], policy: Policy) -> Iterator[Candidate]:
         """Places with something degraded, the best first by what they carry: solved only if they may be the next."""
-        of, at = np.nonzero(fit)
-        kinds, which = np.unique(of, return_inverse=True)
+        classes, indices = np.nonzero(matches)
+        domain_classes, which = np.unique(classes, return_inverse=True)
         columns = np.arange(len(self._masks))
-        harm, left = self._harm(kinds, columns)[which, at], self._left[of]
-        met = self._met(kinds, columns)[which, at] if policy is Policy.SLURM else harm
-        rows = self._first[of].tolist()
+        fragmentation, free_after = (
+            self._fragmentation_cost(domain_classes, columns)[which, indices],
+            self._free_after[classes],
+        )
+        overlap = (
+            self._next_size_overlap(domain_classes, columns)[which, indices]
+            if policy is Policy.SLURM
+            else fragmentation
+        )
+        rows = self._first_rows[classes].tolist()
 
-        def key(i: int, of: Limits) -> tuple[float, ...]:
-            worth, cost = (-of.all_gather, -of.bisection), (met[i], left[i])
+        def key(i: int, carried: BlockLimits) -> tuple[float, ...]:
+            worth, cost = (-carried.all_gather, -carried.bisection), (overlap[i], free_after[i])
             order: dict[Policy, tuple[float, ...]] = {Policy.PACK: cost + worth, Policy.SLURM: cost}
-            share = (self._share[at[i]],) if policy is Policy.SPREAD else ()
-            return (*order.get(policy, (*share, *worth, *cost)), rows[i], int(at[i]))
+            share = (self._max_rack_share[indices[i]],) if policy is Policy.SPREAD else ()
+            return (*order.get(policy, (*share, *worth, *cost)), rows[i], int(indices[i]))
 
-        waiting = list[tuple[tuple[float, ...], int, Limits | None]]()
+        waiting = list[tuple[tuple[float, ...], int, BlockLimits | None]]()
         for i, row in enumerate(rows):
-            whole_one, carried = self.limits[at[i]], self.stock.lost[row].carried
-            degree = self.stock.model.least_degree(self._masks[at[i]], carried)
-            waiting.append((key(i, Limits(min(degree, whole_one.all_gather), whole_one.bisection)), i, None))
+            intact_limits, link_capacities = self.limits[indices[i]], self.capacity.failures_by_row[row].link_capacities
+            degree = self.capacity.model.min_chip_bandwidth(self._masks[indices[i]], link_capacities)
+            waiting.append(
+                (key(i, BlockLimits(min(degree, intact_limits.all_gather), intact_limits.bisection)), i, None)
+            )
         heapify(waiting)
         while waiting:
-            deadline.check()
+            deadline.raise_if_expired()
             _, i, limits = heappop(waiting)
             if limits is None:
-                limits = self.worn_limits(rows[i], at[i])
+                limits = self.degraded_limits(rows[i], indices[i])
                 heappush(waiting, (key(i, limits), i, limits))
             else:
-                yield self._found(rows[i], int(at[i]), limits, float(harm[i]), int(left[i]), worn=True)
+                yield self._candidate(
+                    rows[i], int(indices[i]), limits, float(fragmentation[i]), int(free_after[i]), is_degraded=True
+                )
 
-    def _found(self, row: int, at: int, limits: Limits, harm: float, leaves: int, *, worn: bool = False) -> Found:
-        sizes = sum(size > 1 for size in self._legal.sets)
-        return Found(row, self._masks[at], limits, worn, harm / max(sizes, 1), leaves)
+    def _candidate(
+        self,
+        row: int,
+        index: int,
+        limits: BlockLimits,
+        fragmentation_cost: float,
+        remaining_free: int,
+        *,
+        is_degraded: bool = False,
+    ) -> Candidate:
+        sizes = sum(size > 1 for size in self._legal_sets.sets)
+        return Candidate(
+            row, self._masks[index], limits, is_degraded, fragmentation_cost / max(sizes, 1), remaining_free
+        )
 
-    def worn_limits(self, row: int, at: int) -> Limits:
+    def degraded_limits(self, row: int, index: int) -> BlockLimits:
         """What a wanted set carries in a row as it is."""
-        return self.stock.model.worn_limits(self._masks[at], self.stock.lost[row].carried)
+        return self.capacity.model.degraded_limits(
+            self._masks[index], self.capacity.failures_by_row[row].link_capacities
+        )
 
     @cached_property
-    def _left(self) -> NDArray[np.int64]:
+    def _free_after(self) -> NDArray[np.int64]:
         size = self._masks[0].bit_count() if self._masks else 0
         free: NDArray[np.int64] = np.bitwise_count(self._free).sum(axis=1, dtype=np.int64)
         return free - size
 
-    def _harm(self, kinds: NDArray[np.intp], wanted: NDArray[np.intp]) -> NDArray[np.float32]:
+    def _fragmentation_cost(self, domain_classes: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.float32]:
         """Kinds of free sets × wanted sets: chips of the legal sets, all sizes together, that it breaks up.
 
         Those that lack a link are of no use before, and do not count.
         """
-        return self._meeting(kinds, wanted, {size: size for size in self._legal.sets if size > 1}, intact=True)
+        return self._weighted_overlap(
+            domain_classes, columns, {size: size for size in self._legal_sets.sets if size > 1}, intact=True
+        )
 
-    def _met(self, kinds: NDArray[np.intp], wanted: NDArray[np.intp]) -> NDArray[np.float32]:
+    def _next_size_overlap(self, domain_classes: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.float32]:
         """Kinds of free sets × wanted sets: how many free legal sets of the next larger size it meets.
 
         Slurm's frag_cost: https://github.com/SchedMD/slurm, eval_nodes_torus3d.c; there of nodes, by placements.
         """
         chips = self._masks[0].bit_count() if self._masks else 0
-        larger = min((size for size in self._legal.sets if size > chips), default=None)
-        return self._meeting(kinds, wanted, {} if larger is None else {larger: 1}, intact=False)
+        larger = min((size for size in self._legal_sets.sets if size > chips), default=None)
+        return self._weighted_overlap(domain_classes, columns, {} if larger is None else {larger: 1}, intact=False)
 
-    def _meeting(
-        self, kinds: NDArray[np.intp], wanted: NDArray[np.intp], weights: Mapping[int, int], *, intact: bool
+    def _weighted_overlap(
+        self, domain_classes: NDArray[np.intp], columns: NDArray[np.intp], weights: Mapping[int, int], *, intact: bool
     ) -> NDArray[np.float32]:
         """Kinds of free sets × wanted sets: the weights, by size, of the free, or intact, legal sets that it meets."""
-        masks = [(mask, weight) for size, weight in weights.items() for mask in self._legal.sets[size]]
-        sets: Words = words([mask for mask, _ in masks], self.stock.model.chips)
-        weight = np.array([each for _, each in masks], np.float32)  # whole numbers, so that equal sums are equal
-        free = holding(self._free[kinds], sets)
-        usable = self._intact_of(free, sets, kinds) if intact else free
-        met: NDArray[np.float32] = (usable * weight) @ meeting(sets, self._sets[wanted])
-        return met
+        masks = [(mask, weight) for size, weight in weights.items() for mask in self._legal_sets.sets[size]]
+        sets: MaskRows = pack_masks([mask for mask, _ in masks], self.capacity.model.chips)
+        weight = np.array([value for _, value in masks], np.float32)  # whole numbers, so that equal sums are equal
+        free = contains(self._free[domain_classes], sets)
+        usable = self._drop_down_links(free, sets, domain_classes) if intact else free
+        overlap: NDArray[np.float32] = (usable * weight) @ intersects(sets, self._sets[columns])
+        return overlap
 
 
-def reaches(limits: Limits, least: Limits) -> bool:
+def meets(limits: BlockLimits, min_limits: BlockLimits) -> bool:
     """Whether limits are no less than some."""
-    return limits.all_gather >= least.all_gather and limits.bisection >= least.bisection
+    return limits.all_gather >= min_limits.all_gather and limits.bisection >= min_limits.bisection

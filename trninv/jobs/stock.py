@@ -17,24 +17,24 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
-from trninv.errors import LimitError
-from trninv.inventory.address import Place, chips_of, resolve
-from trninv.inventory.past import among_lost
-from trninv.inventory.ranges import each_of
-from trninv.inventory.schema import CARRYING, TABLES, is_not_up
+from trninv.errors import InvalidArgumentError
+from trninv.inventory.address import Place, chip_ids_of, resolve_place
+from trninv.inventory.past import maybe_unhealthy
+from trninv.inventory.ranges import expand_chip_ranges
+from trninv.inventory.schema import CARRYING_STATES, TABLES, is_unhealthy
 from trninv.inventory.state import PPM
-from trninv.jobs.damage import Damage, Lost, lost_of
-from trninv.jobs.model import Model, Part, model_of
-from trninv.jobs.supposed import supposed
-from trninv.routing.wiring import Reader
-from trninv.solvers.blocks import Words, distinct, words
-from trninv.solvers.slices import Limits
+from trninv.jobs.damage import LinkFailures, UnhealthyParts, find_link_failures
+from trninv.jobs.model import LocalPart, PlacementModel, placement_model
+from trninv.jobs.supposed import resolve_jobs
+from trninv.routing.wiring import SnapshotReader
+from trninv.solvers.blocks import MaskRows, pack_masks, unique_rows
+from trninv.solvers.slices import BlockLimits
 
 _T: Final = TABLES
 
 
 @dataclass(frozen=True)
-class Stock:
+class FreeCapacity:
     """The chips of a scope by domain, as sets in rows of words.
 
     Attributes
@@ -47,115 +47,132 @@ class Stock:
     """
 
     cluster: str
-    model: Model
+    model: PlacementModel
     ordinals: NDArray[np.int64]
-    inside: Words
-    up: Words
-    held: Words
-    closed: Words
-    damage: Damage = field(default_factory=dict)
+    in_scope: MaskRows
+    up: MaskRows
+    allocated: MaskRows
+    cordoned: MaskRows
+    unhealthy_parts: UnhealthyParts = field(default_factory=dict)
 
     @cached_property
-    def usable(self) -> Words:
+    def usable(self) -> MaskRows:
         """Chips that carry traffic."""
-        return self.up & self.inside
+        return self.up & self.in_scope
 
     @cached_property
-    def free(self) -> Words:
+    def free(self) -> MaskRows:
         """Chips that the next job may have."""
-        return self.usable & ~self.held & ~self.closed
+        return self.usable & ~self.allocated & ~self.cordoned
 
     @cached_property
-    def unusable(self) -> Words:
+    def unusable(self) -> MaskRows:
         """Chips that no job holds, and that none may have."""
-        return self.inside & ~self.held & ~self.free
+        return self.in_scope & ~self.allocated & ~self.free
 
     @cached_property
-    def degraded(self) -> Words:
+    def degraded(self) -> MaskRows:
         """Chips that are not up, or have a NIC that is not; those of domains that lost chips only are left out."""
-        found = np.zeros_like(self.inside)
-        for row, lost in self.lost.items():
-            found[row] = words([lost.chips], self.model.chips)[0]
-        return found
+        masks = np.zeros_like(self.in_scope)
+        for row, failures in self.failures_by_row.items():
+            masks[row] = pack_masks([failures.unhealthy_chips], self.model.chips)[0]
+        return masks
 
     @cached_property
-    def kinds(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def domain_classes(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Domains that are alike: the first row of each kind, and the kind of each row; a damaged one is like none."""
-        return self.kinds_of()
+        return self.classify_domains()
 
-    def kinds_of(self, *more: Words) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def classify_domains(self, *more: MaskRows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The same of domains that are alike in these sets of chips too."""
         marks = np.zeros((len(self.free), 1), np.uint64)
-        damaged = sorted(self.lost)
-        marks[damaged, 0] = np.array(damaged, np.uint64) + 1
-        return distinct(np.hstack([self.free, *more, marks]))
+        with_failures = sorted(self.failures_by_row)
+        marks[with_failures, 0] = np.array(with_failures, np.uint64) + 1
+        return unique_rows(np.hstack([self.free, *more, marks]))
 
     @cached_property
-    def lost(self) -> Mapping[int, Lost]:
+    def failures_by_row(self) -> Mapping[int, LinkFailures]:
         """What damaged domains lack, by row, where anything is lost beside chips that are down."""
         return {
-            row: self.lacks(row)
-            for row, parts in self.damage.items()
-            if any(left or not isinstance(part, int) or part >= self.model.chips for part, left in parts.items())
+            row: self.link_failures(row)
+            for row, parts in self.unhealthy_parts.items()
+            if any(
+                carried_ppm or not isinstance(part, int) or part >= self.model.chips
+                for part, carried_ppm in parts.items()
+            )
         }
 
-    def lacks(self, row: int) -> Lost:
+    def link_failures(self, row: int) -> LinkFailures:
         """What a row lacks, with the links of chips that are down as well."""
-        return lost_of(self.model, self.damage.get(row, {}))
+        return find_link_failures(self.model, self.unhealthy_parts.get(row, {}))
 
-    def limits_at(self, row: int, mask: int) -> Limits:
+    def actual_limits(self, row: int, mask: int) -> BlockLimits:
         """What chips of a row carry as they are."""
-        return self.model.worn_limits(mask, self.lacks(row).carried) if row in self.damage else self.model.limits(mask)
+        return (
+            self.model.degraded_limits(mask, self.link_failures(row).link_capacities)
+            if row in self.unhealthy_parts
+            else self.model.limits(mask)
+        )
 
-    def degraded_at(self, row: int, mask: int) -> bool:
+    def is_degraded(self, row: int, mask: int) -> bool:
         """Whether any of some chips of a row, or a link among several, is degraded."""
-        return self.lacks(row).wears(mask)
+        return self.link_failures(row).is_degraded(mask)
 
-    def rows(self, rows: Sequence[int], inside: Words) -> "Stock":
+    def select(self, rows: Sequence[int], in_scope: MaskRows) -> "FreeCapacity":
         """Some domains of it, and of them what is inside."""
-        up, held, closed = (sets[rows] for sets in (self.up, self.held, self.closed))
-        damage = {at: self.damage[row] for at, row in enumerate(rows) if row in self.damage}
-        return Stock(self.cluster, self.model, self.ordinals[rows], inside[rows], up, held, closed, damage)
+        up, allocated, cordoned = (sets[rows] for sets in (self.up, self.allocated, self.cordoned))
+        unhealthy_parts = {
+            index: self.unhealthy_parts[row] for index, row in enumerate(rows) if row in self.unhealthy_parts
+        }
+        return FreeCapacity(
+            self.cluster, self.model, self.ordinals[rows], in_scope[rows], up, allocated, cordoned, unhealthy_parts
+        )
 
-    def holding(self, held: Words) -> "Stock":
+    def with_allocated(self, allocated: MaskRows) -> "FreeCapacity":
         """The same with other chips held."""
-        found = replace(self, held=held)
-        found.__dict__["lost"] = self.lost  # takes long to find, and does not depend on who holds what
-        return found
+        updated = replace(self, allocated=allocated)
+        updated.__dict__["failures_by_row"] = (
+            self.failures_by_row
+        )  # takes long to find, and does not depend on who holds what
+        return updated
 
-    def as_new(self) -> "Stock":
+    def all_up(self) -> "FreeCapacity":
         """The same with everything up."""
-        return replace(self, up=self.inside | self.up, damage={})
+        return replace(self, up=self.in_scope | self.up, unhealthy_parts={})
 
-    def places_at(self, row: int, mask: int) -> tuple[str, ...]:
+    def addresses_of(self, row: int, mask: int) -> tuple[str, ...]:
         """Addresses of the fewest things that chips of a row make up: their domain, their servers, or themselves."""
-        servers = self.servers_at(row, mask)
+        servers = self.server_addresses(row, mask)
         if mask == self.model.full:
-            return (self.domain_at(row),)
-        return servers if mask.bit_count() == len(servers) * self.model.per_server else self.chips_at(row, mask)
+            return (self.domain_address(row),)
+        return (
+            servers
+            if mask.bit_count() == len(servers) * self.model.chips_per_server
+            else self.chip_addresses(row, mask)
+        )
 
-    def chips_at(self, row: int, mask: int) -> tuple[str, ...]:
+    def chip_addresses(self, row: int, mask: int) -> tuple[str, ...]:
         """Addresses of chips of a row."""
-        each = self.model.per_server
+        per_server = self.model.chips_per_server
         bits = (bit for bit in range(self.model.chips) if mask >> bit & 1)
-        return tuple(f"{self.domain_at(row)}/s{bit // each}/c{bit % each}" for bit in bits)
+        return tuple(f"{self.domain_address(row)}/s{bit // per_server}/c{bit % per_server}" for bit in bits)
 
-    def servers_at(self, row: int, mask: int) -> tuple[str, ...]:
+    def server_addresses(self, row: int, mask: int) -> tuple[str, ...]:
         """Addresses of the servers that chips of a row are in."""
-        inside = (server for server, whole in enumerate(self.model.whole_server) if mask & whole)
-        return tuple(f"{self.domain_at(row)}/s{server}" for server in inside)
+        servers = (server for server, server_mask in enumerate(self.model.server_masks) if mask & server_mask)
+        return tuple(f"{self.domain_address(row)}/s{server}" for server in servers)
 
-    def domain_at(self, row: int) -> str:
+    def domain_address(self, row: int) -> str:
         """Address of the domain of a row."""
         return f"{self.cluster}/d{self.ordinals[row]}"
 
 
-def count(sets: Words) -> int:
+def count_chips(sets: MaskRows) -> int:
     """Chips in all."""
     return int(np.bitwise_count(sets).sum())
 
 
-def stock(reader: Reader, scope: str, avoid: Collection[str] = ()) -> Stock:
+def read_capacity(reader: SnapshotReader, scope: str, avoid: Collection[str] = ()) -> FreeCapacity:
     """Of a scope, as it is or is supposed to be.
 
     Parameters
@@ -171,63 +188,67 @@ def stock(reader: Reader, scope: str, avoid: Collection[str] = ()) -> Stock:
         The cluster has domains of several models.
 
     """
-    found, chips = _narrowed(reader, scope, avoid)
+    capacity, chips = _read_with_scope(reader, scope, avoid)
     if chips is None:
-        return found
+        return capacity
     rows: Sequence[int] = np.flatnonzero(chips.any(axis=1)).tolist()
-    return found.rows(rows, found.inside & chips)
+    return capacity.select(rows, capacity.in_scope & chips)
 
 
-def every_row(reader: Reader, scope: str) -> Stock:
+def read_cluster_capacity(reader: SnapshotReader, scope: str) -> FreeCapacity:
     """The same, with a row for each domain of the cluster, by ordinal; those beside the scope have nothing inside."""
-    found, chips = _narrowed(reader, scope, ())
-    return found if chips is None else replace(found, inside=found.inside & chips)
+    capacity, chips = _read_with_scope(reader, scope, ())
+    return capacity if chips is None else replace(capacity, in_scope=capacity.in_scope & chips)
 
 
-def _narrowed(reader: Reader, scope: str, avoid: Collection[str]) -> tuple[Stock, Words | None]:
+def _read_with_scope(
+    reader: SnapshotReader, scope: str, avoid: Collection[str]
+) -> tuple[FreeCapacity, MaskRows | None]:
     """The stock of a scope's cluster, and the chips of the scope, if it is less."""
-    place = resolve(reader.connection, scope)
-    cluster = cluster_of(reader.connection, place.cluster_id)
-    found: Stock = reader.remembered(("stock", cluster.id), lambda: _read(reader.connection, cluster))
-    if reader.changes.with_ or reader.changes.without:
-        found = _supposing_jobs(reader, cluster, found)
+    place = resolve_place(reader.connection, scope)
+    cluster = read_cluster(reader.connection, place.cluster_id)
+    capacity: FreeCapacity = reader.cached(("stock", cluster.id), lambda: _load_capacity(reader.connection, cluster))
+    if reader.changes.assumed_allocations or reader.changes.assumed_released:
+        capacity = _apply_job_scenario(reader, cluster, capacity)
     if reader.changes.nodes or reader.changes.links:
-        found = _damaged(found, _supposed(reader, cluster, found.model))
-    for address in each_of(avoid):
-        away = resolve(reader.connection, address)
-        if away.cluster_id == place.cluster_id:
-            found = replace(found, inside=found.inside & ~_chips(reader.connection, away, cluster, found))
-    return found, None if place.level == "cluster" else _chips(reader.connection, place, cluster, found)
+        capacity = _with_unhealthy_parts(capacity, _assumed_part_states(reader, cluster, capacity.model))
+    for address in expand_chip_ranges(avoid):
+        avoided = resolve_place(reader.connection, address)
+        if avoided.cluster_id == place.cluster_id:
+            capacity = replace(
+                capacity, in_scope=capacity.in_scope & ~_chips_of_place(reader.connection, avoided, cluster, capacity)
+            )
+    return capacity, None if place.level == "cluster" else _chips_of_place(reader.connection, place, cluster, capacity)
 
 
-def _supposing_jobs(reader: Reader, cluster: Any, of: Stock) -> Stock:  # of a row
-    jobs, held = supposed(reader.connection, reader.changes), of.held
+def _apply_job_scenario(reader: SnapshotReader, cluster: Any, capacity: FreeCapacity) -> FreeCapacity:  # of a row
+    jobs, allocated = resolve_jobs(reader.connection, reader.changes), capacity.allocated
     for chips in jobs.ended.values():
-        held = held & ~sets_of(chips, cluster, of.model)
-    for chips in jobs.held.values():
-        held = held | sets_of(chips, cluster, of.model)
-    return of.holding(held)
+        allocated = allocated & ~pack_by_domain(chips, cluster, capacity.model)
+    for chips in jobs.allocated.values():
+        allocated = allocated | pack_by_domain(chips, cluster, capacity.model)
+    return capacity.with_allocated(allocated)
 
 
-def by_row(chips: Iterable[int], cluster: Any, model: Model) -> dict[int, int]:  # of a row
+def masks_by_domain(chips: Iterable[int], cluster: Any, model: PlacementModel) -> dict[int, int]:  # of a row
     """Chips by the ordinals of their domains, those of other clusters left out."""
-    found: dict[int, int] = {}
+    masks: dict[int, int] = {}
     for key in chips:
-        row, local = divmod(key - cluster.first_node_id, model.nodes)
+        row, local = divmod(key - cluster.first_node_id, model.node_count)
         if 0 <= row < cluster.domains:
-            found[row] = found.get(row, 0) | 1 << local
-    return found
+            masks[row] = masks.get(row, 0) | 1 << local
+    return masks
 
 
-def sets_of(chips: Iterable[int], cluster: Any, model: Model) -> Words:  # of a row
+def pack_by_domain(chips: Iterable[int], cluster: Any, model: PlacementModel) -> MaskRows:  # of a row
     """Chips as sets, in the rows of their cluster."""
-    found = np.zeros((cluster.domains, words([model.full], model.chips).shape[1]), np.uint64)
-    for row, mask in by_row(chips, cluster, model).items():
-        found[row] = words([mask], model.chips)[0]
-    return found
+    packed = np.zeros((cluster.domains, pack_masks([model.full], model.chips).shape[1]), np.uint64)
+    for row, mask in masks_by_domain(chips, cluster, model).items():
+        packed[row] = pack_masks([mask], model.chips)[0]
+    return packed
 
 
-def cluster_of(connection: Connection, key: int) -> Any:  # a row
+def read_cluster(connection: Connection, key: int) -> Any:  # a row
     """The row of a cluster, and the slug of its model of domain.
 
     Raises
@@ -238,100 +259,106 @@ def cluster_of(connection: Connection, key: int) -> Any:  # a row
     """
     cluster, model = _T["cluster"], _T["domain_model"]
     query = select(cluster, model.c.slug.label("model")).outerjoin(model, model.c.id == cluster.c.domain_model_id)
-    found = connection.execute(query.where(cluster.c.id == key)).one()
-    if found.model is None:
-        raise LimitError(
-            f"{found.slug} has domains of several models, of which no place is found for jobs yet: hold chips by their "
+    row = connection.execute(query.where(cluster.c.id == key)).one()
+    if row.model is None:
+        raise InvalidArgumentError(
+            f"{row.slug} has domains of several models, of which no place is found for jobs yet: hold chips by their "
             "addresses (v_domain_free says which are free)"
         )
-    return found
+    return row
 
 
-def _read(connection: Connection, cluster: Any) -> Stock:  # of a row
-    model = model_of(cluster.model)
-    whole = np.tile(words([model.full], model.chips), (cluster.domains, 1))
-    held = _held(connection, cluster, whole.shape[1])
-    closed = np.zeros_like(whole)
-    for ordinal, server in _closed(connection, cluster.id):
-        closed[ordinal] |= words([model.whole_server[server]], model.chips)[0]
-    made = Stock(cluster.slug, model, np.arange(cluster.domains), whole, whole.copy(), held, closed)
-    return _damaged(made, _damage(connection, cluster, model))
+def _load_capacity(connection: Connection, cluster: Any) -> FreeCapacity:  # of a row
+    model = placement_model(cluster.model)
+    all_chips = np.tile(pack_masks([model.full], model.chips), (cluster.domains, 1))
+    allocated = _read_allocated_words(connection, cluster, all_chips.shape[1])
+    cordoned = np.zeros_like(all_chips)
+    for ordinal, server in _read_cordoned(connection, cluster.id):
+        cordoned[ordinal] |= pack_masks([model.server_masks[server]], model.chips)[0]
+    capacity = FreeCapacity(
+        cluster.slug, model, np.arange(cluster.domains), all_chips, all_chips.copy(), allocated, cordoned
+    )
+    return _with_unhealthy_parts(capacity, _read_unhealthy_parts(connection, cluster, model))
 
 
-def _held(connection: Connection, cluster: Any, width: int) -> Words:  # of a row
+def _read_allocated_words(connection: Connection, cluster: Any, width: int) -> MaskRows:  # of a row
     """By domain, in so many words."""
-    table, first = _T["domain_held"], cluster.first_domain_id
+    table, first_id = _T["domain_held"], cluster.first_domain_id
     columns = list(table.c)[: 1 + width]
-    query = select(*columns).where(table.c.id >= first, table.c.id < first + cluster.domains)
+    query = select(*columns).where(table.c.id >= first_id, table.c.id < first_id + cluster.domains)
     rows = connection.execute(query).all()
     listed = np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, len(columns))
-    found = np.zeros((cluster.domains, width), np.int64)
-    found[listed[:, 0] - first] = listed[:, 1:]
-    return found.view(np.uint64)
+    packed = np.zeros((cluster.domains, width), np.int64)
+    packed[listed[:, 0] - first_id] = listed[:, 1:]
+    return packed.view(np.uint64)
 
 
-def _closed(connection: Connection, cluster: int) -> list[tuple[int, int]]:
+def _read_cordoned(connection: Connection, cluster: int) -> list[tuple[int, int]]:
     """Ordinals of domain and server."""
-    closing, server, domain = _T["closing"], _T["server"], _T["domain"]
+    cordon_table, server, domain = _T["closing"], _T["server"], _T["domain"]
     query = (
         select(domain.c.ordinal, server.c.ordinal)
-        .select_from(closing)
-        .join(server, server.c.id == closing.c.server_id)
+        .select_from(cordon_table)
+        .join(server, server.c.id == cordon_table.c.server_id)
         .join(domain, domain.c.id == server.c.domain_id)
-        .where(closing.c.until.is_(None), domain.c.cluster_id == cluster)
+        .where(cordon_table.c.until.is_(None), domain.c.cluster_id == cluster)
     )
     return [(row[0], row[1]) for row in connection.execute(query)]
 
 
-def _damage(connection: Connection, cluster: Any, model: Model) -> Damage:  # of a row
+def _read_unhealthy_parts(connection: Connection, cluster: Any, model: PlacementModel) -> UnhealthyParts:  # of a row
     node, link = _T["node"], _T["link"]
     parts: list[tuple[tuple[int, ...], Any]] = [
         ((row.id,), row)
-        for row in connection.execute(select(node).where(is_not_up(node), among_lost(connection, node)))
+        for row in connection.execute(select(node).where(is_unhealthy(node), maybe_unhealthy(connection, node)))
     ]
-    worn = select(link).where(is_not_up(link), among_lost(connection, link))  # by its index: _local sorts out the rest
-    parts += [((row.a_id, row.b_id), row) for row in connection.execute(worn)]
-    left = ((ids, (row.factor_ppm or PPM) if row.state in CARRYING else 0) for ids, row in parts)
-    return _local(cluster, model, left)
+    unhealthy_links = select(link).where(
+        is_unhealthy(link), maybe_unhealthy(connection, link)
+    )  # by its index: _local sorts out the rest
+    parts += [((row.a_id, row.b_id), row) for row in connection.execute(unhealthy_links)]
+    carried = ((ids, (row.factor_ppm or PPM) if row.state in CARRYING_STATES else 0) for ids, row in parts)
+    return _to_local_parts(cluster, model, carried)
 
 
-def _supposed(reader: Reader, cluster: Any, model: Model) -> Damage:  # of a row
+def _assumed_part_states(reader: SnapshotReader, cluster: Any, model: PlacementModel) -> UnhealthyParts:  # of a row
     link, changes = _T["link"], reader.changes
     keys = list(changes.links)
     ends = reader.connection.execute(select(link).where(link.c.id.in_(keys))) if keys else ()
-    nodes = (((node,), left) for node, left in changes.nodes.items())
-    return _local(cluster, model, [*nodes, *(((row.a_id, row.b_id), changes.links[row.id]) for row in ends)])
+    nodes = (((node,), carried_ppm) for node, carried_ppm in changes.nodes.items())
+    return _to_local_parts(cluster, model, [*nodes, *(((row.a_id, row.b_id), changes.links[row.id]) for row in ends)])
 
 
-def _local(cluster: Any, model: Model, parts: Iterable[tuple[tuple[int, ...], int]]) -> Damage:  # of a row
+def _to_local_parts(
+    cluster: Any, model: PlacementModel, parts: Iterable[tuple[tuple[int, ...], int]]
+) -> UnhealthyParts:  # of a row
     """By domain and local numbers, of nodes and links by their ids; what is elsewhere is left out."""
-    found: dict[int, dict[Part, int]] = {}
-    for ids, left in parts:
-        places = [divmod(key - cluster.first_node_id, model.nodes) for key in ids]
+    parts_by_row: dict[int, dict[LocalPart, int]] = {}
+    for ids, carried_ppm in parts:
+        places = [divmod(key - cluster.first_node_id, model.node_count) for key in ids]
         rows = {row for row, _ in places}
         if len(rows) > 1 or not 0 <= min(rows) < cluster.domains:
             continue
-        local = tuple(sorted(at for _, at in places))
-        key: Part = local[0] if len(local) == 1 else (local[0], local[1])
-        of = found.setdefault(min(rows), {})
-        of[key] = min(left, of.get(key, PPM))
-    return found
+        local = tuple(sorted(number for _, number in places))
+        key: LocalPart = local[0] if len(local) == 1 else (local[0], local[1])
+        local_parts = parts_by_row.setdefault(min(rows), {})
+        local_parts[key] = min(carried_ppm, local_parts.get(key, PPM))
+    return parts_by_row
 
 
-def _damaged(stock: Stock, more: Damage) -> Stock:
+def _with_unhealthy_parts(capacity: FreeCapacity, added: UnhealthyParts) -> FreeCapacity:
     """With more damage than it has."""
-    up, damage = stock.up.copy(), {row: dict(parts) for row, parts in stock.damage.items()}
-    for row, parts in more.items():
-        of = damage.setdefault(row, {})
-        for part, left in parts.items():
-            of[part] = min(left, of.get(part, PPM))
-        down = sum(1 << part for part, left in parts.items() if isinstance(part, int) and not left)
-        up[row] &= ~words([down & stock.model.full], stock.model.chips)[0]
-    return replace(stock, up=up, damage=damage)
+    up, unhealthy_parts = capacity.up.copy(), {row: dict(parts) for row, parts in capacity.unhealthy_parts.items()}
+    for row, parts in added.items():
+        row_parts = unhealthy_parts.setdefault(row, {})
+        for part, carried_ppm in parts.items():
+            row_parts[part] = min(carried_ppm, row_parts.get(part, PPM))
+        down = sum(1 << part for part, carried_ppm in parts.items() if isinstance(part, int) and not carried_ppm)
+        up[row] &= ~pack_masks([down & capacity.model.full], capacity.model.chips)[0]
+    return replace(capacity, up=up, unhealthy_parts=unhealthy_parts)
 
 
-def _chips(connection: Connection, place: Place, cluster: Any, of: Stock) -> Words:  # of a row
+def _chips_of_place(connection: Connection, place: Place, cluster: Any, capacity: FreeCapacity) -> MaskRows:  # of a row
     """The chips of a place, in the rows of its cluster."""
     if place.level == "cluster":
-        return of.inside
-    return sets_of(connection.scalars(chips_of(place)), cluster, of.model)
+        return capacity.in_scope
+    return pack_by_domain(connection.scalars(chip_ids_of(place)), cluster, capacity.model)

@@ -9,15 +9,15 @@ from trninv.errors import ConflictError
 from trninv.inventory.address import node_addresses
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
-from trninv.jobs.holding import OURS, check_name, live_job, system_and_id, unknown
-from trninv.jobs.taking import chips_at, refuse_taken
-from trninv.routing.scenario import Changes
+from trninv.jobs.holding import OWN_SYSTEM, check_name, find_live_job, split_job_name, unknown_job_error
+from trninv.jobs.taking import refuse_allocated, resolve_chips
+from trninv.routing.scenario import ScenarioChanges
 
 _T = TABLES
 
 
 @dataclass(frozen=True, slots=True)
-class Supposed:
+class JobScenario:
     """What is supposed of jobs, in ids.
 
     Attributes
@@ -32,11 +32,11 @@ class Supposed:
     """
 
     ended: Mapping[int, Collection[int]] = field(default_factory=dict)
-    held: Mapping[str, Collection[int]] = field(default_factory=dict)
-    first: int = 0
+    allocated: Mapping[str, Collection[int]] = field(default_factory=dict)
+    first_key: int = 0
 
 
-def supposed(connection: Connection, changes: Changes) -> Supposed:
+def resolve_jobs(connection: Connection, changes: ScenarioChanges) -> JobScenario:
     """Look up the jobs and places of a scenario: first jobs end, then others take chips, as `hold` lets them.
 
     Raises
@@ -51,35 +51,35 @@ def supposed(connection: Connection, changes: Changes) -> Supposed:
     """
     allocation = _T["allocation"]
     ended: dict[int, Collection[int]] = {}
-    for name in changes.without:
-        if (key := live_job(connection, *system_and_id(name))) is None:
-            raise unknown(connection, name)
-        ours = allocation.c.job_id == key, allocation.c.ended.is_(None)
-        ended[key] = connection.scalars(select(allocation.c.chip_id).where(*ours)).all()
+    for name in changes.assumed_released:
+        if (key := find_live_job(connection, *split_job_name(name))) is None:
+            raise unknown_job_error(connection, name)
+        is_allocated = allocation.c.job_id == key, allocation.c.ended.is_(None)
+        ended[key] = connection.scalars(select(allocation.c.chip_id).where(*is_allocated)).all()
     places: dict[str, list[str]] = {}
-    for name, place in changes.with_:
+    for name, place in changes.assumed_allocations:
         places.setdefault(name, []).append(place)
-    held: dict[str, Collection[int]] = {}
-    for name, each in places.items():
-        held[name] = _taken(connection, name, each, ended, held)
-    return Supposed(ended, held, next_id(connection, _T["job"]) if held else 0)
+    allocated: dict[str, Collection[int]] = {}
+    for name, addresses in places.items():
+        allocated[name] = _assumed_chips(connection, name, addresses, ended, allocated)
+    return JobScenario(ended, allocated, next_id(connection, _T["job"]) if allocated else 0)
 
 
-def _taken(
+def _assumed_chips(
     connection: Connection,
     name: str,
     places: list[str],
     ended: Collection[int],
-    held: Mapping[str, Collection[int]],
+    allocated: Mapping[str, Collection[int]],
 ) -> Collection[int]:
     """The chips of a job that is held; refused where it could not be."""
     check_name(name)
-    chips = chips_at(connection, places, ()).keys()
-    if (key := live_job(connection, OURS, name)) is not None and key not in ended:
+    chips = resolve_chips(connection, places, ()).keys()
+    if (key := find_live_job(connection, OWN_SYSTEM, name)) is not None and key not in ended:
         raise ConflictError(f"job {name} holds chips already: suppose it ended as well (--without {name})")
-    refuse_taken(connection, list(chips), ended)
-    for other, theirs in held.items():
-        if both := chips & set(theirs):
-            named = connection.execute(node_addresses().where(_T["node"].c.id == min(both))).one()
-            raise ConflictError(f"{named.address} is supposed to be held by job {other}: name other chips for {name}")
+    refuse_allocated(connection, list(chips), ended)
+    for other, other_chips in allocated.items():
+        if shared := chips & set(other_chips):
+            row = connection.execute(node_addresses().where(_T["node"].c.id == min(shared))).one()
+            raise ConflictError(f"{row.address} is supposed to be held by job {other}: name other chips for {name}")
     return chips

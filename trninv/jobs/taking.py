@@ -9,45 +9,45 @@ from typing import Any, Final
 from sqlalchemy import Connection, Select, and_, func, or_, select
 from sqlalchemy.exc import IntegrityError
 
-from trninv.errors import ConflictError, DatabaseError, LimitError, WrongLevelError
-from trninv.inventory.address import HOLDS_CHIPS, address_of, chips_of, node_addresses, resolve
-from trninv.inventory.bulk import load
-from trninv.inventory.chip_ids import written
+from trninv.errors import ConflictError, DatabaseError, InvalidArgumentError, WrongLevelError
+from trninv.inventory.address import CHIP_CONTAINERS, address_expression, chip_ids_of, node_addresses, resolve_place
+from trninv.inventory.bulk import bulk_insert
+from trninv.inventory.chip_ids import format_chip_ids
 from trninv.inventory.ids import next_id
-from trninv.inventory.ranges import each_of
-from trninv.inventory.schema import CARRYING, JOB_ACTIONS, TABLES
+from trninv.inventory.ranges import expand_chip_ranges
+from trninv.inventory.schema import CARRYING_STATES, JOB_ACTIONS, TABLES
 
 _T: Final = TABLES
-MOST_PLACES: Final = 1_000
+MAX_PLACES: Final = 1_000
 _BATCH: Final = 5_000
 
 
-class TakenError(Exception):
+class ChipAllocatedError(Exception):
     """A chip was taken after it had been looked at: by plain SQL, which waits for nobody."""
 
 
-def chips_at(connection: Connection, places: Sequence[str], spares: Sequence[str]) -> dict[int, str]:
+def resolve_chips(connection: Connection, places: Sequence[str], spares: Sequence[str]) -> dict[int, str]:
     """Ids of the chips of places, and what each is for."""
-    places, spares = each_of(places), each_of(spares)
-    if not places or len(places) + len(spares) > MOST_PLACES:
-        raise LimitError(f"{len(places) + len(spares):,} places: name 1 to {MOST_PLACES:,}")
-    found: dict[int, str] = {}
+    places, spares = expand_chip_ranges(places), expand_chip_ranges(spares)
+    if not places or len(places) + len(spares) > MAX_PLACES:
+        raise InvalidArgumentError(f"{len(places) + len(spares):,} places: name 1 to {MAX_PLACES:,}")
+    roles: dict[int, str] = {}
     clusters = set()
-    for address, role in [*((each, "spare") for each in spares), *((each, "work") for each in places)]:
-        place = resolve(connection, address)
-        if place.level not in HOLDS_CHIPS or place.level in ("core", "cluster"):
+    for address, role in [*((text, "spare") for text in spares), *((text, "work") for text in places)]:
+        place = resolve_place(connection, address)
+        if place.level not in CHIP_CONTAINERS or place.level in ("core", "cluster"):
             raise WrongLevelError(f"{place.address} is a {place.level}: a job holds chips, servers, racks and domains")
         clusters.add(place.cluster_id)
-        chips = dict.fromkeys(connection.scalars(chips_of(place)), role)
-        if any(found.get(chip, role) != role for chip in chips):
-            raise LimitError(f"{place.address} has chips that are to spare as well: name a chip once")
-        found |= chips
+        chips = dict.fromkeys(connection.scalars(chip_ids_of(place)), role)
+        if any(roles.get(chip, role) != role for chip in chips):
+            raise InvalidArgumentError(f"{place.address} has chips that are to spare as well: name a chip once")
+        roles |= chips
     if len(clusters) > 1:
-        raise LimitError("the places are of several clusters: a job is of one")
-    return found
+        raise InvalidArgumentError("the places are of several clusters: a job is of one")
+    return roles
 
 
-def place_and_chips(connection: Connection, chips: Mapping[int, str]) -> dict[str, str]:
+def location_columns(connection: Connection, chips: Mapping[int, str]) -> dict[str, str]:
     """Return the columns of a job that say where it is, given chips of one cluster and what each is for.
 
     Its place is the least that has all of them: a chip, a server, a domain or the cluster.
@@ -56,57 +56,59 @@ def place_and_chips(connection: Connection, chips: Mapping[int, str]) -> dict[st
     if len(chips) == 1:
         place = str(connection.execute(node_addresses().where(_T["node"].c.id.in_(chips))).one().address)
     else:
-        servers = (select(chip.c.server_id).distinct().where(chip.c.id.in_(part)) for part in batches(sorted(chips)))
+        servers = (select(chip.c.server_id).distinct().where(chip.c.id.in_(batch)) for batch in batches(sorted(chips)))
         keys = {key for query in servers for key in connection.scalars(query)}
-        place = least(server_names(connection, keys).values())
-    return {"place": place, "chip_ids": written(chips)}
+        place = smallest_place(server_addresses(connection, keys).values())
+    return {"place": place, "chip_ids": format_chip_ids(chips)}
 
 
-def least(addresses: Iterable[str]) -> str:
+def smallest_place(addresses: Iterable[str]) -> str:
     """The least place that has all of some chips or servers of one cluster."""
     return commonpath(list(addresses))
 
 
-def next_job(connection: Connection) -> int:
+def next_job_key(connection: Connection) -> int:
     """The key of a new job, which none has had: events tell by it where a job was, also of one that is removed."""
-    return 1 + int(max(connection.execute(_last_jobs()).one()))
+    return 1 + int(max(connection.execute(_max_job_keys()).one()))
 
 
 @cache  # building it takes longer than running it
-def _last_jobs() -> Select[Any]:
+def _max_job_keys() -> Select[Any]:
     event = _T["state_event"]
     keys = select(func.max(event.c.part_id))
-    told = (keys.where(event.c.action == action) for action in JOB_ACTIONS)
-    return select(*(func.coalesce(of.scalar_subquery(), 0) for of in (select(func.max(_T["job"].c.id)), *told)))
+    event_keys = (keys.where(event.c.action == action) for action in JOB_ACTIONS)
+    return select(
+        *(func.coalesce(query.scalar_subquery(), 0) for query in (select(func.max(_T["job"].c.id)), *event_keys))
+    )
 
 
-def refuse_taken(connection: Connection, chips: Sequence[int], leaving: Collection[int] = ()) -> None:
+def refuse_allocated(connection: Connection, chips: Sequence[int], ended_jobs: Collection[int] = ()) -> None:
     """Name the first chip that no job may have now, or once some jobs (keys) have left, and why."""
-    job, allocation, closing = _T["job"], _T["allocation"], _T["closing"]
+    job, allocation, cordon_table = _T["job"], _T["allocation"], _T["closing"]
     chip, node = _T["chip"], _T["node"]
-    stays = [allocation.c.job_id.not_in(sorted(leaving))] if leaving else []
+    still_allocated = [allocation.c.job_id.not_in(sorted(ended_jobs))] if ended_jobs else []
     query = (
-        select(chip.c.id, node.c.state, job.c.name, closing.c.why)
+        select(chip.c.id, node.c.state, job.c.name, cordon_table.c.why)
         .join(node, node.c.id == chip.c.id)
-        .outerjoin(allocation, and_(allocation.c.chip_id == chip.c.id, allocation.c.ended.is_(None), *stays))
+        .outerjoin(allocation, and_(allocation.c.chip_id == chip.c.id, allocation.c.ended.is_(None), *still_allocated))
         .outerjoin(job, job.c.id == allocation.c.job_id)
-        .outerjoin(closing, and_(closing.c.server_id == chip.c.server_id, closing.c.until.is_(None)))
-        .where(or_(job.c.id.is_not(None), closing.c.id.is_not(None), node.c.state.not_in(CARRYING)))
+        .outerjoin(cordon_table, and_(cordon_table.c.server_id == chip.c.server_id, cordon_table.c.until.is_(None)))
+        .where(or_(job.c.id.is_not(None), cordon_table.c.id.is_not(None), node.c.state.not_in(CARRYING_STATES)))
         .order_by(chip.c.id)
         .limit(1)
     )
-    for part in batches(sorted(chips)):
-        if (row := connection.execute(query.where(chip.c.id.in_(part))).first()) is None:
+    for batch in batches(sorted(chips)):
+        if (row := connection.execute(query.where(chip.c.id.in_(batch))).first()) is None:
             continue
-        named = node_addresses().where(node.c.id == row.id)
-        address = connection.execute(named).one().address
+        address_query = node_addresses().where(node.c.id == row.id)
+        address = connection.execute(address_query).one().address
         if row.name is not None:
             raise ConflictError(f"{address} is held by job {row.name}: release it, or take what is free (trninv fits)")
-        state = f"is {row.state}" if row.state not in CARRYING else f"takes no new jobs ({row.why})"
+        state = f"is {row.state}" if row.state not in CARRYING_STATES else f"takes no new jobs ({row.why})"
         raise ConflictError(f"{address} {state}: take what is free (trninv fits)")
 
 
-def allocate(connection: Connection, job: int, chips: Mapping[int, str], time: str) -> None:
+def insert_allocations(connection: Connection, job: int, chips: Mapping[int, str], time: str) -> None:
     """Write that a job (its key) holds chips since a time, each for its role.
 
     Raises
@@ -116,30 +118,32 @@ def allocate(connection: Connection, job: int, chips: Mapping[int, str], time: s
 
     """
     allocation = _T["allocation"]
-    first = next_id(connection, allocation)
-    rows = [(first + at, job, chip, chips[chip], time, None) for at, chip in enumerate(sorted(chips))]
+    first_id = next_id(connection, allocation)
+    rows = [(first_id + index, job, chip, chips[chip], time, None) for index, chip in enumerate(sorted(chips))]
     try:
-        load(connection, allocation, rows)
+        bulk_insert(connection, allocation, rows)
     except (IntegrityError, DatabaseError) as error:
         if isinstance(getattr(error, "orig", error.__cause__), connection.dialect.loaded_dbapi.IntegrityError):
-            raise TakenError from error
+            raise ChipAllocatedError from error
         raise
 
 
-def server_names(connection: Connection, keys: Iterable[int]) -> dict[int, str]:
+def server_addresses(connection: Connection, keys: Iterable[int]) -> dict[int, str]:
     """Addresses of servers by their keys."""
     server, domain, cluster = (_T[name] for name in ("server", "domain", "cluster"))
     query = (
-        select(server.c.id, address_of("server").label("address"))
+        select(server.c.id, address_expression("server").label("address"))
         .join(domain, domain.c.id == server.c.domain_id)
         .join(cluster, cluster.c.id == domain.c.cluster_id)
     )
-    parts = batches(sorted(keys))
-    return {row.id: row.address for part in parts for row in connection.execute(query.where(server.c.id.in_(part)))}
+    id_batches = batches(sorted(keys))
+    return {
+        row.id: row.address for batch in id_batches for row in connection.execute(query.where(server.c.id.in_(batch)))
+    }
 
 
 def batches(keys: Sequence[int]) -> Iterator[list[int]]:
     """Keys in portions that a statement takes."""
     remaining = iter(keys)
-    while part := list(islice(remaining, _BATCH)):
-        yield part
+    while batch := list(islice(remaining, _BATCH)):
+        yield batch

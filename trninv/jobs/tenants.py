@@ -7,17 +7,17 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from trninv.inventory.schema import TABLES
-from trninv.jobs.holding import OURS
-from trninv.jobs.model import Model
-from trninv.jobs.stock import by_row, cluster_of
-from trninv.jobs.supposed import supposed
-from trninv.routing.wiring import Reader
+from trninv.jobs.holding import OWN_SYSTEM
+from trninv.jobs.model import PlacementModel
+from trninv.jobs.stock import masks_by_domain, read_cluster
+from trninv.jobs.supposed import resolve_jobs
+from trninv.routing.wiring import SnapshotReader
 
 _T = TABLES
 
 
 @dataclass(frozen=True, slots=True)
-class Tenant:
+class JobAllocation:
     """A job and the chips that it holds.
 
     Attributes
@@ -42,37 +42,48 @@ class Tenant:
         return sum(mask.bit_count() for mask in self.work.values())
 
 
-def tenants(reader: Reader, cluster: int, model: Model) -> list[Tenant]:
+def read_allocations(reader: SnapshotReader, cluster: int, model: PlacementModel) -> list[JobAllocation]:
     """All that hold chips of a cluster, or are supposed to, by key."""
-    found: list[Tenant] = reader.remembered(
-        ("tenants", cluster), lambda: _read(reader.connection, cluster_of(reader.connection, cluster), model)
+    allocations: list[JobAllocation] = reader.cached(
+        ("tenants", cluster),
+        lambda: _load_allocations(reader.connection, read_cluster(reader.connection, cluster), model),
     )
-    return _supposed(reader, cluster, model, found) if reader.changes.with_ or reader.changes.without else found
+    return (
+        _assumed_allocations(reader, cluster, model, allocations)
+        if reader.changes.assumed_allocations or reader.changes.assumed_released
+        else allocations
+    )
 
 
-def _supposed(reader: Reader, cluster: int, model: Model, now: list[Tenant]) -> list[Tenant]:
-    jobs, row = supposed(reader.connection, reader.changes), cluster_of(reader.connection, cluster)
-    held = ((name, by_row(chips, row, model)) for name, chips in jobs.held.items())
-    added = [Tenant(jobs.first + at, name, OURS, False, work, {}) for at, (name, work) in enumerate(held) if work]
-    return [*(each for each in now if each.key not in jobs.ended), *added]
+def _assumed_allocations(
+    reader: SnapshotReader, cluster: int, model: PlacementModel, current: list[JobAllocation]
+) -> list[JobAllocation]:
+    jobs, row = resolve_jobs(reader.connection, reader.changes), read_cluster(reader.connection, cluster)
+    masks_by_job = ((name, masks_by_domain(chips, row, model)) for name, chips in jobs.allocated.items())
+    added = [
+        JobAllocation(jobs.first_key + index, name, OWN_SYSTEM, False, work, {})
+        for index, (name, work) in enumerate(masks_by_job)
+        if work
+    ]
+    return [*(allocation for allocation in current if allocation.key not in jobs.ended), *added]
 
 
-def _read(connection: Connection, cluster: Any, model: Model) -> list[Tenant]:  # of a row
+def _load_allocations(connection: Connection, cluster: Any, model: PlacementModel) -> list[JobAllocation]:  # of a row
     job, allocation = _T["job"], _T["allocation"]
-    last = cluster.first_node_id + cluster.domains * model.nodes
-    held = select(allocation.c.job_id, allocation.c.chip_id, allocation.c.role).where(
+    last = cluster.first_node_id + cluster.domains * model.node_count
+    query = select(allocation.c.job_id, allocation.c.chip_id, allocation.c.role).where(
         allocation.c.ended.is_(None), allocation.c.chip_id >= cluster.first_node_id, allocation.c.chip_id < last
     )
     sets: dict[tuple[int, str], dict[int, int]] = {}
-    for key, chip, role in connection.execute(held):
-        row, local = divmod(chip - cluster.first_node_id, model.nodes)
-        of = sets.setdefault((key, role), {})
-        of[row] = of.get(row, 0) | 1 << local
+    for key, chip, role in connection.execute(query):
+        row, local = divmod(chip - cluster.first_node_id, model.node_count)
+        masks = sets.setdefault((key, role), {})
+        masks[row] = masks.get(row, 0) | 1 << local
     live = select(job).where(job.c.ended.is_(None), job.c.cluster_id == cluster.id).order_by(job.c.id)
     return [
-        Tenant(
+        JobAllocation(
             row.id,
-            called(row),
+            qualified_name(row),
             row.system,
             bool(row.pinned),
             sets.get((row.id, "work"), {}),
@@ -82,6 +93,6 @@ def _read(connection: Connection, cluster: Any, model: Model) -> list[Tenant]:  
     ]
 
 
-def called(job: Any) -> str:  # a row
+def qualified_name(job: Any) -> str:  # a row
     """As ``trninv release`` takes it."""
-    return str(job.external_id) if job.system == OURS else f"{job.system}:{job.external_id}"
+    return str(job.external_id) if job.system == OWN_SYSTEM else f"{job.system}:{job.external_id}"

@@ -9,26 +9,26 @@ from typing import Final
 from sqlalchemy import Connection, func, select
 
 from trninv.catalog.facts import Catalog
-from trninv.catalog.models import Systems
+from trninv.catalog.models import SystemCatalog
 from trninv.errors import AdoptionError, ClusterExistsError
 from trninv.inventory import stamp
-from trninv.inventory.address import address_of, cluster_name, resolve
-from trninv.inventory.binding import Standing, bindings, put
-from trninv.inventory.happened import OF_STATE
-from trninv.inventory.named import is_host, is_instance
-from trninv.inventory.plan import ADOPTED, Plan, plan_of
+from trninv.inventory.address import address_expression, parse_cluster_name, resolve_place
+from trninv.inventory.binding import ProposedBinding, bind, list_bindings
+from trninv.inventory.happened import IS_STATE_CHANGE
+from trninv.inventory.named import is_host_name, is_instance_id
+from trninv.inventory.plan import ADOPTED, ClusterPlan, load_plan
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import UP, Condition, set_state
-from trninv.live.fleet import Domain, LeftOut, Planned, planned
-from trninv.live.groups import chips_of, grouped, living
-from trninv.live.growth import Seen, growth
-from trninv.live.newest import Machine, Newest, newest
-from trninv.topology.tree import Ordinals
+from trninv.live.fleet import PlannedCluster, PlannedDomain, SkippedMachine, plan_cluster
+from trninv.live.groups import group_machines, load_chip_counts, recent_machines
+from trninv.live.growth import GrowthInput, plan_growth
+from trninv.live.newest import LatestObservations, Machine, load_latest_observations
+from trninv.topology.tree import ServerOrdinals
 
 NO_INSTANCE: Final = "no instance"
 """Why a slot is down in which nothing stands."""
-WHO: Final = "trninv adopt"
-WITHIN: Final = timedelta(hours=24)
+AUTHOR: Final = "trninv adopt"
+MACHINE_EXPIRY: Final = timedelta(hours=24)
 """A machine that was seen last so long before the others is taken for gone."""
 
 _CLUSTER, _DOMAIN, _SERVER = (TABLES[name] for name in ("cluster", "domain", "server"))
@@ -53,7 +53,7 @@ class AdoptedModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Adopted:
+class AdoptionResult:
     """What became a cluster, or would; of one that was adopted before, what it has grown by.
 
     Attributes
@@ -72,7 +72,7 @@ class Adopted:
     cluster: str
     models: tuple[AdoptedModel, ...]
     tiers: tuple[int, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[SkippedMachine, ...]
     is_known: bool = False
     filled: tuple[str, ...] = ()
 
@@ -80,12 +80,12 @@ class Adopted:
 def adopt(
     connection: Connection,
     catalog: Catalog,
-    systems: Systems,
+    systems: SystemCatalog,
     name: str,
-    progress: stamp.Progress = stamp.quiet,
+    progress: stamp.Progress = stamp.silent,
     *,
     dry_run: bool = False,
-) -> Adopted:
+) -> AdoptionResult:
     """Make a cluster out of all machines that stand nowhere yet, or let it grow by them; in the caller's transaction.
 
     What a cluster has stays as it is. Where its domains or its fabric become more, its history is known from then on.
@@ -100,83 +100,107 @@ def adopt(
         Nothing can be adopted, what was seen contradicts itself, or there is no room for more.
 
     """
-    slug = cluster_name(name)
-    known = connection.scalar(select(_CLUSTER.c.system).where(_CLUSTER.c.slug == slug))
-    if known not in (None, ADOPTED):
-        raise ClusterExistsError(f"{slug} is there already, as {known}: adopt under another name")
-    if known == ADOPTED:
-        return _again(connection, catalog, systems, slug, progress, dry_run=dry_run)
-    plan = _plan(connection, systems)
+    slug = parse_cluster_name(name)
+    current_system = connection.scalar(select(_CLUSTER.c.system).where(_CLUSTER.c.slug == slug))
+    if current_system not in (None, ADOPTED):
+        raise ClusterExistsError(f"{slug} is there already, as {current_system}: adopt under another name")
+    if current_system == ADOPTED:
+        return _grow_adopted(connection, catalog, systems, slug, progress, dry_run=dry_run)
+    plan = _plan_new_cluster(connection, systems)
     if not dry_run:
-        stamp.make(connection, catalog, plan.plan, slug, progress)
-        _occupy(connection, slug, plan.slots, plan.empty)
-    return _told(slug, plan.domains, plan.plan, plan.left_out)
+        stamp.create_cluster(connection, catalog, plan.plan, slug, progress)
+        _occupy(connection, slug, plan.slots, plan.empty_slots)
+    return _result(slug, plan.domains, plan.plan, plan.skipped)
 
 
-def _again(
-    connection: Connection, catalog: Catalog, systems: Systems, slug: str, progress: stamp.Progress, *, dry_run: bool
-) -> Adopted:
+def _grow_adopted(
+    connection: Connection,
+    catalog: Catalog,
+    systems: SystemCatalog,
+    slug: str,
+    progress: stamp.Progress,
+    *,
+    dry_run: bool,
+) -> AdoptionResult:
     """Let a cluster grow, and put slots into service that were empty and have an instance now."""
     cluster = connection.execute(select(_CLUSTER).where(_CLUSTER.c.slug == slug)).mappings().one()
-    plan = plan_of(connection, catalog, systems, cluster)
+    plan = load_plan(connection, catalog, systems, cluster)
     if plan is None:
         raise AdoptionError(f"{slug} has domains of models that the catalog does not know: trninv verify lists them")
-    place, seen, empty = resolve(connection, slug), newest(connection), _empty(connection)
-    came = _came(connection, seen)
-    of = Seen.of(connection, place, seen, came, empty)
-    more = growth(connection, plan, systems.domains, of, chips_of(connection, came))
-    if not dry_run and more.plan:
-        stamp.grow(connection, catalog, more.plan, cluster, progress)
+    place, latest, empty = (
+        resolve_place(connection, slug),
+        load_latest_observations(connection),
+        _empty_slots(connection),
+    )
+    unbound = _unbound_machines(connection, latest)
+    growth_input = GrowthInput.load(connection, place, latest, unbound, empty)
+    extension = plan_growth(connection, plan, systems.domains, growth_input, load_chip_counts(connection, unbound))
+    if not dry_run and extension.plan:
+        stamp.grow_cluster(connection, catalog, extension.plan, cluster, progress)
     if not dry_run:
-        put(connection, more.filled, who=WHO)
-        _occupy(connection, slug, more.slots, more.empty)
-    held = {each.address for each in bindings(connection, place)} | {each.address for each in more.filled}
-    filled = sorted(held & empty)
+        bind(connection, extension.new_bindings, who=AUTHOR)
+        _occupy(connection, slug, extension.slots, extension.empty_slots)
+    occupied = {binding.address for binding in list_bindings(connection, place)} | {
+        binding.address for binding in extension.new_bindings
+    }
+    filled = sorted(occupied & empty)
     if not dry_run:
-        set_state(connection, filled, UP, why="an instance stands there now", who=WHO, source="import")
-    told = _told(slug, more.domains, more.plan, more.left_out, plan)
-    return replace(told, is_known=True, filled=tuple(filled))
+        set_state(connection, filled, UP, why="an instance stands there now", who=AUTHOR, source="import")
+    result = _result(slug, extension.domains, extension.plan, extension.skipped, plan)
+    return replace(result, is_known=True, filled=tuple(filled))
 
 
 def _occupy(
-    connection: Connection, slug: str, standing: Iterable[tuple[Ordinals, Machine, bool]], empty: Iterable[Ordinals]
+    connection: Connection,
+    slug: str,
+    assignments: Iterable[tuple[ServerOrdinals, Machine, bool]],
+    empty: Iterable[ServerOrdinals],
 ) -> None:
     """Let machines stand in slots that were just made; the others are down."""
-    slots = _slots(connection, slug)
-    put(connection, [_standing(*slots[slot], machine, ordered=o) for slot, machine, o in standing], who=WHO)
-    down = [slots[slot][1] for slot in empty]
-    set_state(connection, down, Condition("down"), why=NO_INSTANCE, who=WHO, source="import")
+    slots = _slots_by_ordinals(connection, slug)
+    bind(
+        connection,
+        [
+            _propose_binding(*slots[slot], machine, is_placed_by_order=is_ordered)
+            for slot, machine, is_ordered in assignments
+        ],
+        who=AUTHOR,
+    )
+    empty_addresses = [slots[slot][1] for slot in empty]
+    set_state(connection, empty_addresses, Condition("down"), why=NO_INSTANCE, who=AUTHOR, source="import")
 
 
-def _empty(connection: Connection) -> set[str]:
+def _empty_slots(connection: Connection) -> set[str]:
     """Addresses of slots that are down because no instance was seen there."""
     event = TABLES["state_event"]
-    of_state = select(event.c.address, func.max(event.c.id).label("id")).where(OF_STATE)
-    last = of_state.group_by(event.c.address).subquery()
-    empty = select(event.c.address).join(last, last.c.id == event.c.id).where(event.c.why == NO_INSTANCE)
-    return set(connection.scalars(empty.where(event.c.state == "down", event.c.who == WHO)))
+    state_events = select(event.c.address, func.max(event.c.id).label("id")).where(IS_STATE_CHANGE)
+    last_events = state_events.group_by(event.c.address).subquery()
+    empty = select(event.c.address).join(last_events, last_events.c.id == event.c.id).where(event.c.why == NO_INSTANCE)
+    return set(connection.scalars(empty.where(event.c.state == "down", event.c.who == AUTHOR)))
 
 
-def _plan(connection: Connection, systems: Systems) -> Planned:
-    came = _came(connection, newest(connection))
+def _plan_new_cluster(connection: Connection, systems: SystemCatalog) -> PlannedCluster:
+    unbound = _unbound_machines(connection, load_latest_observations(connection))
     sizes = {slug: model.blueprint.servers for slug, model in systems.domains.items()}
-    if not came and any(True for _ in bindings(connection)):
+    if not unbound and any(True for _ in list_bindings(connection)):
         raise AdoptionError("every machine that was imported stands in a slot already: trninv bindings lists them")
-    groups = grouped(((each, None) for each in came), sizes, chips_of(connection, came))
-    return planned(groups, systems.domains)
+    groups = group_machines(((machine, None) for machine in unbound), sizes, load_chip_counts(connection, unbound))
+    return plan_cluster(groups, systems.domains)
 
 
-def _came(connection: Connection, seen: Newest) -> list[Machine]:
+def _unbound_machines(connection: Connection, latest: LatestObservations) -> list[Machine]:
     """Machines that stand nowhere, and have a name that can be written."""
-    standing = {name for each in bindings(connection) for name in (each.instance, each.host) if name}
-    machines = (each for each in living(seen, WITHIN) if not {each.name, each.host} & standing)
-    return [each for each in machines if is_instance(each.name) or is_host(each.name)]
+    bound_names = {name for entry in list_bindings(connection) for name in (entry.instance, entry.host) if name}
+    machines = (
+        entry for entry in recent_machines(latest, MACHINE_EXPIRY) if not {entry.name, entry.host} & bound_names
+    )
+    return [entry for entry in machines if is_instance_id(entry.name) or is_host_name(entry.name)]
 
 
-def _slots(connection: Connection, slug: str) -> Mapping[Ordinals, tuple[int, str]]:
+def _slots_by_ordinals(connection: Connection, slug: str) -> Mapping[ServerOrdinals, tuple[int, str]]:
     """Id and address of each server of a cluster, by the ordinals of its domain and itself."""
     query = (
-        select(_DOMAIN.c.ordinal, _SERVER.c.ordinal, _SERVER.c.id, address_of("server"))
+        select(_DOMAIN.c.ordinal, _SERVER.c.ordinal, _SERVER.c.id, address_expression("server"))
         .join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
         .join(_CLUSTER, _CLUSTER.c.id == _DOMAIN.c.cluster_id)
         .where(_CLUSTER.c.slug == slug)
@@ -184,28 +208,37 @@ def _slots(connection: Connection, slug: str) -> Mapping[Ordinals, tuple[int, st
     return {(domain, server): (key, address) for domain, server, key, address in connection.execute(query)}
 
 
-def _standing(key: int, address: str, machine: Machine, *, ordered: bool) -> Standing:
-    host = machine.host if machine.host and is_host(machine.host, of=machine.instance) else None
-    confidence = "interchangeable" if ordered else "certain"
-    return Standing(key, address, machine.instance, host, "adopted", confidence)
+def _propose_binding(key: int, address: str, machine: Machine, *, is_placed_by_order: bool) -> ProposedBinding:
+    host = machine.host if machine.host and is_host_name(machine.host, instance=machine.instance) else None
+    confidence = "interchangeable" if is_placed_by_order else "certain"
+    return ProposedBinding(key, address, machine.instance, host, "adopted", confidence)
 
 
-def _told(
-    slug: str, domains: Sequence[Domain], plan: Plan | None, left_out: tuple[LeftOut, ...], before: Plan | None = None
-) -> Adopted:
+def _result(
+    slug: str,
+    domains: Sequence[PlannedDomain],
+    plan: ClusterPlan | None,
+    skipped: tuple[SkippedMachine, ...],
+    previous_plan: ClusterPlan | None = None,
+) -> AdoptionResult:
     """What there is more than before."""
-    names = dict.fromkeys(each.model.name for each in domains)
-    models = tuple(_model(name, [each for each in domains if each.model.name == name]) for name in names)
-    tiers = _tiers(plan) - _tiers(before) if plan else Counter[int]()
-    return Adopted(slug, models, tuple(tiers[tier] for tier in range(1, max(tiers, default=0) + 1)), left_out)
+    names = dict.fromkeys(domain.model.name for domain in domains)
+    models = tuple(
+        _summarize_model(name, [domain for domain in domains if domain.model.name == name]) for name in names
+    )
+    tiers = _count_tiers(plan) - _count_tiers(previous_plan) if plan else Counter[int]()
+    return AdoptionResult(slug, models, tuple(tiers[tier] for tier in range(1, max(tiers, default=0) + 1)), skipped)
 
 
-def _tiers(plan: Plan | None) -> Counter[int]:
+def _count_tiers(plan: ClusterPlan | None) -> Counter[int]:
     return Counter(node.tier for node in plan.fabric.nodes()) if plan and plan.fabric else Counter[int]()
 
 
-def _model(name: str, domains: Sequence[Domain]) -> AdoptedModel:
+def _summarize_model(name: str, domains: Sequence[PlannedDomain]) -> AdoptedModel:
     counts = (
-        sum(map(len, listed)) for listed in zip(*((d.machines, d.empty, d.ordered) for d in domains), strict=True)
+        sum(map(len, values))
+        for values in zip(
+            *((domain.machines, domain.empty_servers, domain.placed_by_order) for domain in domains), strict=True
+        )
     )
     return AdoptedModel(name, len(domains), *counts)

@@ -5,15 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from trninv.catalog.instance_types import UNCLAIMED
-from trninv.inventory.hostnames import TEMPLATE, ServerAddress, called
-from trninv.live.groups import ULTRASERVER, Group, Member, Slot, superseded
+from trninv.catalog.instance_types import UNCLAIMED_REASON
+from trninv.inventory.hostnames import DEFAULT_TEMPLATE, ServerAddress, template_names
+from trninv.live.groups import ULTRASERVER, GroupMember, MachineGroup, Slot, replaced_members
 
-_MOST_CANDIDATES: Final = 8
+_MAX_CANDIDATES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Unplaced:
+class UnassignedMachine:
     """A machine that gets no slot.
 
     Attributes
@@ -29,26 +29,26 @@ class Unplaced:
     count: int = 0
 
     @classmethod
-    def of(cls, member: Member, why: str, candidates: Sequence[Slot] = ()) -> "Unplaced":
+    def from_member(cls, member: GroupMember, reason: str, candidates: Sequence[Slot] = ()) -> "UnassignedMachine":
         """With the first of its candidates."""
-        shown = tuple(slot.address for slot in candidates[:_MOST_CANDIDATES])
-        return cls(member.name, why, shown, len(candidates))
+        addresses = tuple(slot.address for slot in candidates[:_MAX_CANDIDATES])
+        return cls(member.name, reason, addresses, len(candidates))
 
 
-class Anchor(NamedTuple):
+class DomainAssignment(NamedTuple):
     """The domain of a group, and how that is known."""
 
     domain: int
-    how: str
+    method: str
     confidence: str
-    words: str
+    evidence: str
 
 
-_Look = tuple[frozenset[str], int, bool, int | None, bool]
+_CandidateKey = tuple[frozenset[str], int, bool, int | None, bool]
 """What the domains that a group may fill depend on."""
 
 
-class Anchors:
+class DomainAssigner:
     """Finds the domains of groups.
 
     Parameters
@@ -71,208 +71,249 @@ class Anchors:
 
     """
 
-    def __init__(self, slots: Sequence[Slot], held: set[int], template: str = TEMPLATE, *, is_all: bool = True) -> None:
-        self.free, self.unplaced, self._is_all = defaultdict[int, list[Slot]](list), list[Unplaced](), is_all
-        names = called([ServerAddress(slot.cluster, slot.domain_ordinal, slot.ordinal) for slot in slots], template)
-        once = Counter(names)
-        self.named = {name: slot for name, slot in zip(names, slots, strict=True) if once[name] == 1}
-        self._sizes, above = dict[str, int](), defaultdict[tuple[str, int], set[int | None]](set)
+    def __init__(
+        self,
+        slots: Sequence[Slot],
+        occupied_ids: set[int],
+        template: str = DEFAULT_TEMPLATE,
+        *,
+        covers_all_slots: bool = True,
+    ) -> None:
+        self.free_slots, self.unassigned, self._covers_all_slots = (
+            defaultdict[int, list[Slot]](list),
+            list[UnassignedMachine](),
+            covers_all_slots,
+        )
+        names = template_names(
+            [ServerAddress(slot.cluster, slot.domain_ordinal, slot.ordinal) for slot in slots], template
+        )
+        name_counts = Counter(names)
+        self.slots_by_hostname = {name: slot for name, slot in zip(names, slots, strict=True) if name_counts[name] == 1}
+        self._sizes, nodes_above = dict[str, int](), defaultdict[tuple[str, int], set[int | None]](set)
         for slot in slots:
             self._sizes[slot.model] = slot.servers
-            above[slot.model, slot.domain].add(slot.network_node)
-            if slot.id not in held:
-                self.free[slot.domain].append(slot)
-        self._above = {domain: next(iter(nodes)) if len(nodes) == 1 else None for (_, domain), nodes in above.items()}
-        self._open = defaultdict[str, dict[int | None, dict[int, None]]](lambda: defaultdict(dict))
-        for kind, domain in above:
-            self._open[kind][self._above[domain]][domain] = None
-        self._taken, self._reserved, self._below = set[int](), Counter[int](), dict[str, int]()
-        self._found = dict[int, tuple[Group, Anchor]]()
+            nodes_above[slot.model, slot.domain].add(slot.network_node)
+            if slot.id not in occupied_ids:
+                self.free_slots[slot.domain].append(slot)
+        self._node_above = {
+            domain: next(iter(nodes)) if len(nodes) == 1 else None for (_, domain), nodes in nodes_above.items()
+        }
+        self._open_domains = defaultdict[str, dict[int | None, dict[int, None]]](lambda: defaultdict(dict))
+        for model, domain in nodes_above:
+            self._open_domains[model][self._node_above[domain]][domain] = None
+        self._used_domains, self._reserved_counts, self._design_nodes = set[int](), Counter[int](), dict[str, int]()
+        self._assignments = dict[int, tuple[MachineGroup, DomainAssignment]]()
 
-    def of(self, groups: Sequence[Group], *, in_order: bool) -> list[tuple[Group, Anchor]]:
+    def assign(self, groups: Sequence[MachineGroup], *, in_order: bool) -> list[tuple[MachineGroup, DomainAssignment]]:
         """The groups that have a domain, with it; the machines of the others are ``unplaced``."""
         for group in groups:
             if group.key:
-                self._taken |= {member.slot.domain for member in group.standing if member.slot}
-        left = [group for group in groups if group.unplaced and self._is_sound(group)]
-        for group in left:
-            self._by_standing(group)
-        self._by_names(left := self._left(left))
-        self._learn(groups)
-        while self._only(left := self._left(left)):
+                self._used_domains |= {member.slot.domain for member in group.bound if member.slot}
+        waiting = [group for group in groups if group.unbound and self._check_group(group)]
+        for group in waiting:
+            self._assign_by_bindings(group)
+        self._assign_by_hostnames(waiting := self._unassigned_groups(waiting))
+        self._learn_network_nodes(groups)
+        while self._assign_unambiguous(waiting := self._unassigned_groups(waiting)):
             pass
         if in_order:
-            self._in_order(left)
-        self._give_up(self._left(left))
-        return list(self._found.values())
+            self._assign_in_order(waiting)
+        self._leave_all(self._unassigned_groups(waiting))
+        return list(self._assignments.values())
 
-    def _left(self, groups: Iterable[Group]) -> list[Group]:
-        return [group for group in groups if group.unplaced and id(group) not in self._found]
+    def _unassigned_groups(self, groups: Iterable[MachineGroup]) -> list[MachineGroup]:
+        return [group for group in groups if group.unbound and id(group) not in self._assignments]
 
-    def _take(self, group: Group, anchor: Anchor) -> None:
+    def _assign_domain(self, group: MachineGroup, assignment: DomainAssignment) -> None:
         """Give a group a domain."""
-        domain = anchor.domain
-        self._found[id(group)] = group, anchor
-        self._reserved[domain] += len(group.unplaced)
+        domain = assignment.domain
+        self._assignments[id(group)] = group, assignment
+        self._reserved_counts[domain] += len(group.unbound)
         if group.key:
-            self._taken.add(domain)
-        if len(self.free[domain]) <= self._reserved[domain]:
-            for by_above in self._open.values():
-                by_above[self._above[domain]].pop(domain, None)
+            self._used_domains.add(domain)
+        if len(self.free_slots[domain]) <= self._reserved_counts[domain]:
+            for domains_by_node in self._open_domains.values():
+                domains_by_node[self._node_above[domain]].pop(domain, None)
 
-    def _leave(self, group: Group, why: str, candidates: Sequence[Slot] = ()) -> None:
+    def _leave_unassigned(self, group: MachineGroup, reason: str, candidates: Sequence[Slot] = ()) -> None:
         """Give it none."""
-        self.unplaced += [Unplaced.of(member, why, candidates) for member in group.unplaced]
-        group.members = group.standing
+        self.unassigned += [UnassignedMachine.from_member(member, reason, candidates) for member in group.unbound]
+        group.members = group.bound
 
-    def _give_up(self, groups: Iterable[Group]) -> None:
+    def _leave_all(self, groups: Iterable[MachineGroup]) -> None:
         """Leave all these, with the slots that they may be in."""
-        known = dict[_Look, list[Slot]]()
+        slots_by_key = dict[_CandidateKey, list[Slot]]()
         for group in groups:
-            look = self._look(group)
-            if look not in known:
-                known[look] = [slot for domain in self._candidates(group) for slot in self.free[domain]]
-            self._leave(group, "nothing tells these apart" if known[look] else "no slot is left for it", known[look])
+            key = self._candidate_key(group)
+            if key not in slots_by_key:
+                slots_by_key[key] = [
+                    slot for domain in self._candidate_domains(group) for slot in self.free_slots[domain]
+                ]
+            self._leave_unassigned(
+                group, "nothing tells these apart" if slots_by_key[key] else "no slot is left for it", slots_by_key[key]
+            )
 
-    def _is_sound(self, group: Group) -> bool:
+    def _check_group(self, group: MachineGroup) -> bool:
         """Whether its machines can be in one domain, without those that others have replaced."""
-        for member in superseded(group.members):
+        for member in replaced_members(group.members):
             group.members.remove(member)
             if member.slot:
-                self.free[member.slot.domain] = sorted([*self.free[member.slot.domain], member.slot])
-        most = max((self._sizes[kind] for kind in group.kinds), default=0)
-        is_unclaimed = any(each.is_unclaimed for each in group.members)
-        places = Counter(each.position for each in group.members if each.position is not None)
-        why = ""
-        if not most:
-            why = UNCLAIMED if is_unclaimed else "no slot is for instances of its type"
-        elif len(group.members) > most:
-            why = f"{group.key} has {len(group.members)} instances, and its domain has {most} servers"
-        elif twice := [place for place, count in places.items() if count > 1]:
-            why = f"{group.key} has several instances at place {twice[0]}"
-        if why and (most or self._is_all or is_unclaimed):
-            self._leave(group, why)
-        return not why
+                self.free_slots[member.slot.domain] = sorted([*self.free_slots[member.slot.domain], member.slot])
+        max_servers = max((self._sizes[model] for model in group.domain_models), default=0)
+        is_unclaimed = any(group_member.is_unclaimed for group_member in group.members)
+        positions = Counter(
+            group_member.position for group_member in group.members if group_member.position is not None
+        )
+        reason = ""
+        if not max_servers:
+            reason = UNCLAIMED_REASON if is_unclaimed else "no slot is for instances of its type"
+        elif len(group.members) > max_servers:
+            reason = f"{group.key} has {len(group.members)} instances, and its domain has {max_servers} servers"
+        elif duplicates := [position for position, count in positions.items() if count > 1]:
+            reason = f"{group.key} has several instances at place {duplicates[0]}"
+        if reason and (max_servers or self._covers_all_slots or is_unclaimed):
+            self._leave_unassigned(group, reason)
+        return not reason
 
-    def _by_standing(self, group: Group) -> None:
-        standing = {member.slot.domain: (member, member.slot) for member in reversed(group.standing) if member.slot}
-        if len(standing) > 1:
-            domains = sorted(_domain(slot) for _, slot in standing.values())
-            self._leave(group, f"instances of {group.key} stand in {' and '.join(domains)}")
-        for domain, (member, slot) in standing.items():
-            how = "ultraserver" if group.key.startswith(ULTRASERVER) else "capacity-block"
-            self._take(group, Anchor(domain, how, "certain", f"{member.name} stands in {_domain(slot)}"))
+    def _assign_by_bindings(self, group: MachineGroup) -> None:
+        bound_members = {member.slot.domain: (member, member.slot) for member in reversed(group.bound) if member.slot}
+        if len(bound_members) > 1:
+            domains = sorted(_domain_address(slot) for _, slot in bound_members.values())
+            self._leave_unassigned(group, f"instances of {group.key} stand in {' and '.join(domains)}")
+        for domain, (member, slot) in bound_members.items():
+            method = "ultraserver" if group.key.startswith(ULTRASERVER) else "capacity-block"
+            self._assign_domain(
+                group, DomainAssignment(domain, method, "certain", f"{member.name} stands in {_domain_address(slot)}")
+            )
 
-    def _by_names(self, groups: Sequence[Group]) -> None:
+    def _assign_by_hostnames(self, groups: Sequence[MachineGroup]) -> None:
         """Domains by host names, unless those of one group are in several, or those of several groups in one."""
-        named = [(group, self._called(group)) for group in groups]
-        wanted = Counter(domain for group, found in named for domain in found if group.key)
-        for group, found in named:
-            if len(found) > 1 or (group.key and any(wanted[domain] > 1 for domain in found)):
-                self._leave(group, f"{group.key} and the names of hosts do not agree", [s for _, s in found.values()])
-            for domain, (host, _) in found.items() if group.unplaced else ():
-                self._take(group, Anchor(domain, "host-name", "likely", f"host {host}"))
+        domains_by_group = [(group, self._domains_by_hostname(group)) for group in groups]
+        claim_counts = Counter(domain for group, domains in domains_by_group for domain in domains if group.key)
+        for group, domains in domains_by_group:
+            if len(domains) > 1 or (group.key and any(claim_counts[domain] > 1 for domain in domains)):
+                self._leave_unassigned(
+                    group, f"{group.key} and the names of hosts do not agree", [slot for _, slot in domains.values()]
+                )
+            for domain, (host, _) in domains.items() if group.unbound else ():
+                self._assign_domain(group, DomainAssignment(domain, "host-name", "likely", f"host {host}"))
 
-    def _called(self, group: Group) -> dict[int, tuple[str, Slot]]:
+    def _domains_by_hostname(self, group: MachineGroup) -> dict[int, tuple[str, Slot]]:
         """Domains in which free slots are called as hosts of a group are."""
-        found = dict[int, tuple[str, Slot]]()
-        for member in group.unplaced:
-            slot = slot_named(member, self.named)
-            if slot is None or slot.model not in group.kinds or slot not in self.free[slot.domain]:
+        domains = dict[int, tuple[str, Slot]]()
+        for member in group.unbound:
+            slot = slot_for_host(member, self.slots_by_hostname)
+            if slot is None or slot.model not in group.domain_models or slot not in self.free_slots[slot.domain]:
                 continue
-            if not (group.key and slot.domain in self._taken):
-                found.setdefault(slot.domain, (member.machine.host or "", slot))
-        return found
+            if not (group.key and slot.domain in self._used_domains):
+                domains.setdefault(slot.domain, (member.machine.host or "", slot))
+        return domains
 
-    def _learn(self, groups: Iterable[Group]) -> None:
+    def _learn_network_nodes(self, groups: Iterable[MachineGroup]) -> None:
         """Which network node of the design each is that was seen, as far as that is one and the same everywhere."""
         pairs = {
-            (member.network_node, member.slot.network_node)
-            for group in groups
-            for member in group.standing
-            if member.slot
+            (member.network_node, member.slot.network_node) for group in groups for member in group.bound if member.slot
         }
-        pairs |= {(group.network_node, self._above[anchor.domain]) for group, anchor in self._found.values()}
-        known = [(node, of) for node, of in pairs if node is not None and of is not None]
-        seen, meant = Counter(node for node, _ in known), Counter(of for _, of in known)
-        self._below = {node: of for node, of in known if seen[node] == meant[of] == 1}
+        pairs |= {
+            (group.network_node, self._node_above[assignment.domain])
+            for group, assignment in self._assignments.values()
+        }
+        complete_pairs = [
+            (node, design_node) for node, design_node in pairs if node is not None and design_node is not None
+        ]
+        observed_counts, design_counts = (
+            Counter(node for node, _ in complete_pairs),
+            Counter(design_node for _, design_node in complete_pairs),
+        )
+        self._design_nodes = {
+            node: design_node
+            for node, design_node in complete_pairs
+            if observed_counts[node] == design_counts[design_node] == 1
+        }
 
-    def _look(self, group: Group) -> _Look:
+    def _candidate_key(self, group: MachineGroup) -> _CandidateKey:
         node = group.network_node
-        return group.kinds, len(group.unplaced), bool(group.key), self._below.get(node or ""), node is not None
-
-    def _candidates(self, group: Group) -> Iterator[int]:
-        """Domains that a group may fill: not below a network node that is another than its own."""
-        look = kinds, _, _, below, is_below = self._look(group)
-        others = set(self._below.values()) if is_below and below is None else set[int]()
-        for kind in sorted(kinds):
-            everywhere = (above for above in self._open[kind] if above not in others)
-            for above in everywhere if below is None else (None, below):
-                yield from self._fitting(look, kind, above)
-
-    def _fitting(self, look: _Look, kind: str, above: int | None) -> Iterator[int]:
-        """Of the domains of a model below a network node, those that have room."""
-        _, size, is_keyed, _, _ = look
         return (
-            domain
-            for domain in self._open[kind].get(above, ())
-            if len(self.free[domain]) - self._reserved[domain] >= size and not (is_keyed and domain in self._taken)
+            group.domain_models,
+            len(group.unbound),
+            bool(group.key),
+            self._design_nodes.get(node or ""),
+            node is not None,
         )
 
-    def _only(self, groups: Sequence[Group]) -> bool:
-        """Take the domains of groups that may fill one alone, where no other may fill that one alone; if there are."""
-        alike = defaultdict[_Look, list[Group]](list)
-        for group in groups:
-            alike[self._look(group)].append(group)
-        domains = {look: list(self._candidates(same[0])) for look, same in alike.items()}
-        single = Counter(found[0] for found in domains.values() if len(found) == 1)
-        taken = [
-            (alike[look][0], found[0])
-            for look, found in domains.items()
-            if len(found) == len(alike[look]) == 1 and single[found[0]] == 1
-        ]
-        for group, domain in taken:
-            node = group.network_node
-            if node is not None and node in self._below:
-                self._take(group, Anchor(domain, "network-node", "likely", f"network node {node}"))
-            else:
-                self._take(group, Anchor(domain, "only-place", "certain", "no other domain"))
-        return bool(taken)
+    def _candidate_domains(self, group: MachineGroup) -> Iterator[int]:
+        """Domains that a group may fill: not below a network node that is another than its own."""
+        key = models, _, _, design_node, has_node = self._candidate_key(group)
+        other_nodes = set(self._design_nodes.values()) if has_node and design_node is None else set[int]()
+        for model in sorted(models):
+            nodes = (node for node in self._open_domains[model] if node not in other_nodes)
+            for node in nodes if design_node is None else (None, design_node):
+                yield from self._fitting_domains(key, model, node)
 
-    def _in_order(self, groups: Sequence[Group]) -> None:
+    def _fitting_domains(self, key: _CandidateKey, model: str, node: int | None) -> Iterator[int]:
+        """Of the domains of a model below a network node, those that have room."""
+        _, size, has_key, _, _ = key
+        return (
+            domain
+            for domain in self._open_domains[model].get(node, ())
+            if len(self.free_slots[domain]) - self._reserved_counts[domain] >= size
+            and not (has_key and domain in self._used_domains)
+        )
+
+    def _assign_unambiguous(self, groups: Sequence[MachineGroup]) -> bool:
+        """Take the domains of groups that may fill one alone, where no other may fill that one alone; if there are."""
+        groups_by_key = defaultdict[_CandidateKey, list[MachineGroup]](list)
+        for group in groups:
+            groups_by_key[self._candidate_key(group)].append(group)
+        domains = {key: list(self._candidate_domains(key_groups[0])) for key, key_groups in groups_by_key.items()}
+        sole_counts = Counter(candidates[0] for candidates in domains.values() if len(candidates) == 1)
+        assignments = [
+            (groups_by_key[key][0], candidates[0])
+            for key, candidates in domains.items()
+            if len(candidates) == len(groups_by_key[key]) == 1 and sole_counts[candidates[0]] == 1
+        ]
+        for group, domain in assignments:
+            node = group.network_node
+            if node is not None and node in self._design_nodes:
+                self._assign_domain(group, DomainAssignment(domain, "network-node", "likely", f"network node {node}"))
+            else:
+                self._assign_domain(group, DomainAssignment(domain, "only-place", "certain", "no other domain"))
+        return bool(assignments)
+
+    def _assign_in_order(self, groups: Sequence[MachineGroup]) -> None:
         """Take domains in their order, those below one network node for groups below one."""
-        waiting = Counter(group.network_node for group in groups)
-        for group in sorted(groups, key=_order):
-            node, domains = group.network_node, self._candidates(group)
-            if node is not None and node not in self._below:
-                domains = self._with_room(group, waiting[node])
+        group_counts = Counter(group.network_node for group in groups)
+        for group in sorted(groups, key=_sort_key):
+            node, domains = group.network_node, self._candidate_domains(group)
+            if node is not None and node not in self._design_nodes:
+                domains = self._domains_with_room(group, group_counts[node])
             if (domain := next(domains, None)) is None:
                 continue
-            above = self._above[domain]
-            if node is not None and above is not None:
-                self._below[node] = above
-            self._take(group, Anchor(domain, "in-order", "interchangeable", "in order"))
+            design_node = self._node_above[domain]
+            if node is not None and design_node is not None:
+                self._design_nodes[node] = design_node
+            self._assign_domain(group, DomainAssignment(domain, "in-order", "interchangeable", "in order"))
 
-    def _with_room(self, group: Group, groups: int) -> Iterator[int]:
+    def _domains_with_room(self, group: MachineGroup, groups: int) -> Iterator[int]:
         """Domains that a group may fill, below network nodes that have enough of them for others too."""
-        look, room = self._look(group), dict[int | None, int]()
-        for domain in self._candidates(group):
-            if (above := self._above[domain]) not in room:
-                room[above] = sum(1 for kind in look[0] for _ in self._fitting(look, kind, above))
-            if room[above] >= groups:
+        key, free_counts = self._candidate_key(group), dict[int | None, int]()
+        for domain in self._candidate_domains(group):
+            if (node := self._node_above[domain]) not in free_counts:
+                free_counts[node] = sum(1 for model in key[0] for _ in self._fitting_domains(key, model, node))
+            if free_counts[node] >= groups:
                 yield domain
 
 
-def slot_named(member: Member, named: Mapping[str, Slot]) -> Slot | None:
+def slot_for_host(member: GroupMember, slots_by_hostname: Mapping[str, Slot]) -> Slot | None:
     """The slot that a host is called after, with its domain or without."""
     host = (member.machine.host or "").lower()
-    return named.get(host) or named.get(host.partition(".")[0])
+    return slots_by_hostname.get(host) or slots_by_hostname.get(host.partition(".")[0])
 
 
-def _domain(slot: Slot) -> str:
+def _domain_address(slot: Slot) -> str:
     return slot.address.rpartition("/")[0]
 
 
-def _order(group: Group) -> tuple[bool, str, str]:
-    nodes = next((path for each in group.members if (path := each.machine.value("network_nodes"))), None)
-    return nodes is None, nodes or "", min(each.name for each in group.members)
+def _sort_key(group: MachineGroup) -> tuple[bool, str, str]:
+    nodes = next((path for member in group.members if (path := member.machine.value("network_nodes"))), None)
+    return nodes is None, nodes or "", min(member.name for member in group.members)

@@ -13,69 +13,71 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
 from trninv.inventory.schema import TABLES
-from trninv.live.design import Model, Occupancy, View
-from trninv.live.newest import Said
-from trninv.live.picture import Picture
-from trninv.live.rules import CHIP, COMPARED_FIELDS, Difference, Shown
+from trninv.live.design import ChipView, OccupiedSlot, SlotModel
+from trninv.live.newest import ObservedValue
+from trninv.live.picture import DriftInput
+from trninv.live.rules import CHIP_RULES, COMPARED_FIELDS, ComparedChip, FindingDraft
 
-Counted = dict[tuple[str, str, int], tuple[Occupancy, Said]]
+CountedErrors = dict[tuple[str, str, int], tuple[OccupiedSlot, ObservedValue]]
 """Chips whose counter of errors is not 0, by machine, source and number."""
 _CHIP = TABLES["observed_chip"]
 _SERVER, _ORDINAL = _CHIP.c.observed_server_id, _CHIP.c.ordinal
-_AT_ONCE: Final = 500
-_FIELDS: Final[Mapping[tuple[bool, ...], frozenset[str]]] = {
+_BATCH_SIZE: Final = 500
+_FIELD_SETS: Final[Mapping[tuple[bool, ...], frozenset[str]]] = {
     flags: frozenset(compress(COMPARED_FIELDS, flags)) for flags in product((False, True), repeat=len(COMPARED_FIELDS))
 }
 """Sets of fields by whether each of them is there: servers share these few."""
 
 
-class _Alike(NamedTuple):
+class _ComparisonKey(NamedTuple):
     """What else than itself decides what is told of a chip."""
 
-    model: Model
+    model: SlotModel
     is_partial: bool
     type: str
 
 
-def chips(connection: Connection, seen: Picture, counted: Counted) -> Iterator[tuple[str, Difference]]:
+def check_chips(
+    connection: Connection, drift_input: DriftInput, counted_errors: CountedErrors
+) -> Iterator[tuple[str, FindingDraft]]:
     """What rules of chips find; note which are there in each slot's views, taints, and the counters that are not 0."""
-    shown = {
-        said.value.observed_server: (slot, said)
-        for slot in seen.slots
-        for said in seen.current(slot.machine, "chips").values()
+    listings = {
+        listing.value.observed_server: (slot, listing)
+        for slot in drift_input.slots
+        for listing in drift_input.best_values(slot.machine, "chips").values()
     }
-    alike = defaultdict[_Alike, list[int]](list)
-    for key, (slot, said) in sorted(shown.items()):
-        kind = (slot.machine and slot.machine.value("instance_type")) or ""
-        alike[_Alike(slot.model, said.value.is_partial, kind)].append(key)
-    for of, servers in _batches(alike):
-        for key, bits, fields in _present(connection, servers):
-            slot, said = shown[key]
-            slot.views[said.source] = View(bits, said.value.is_partial, said, fields)
-        for row in _telling(connection, servers, of):
-            slot, said = shown[row.server]
+    servers_by_key = defaultdict[_ComparisonKey, list[int]](list)
+    for key, (slot, listing) in sorted(listings.items()):
+        instance_type = (slot.machine and slot.machine.value("instance_type")) or ""
+        servers_by_key[_ComparisonKey(slot.model, listing.value.is_partial, instance_type)].append(key)
+    for comparison, servers in _batches(servers_by_key):
+        for key, bits, fields in _present_chips(connection, servers):
+            slot, listing = listings[key]
+            slot.chip_views[listing.source] = ChipView(bits, listing.value.is_partial, listing, fields)
+        for row in _chips_with_findings(connection, servers, comparison):
+            slot, listing = listings[row.server]
             if row.has_counted and slot.machine:
-                counted[slot.machine.name, said.source, row.ordinal] = slot, said
-            if row.taints and row.ordinal < of.model.chips:
-                slot.taints[row.ordinal] = row.taints, said
-            for rule, expected, found in _told(row, of):
+                counted_errors[slot.machine.name, listing.source, row.ordinal] = slot, listing
+            if row.taints and row.ordinal < comparison.model.chips:
+                slot.chip_taints[row.ordinal] = row.taints, listing
+            for rule, expected, observed in _findings_of(row, comparison):
                 address = f"{slot.address}/c{row.ordinal}"
-                yield rule, Difference(address, slot.instance, expected, found, (said.observation,))
+                yield rule, FindingDraft(address, slot.instance, expected, observed, (listing.observation,))
 
 
-def _batches(alike: Mapping[_Alike, list[int]]) -> Iterator[tuple[_Alike, list[int]]]:
-    for of, servers in alike.items():
-        for first in range(0, len(servers), _AT_ONCE):
-            yield of, servers[first : first + _AT_ONCE]
+def _batches(servers_by_key: Mapping[_ComparisonKey, list[int]]) -> Iterator[tuple[_ComparisonKey, list[int]]]:
+    for comparison, servers in servers_by_key.items():
+        for first in range(0, len(servers), _BATCH_SIZE):
+            yield comparison, servers[first : first + _BATCH_SIZE]
 
 
-def _present(connection: Connection, servers: list[int]) -> Iterator[tuple[int, int, frozenset[str]]]:
+def _present_chips(connection: Connection, servers: list[int]) -> Iterator[tuple[int, int, frozenset[str]]]:
     """The numbers of each server's chips, as bits, and the fields that all of these chips have."""
     counts = (func.count(_CHIP.c[name]) for name in COMPARED_FIELDS)
     query = select(_SERVER, func.count(), func.max(_ORDINAL), *counts).where(_SERVER.in_(servers)).group_by(_SERVER)
     with_gaps = dict[int, frozenset[str]]()
     for key, count, last, *reported in connection.execute(query):
-        fields = _FIELDS[tuple(each == count for each in reported)]
+        fields = _FIELD_SETS[tuple(reported_count == count for reported_count in reported)]
         if count == last + 1:
             yield key, (1 << count) - 1, fields
         else:
@@ -88,31 +90,41 @@ def _present(connection: Connection, servers: list[int]) -> Iterator[tuple[int, 
 
 def _query(*columns: Any) -> Select[Any]:
     has_counted = (func.coalesce(_CHIP.c.ecc_uncorrected, 0) != 0).label("has_counted")
-    said = (_CHIP.c[name] for name in Shown._fields[:7])
-    return select(*columns, has_counted, _CHIP.c.taints, *said).where(_SERVER.in_(bindparam("servers", expanding=True)))
+    chip_columns = (_CHIP.c[name] for name in ComparedChip._fields[:7])
+    return select(*columns, has_counted, _CHIP.c.taints, *chip_columns).where(
+        _SERVER.in_(bindparam("servers", expanding=True))
+    )
 
 
-_KINDS: Final = _query().distinct()
-_EACH: Final = (
+_DISTINCT_CHIPS: Final = _query().distinct()
+_CHIPS_BY_ORDINAL: Final = (
     _query(_SERVER.label("server"))
     .where(_ORDINAL.in_(bindparam("ordinals", expanding=True)))
     .order_by(_SERVER, _ORDINAL)
 )
 
 
-def _telling(connection: Connection, servers: list[int], of: _Alike) -> Iterable[Row[Any]]:
+def _chips_with_findings(connection: Connection, servers: list[int], comparison: _ComparisonKey) -> Iterable[Row[Any]]:
     """Chips of those numbers of which something is to be told."""
-    kinds = connection.execute(_KINDS, {"servers": servers})
-    ordinals = sorted({kind.ordinal for kind in kinds if kind.has_counted or kind.taints or _told(kind, of)})
-    return connection.execute(_EACH, {"servers": servers, "ordinals": ordinals}) if ordinals else ()
+    variants = connection.execute(_DISTINCT_CHIPS, {"servers": servers})
+    ordinals = sorted(
+        {
+            variant.ordinal
+            for variant in variants
+            if variant.has_counted or variant.taints or _findings_of(variant, comparison)
+        }
+    )
+    return connection.execute(_CHIPS_BY_ORDINAL, {"servers": servers, "ordinals": ordinals}) if ordinals else ()
 
 
-def _told(row: Row[Any], of: _Alike) -> tuple[tuple[str, str, str], ...]:
-    chip = Shown._make((*(getattr(row, name) for name in Shown._fields[:7]), of.is_partial, of.type))
-    return _of_chip(chip, of.model) if chip.ordinal < of.model.chips else ()
+def _findings_of(row: Row[Any], comparison: _ComparisonKey) -> tuple[tuple[str, str, str], ...]:
+    chip = ComparedChip._make(
+        (*(getattr(row, name) for name in ComparedChip._fields[:7]), comparison.is_partial, comparison.type)
+    )
+    return _check_chip(chip, comparison.model) if chip.ordinal < comparison.model.chips else ()
 
 
 @lru_cache(maxsize=10_000)  # most are like the one of their number on other servers
-def _of_chip(chip: Shown, model: Model) -> tuple[tuple[str, str, str], ...]:
-    asked = ((rule, of(chip, model)) for rule, of in CHIP.rules.items())
-    return tuple((rule, *difference) for rule, difference in asked if difference)
+def _check_chip(chip: ComparedChip, model: SlotModel) -> tuple[tuple[str, str, str], ...]:
+    drafts = ((rule, check(chip, model)) for rule, check in CHIP_RULES.rules.items())
+    return tuple((rule, *draft) for rule, draft in drafts if draft)

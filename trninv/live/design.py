@@ -8,18 +8,18 @@ from typing import NamedTuple
 from sqlalchemy import Connection, Row, Select, case, select
 
 from trninv.catalog.instance_types import models_of, type_names
-from trninv.catalog.models import DomainModel, systems
-from trninv.inventory.address import address_of
-from trninv.inventory.closed_servers import is_wanted
+from trninv.catalog.models import DomainModel, default_systems
+from trninv.inventory.address import address_expression
+from trninv.inventory.closed_servers import is_deliberate
 from trninv.inventory.schema import TABLES
-from trninv.live.newest import Machine, Said
+from trninv.live.newest import Machine, ObservedValue
 
 _SERVER, _DOMAIN, _CLUSTER = TABLES["server"], TABLES["domain"], TABLES["cluster"]
 _BINDING, _LINK, _NIC = TABLES["binding"], TABLES["link"], TABLES["nic"]
-_ABOVE, _CLOSING = TABLES["network_node"], TABLES["closing"]
+_NETWORK_NODE, _CORDON = TABLES["network_node"], TABLES["closing"]
 
 
-class Model(NamedTuple):
+class SlotModel(NamedTuple):
     """What the servers of a model of domain have.
 
     Attributes
@@ -51,22 +51,22 @@ class Model(NamedTuple):
     efa_addresses: tuple[str, ...]
     numa_nodes: tuple[int, ...]
 
-    def is_of(self, instance_type: str) -> bool:
+    def has_type(self, instance_type: str) -> bool:
         """Whether its servers are of an EC2 type."""
         return self.slug in models_of(instance_type)
 
 
-class View(NamedTuple):
+class ChipView(NamedTuple):
     """The chips that a source shows of a machine, as bits, and the fields that it reports of each of them."""
 
-    seen: int
+    chip_bits: int
     is_partial: bool
-    said: Said
+    listing: ObservedValue
     fields: frozenset[str]
 
 
 @dataclass(slots=True, eq=False)
-class Occupancy:
+class OccupiedSlot:
     """A server's place in the design, and the machine that stands there.
 
     Attributes
@@ -92,27 +92,27 @@ class Occupancy:
     domain: str
     cluster: str
     ordinal: int
-    model: Model
+    model: SlotModel
     state: str
     network_node: str | None
-    bound: str | None
-    is_closed: bool
+    bound_name: str | None
+    is_cordoned: bool
     machine: Machine | None = None
-    gone: int | None = None
-    views: dict[str, View] = field(default_factory=dict)
-    taints: dict[int, tuple[str, Said]] = field(default_factory=dict)
+    missing_from_listing: int | None = None
+    chip_views: dict[str, ChipView] = field(default_factory=dict)
+    chip_taints: dict[int, tuple[str, ObservedValue]] = field(default_factory=dict)
 
     @property
     def instance(self) -> str | None:
         """What a finding calls the machine."""
-        return self.machine.name if self.machine else self.bound
+        return self.machine.name if self.machine else self.bound_name
 
 
-def slots(connection: Connection) -> list[Occupancy]:
+def load_occupied_slots(connection: Connection) -> list[OccupiedSlot]:
     """All slots of clusters in which an instance stands, domain by domain."""
-    models = {row.id: _model(row) for row in connection.execute(_models())}
+    models = {row.id: _slot_model(row) for row in connection.execute(_models_query())}
     return [
-        Occupancy(
+        OccupiedSlot(
             address=f"{row.domain}/s{row.ordinal}",
             domain=row.domain,
             cluster=row.cluster,
@@ -120,53 +120,53 @@ def slots(connection: Connection) -> list[Occupancy]:
             model=models[row.model],
             state=row.state,
             network_node=row.network_node,
-            bound=row.instance or row.host,
-            is_closed=row.is_closed,
+            bound_name=row.instance or row.host,
+            is_cordoned=row.is_closed,
         )
-        for row in connection.execute(_slots(), execution_options={"yield_per": 5_000})
+        for row in connection.execute(_slots_query(), execution_options={"yield_per": 5_000})
     ]
 
 
-def domains(of: list[Occupancy]) -> Iterator[list[Occupancy]]:
+def slots_by_domain(slots: list[OccupiedSlot]) -> Iterator[list[OccupiedSlot]]:
     """Slots by domain."""
-    return (list(members) for _, members in groupby(of, key=lambda slot: slot.domain))
+    return (list(members) for _, members in groupby(slots, key=lambda slot: slot.domain))
 
 
-def _slots() -> Select[tuple[object, ...]]:
-    open_ = _BINDING.c.until.is_(None)
-    lived = (
+def _slots_query() -> Select[tuple[object, ...]]:
+    is_open = _BINDING.c.until.is_(None)
+    clusters_in_use = (
         select(_DOMAIN.c.cluster_id)
         .join(_SERVER, _SERVER.c.domain_id == _DOMAIN.c.id)
-        .join(_BINDING, (_BINDING.c.server_id == _SERVER.c.id) & open_)
+        .join(_BINDING, (_BINDING.c.server_id == _SERVER.c.id) & is_open)
     )
-    joined = (
+    joined_tables = (
         _SERVER.join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
         .join(_CLUSTER, _CLUSTER.c.id == _DOMAIN.c.cluster_id)
-        .outerjoin(_BINDING, (_BINDING.c.server_id == _SERVER.c.id) & open_)
-        .outerjoin(_CLOSING, (_CLOSING.c.server_id == _SERVER.c.id) & is_wanted(_CLOSING))
+        .outerjoin(_BINDING, (_BINDING.c.server_id == _SERVER.c.id) & is_open)
+        .outerjoin(_CORDON, (_CORDON.c.server_id == _SERVER.c.id) & is_deliberate(_CORDON))
         .outerjoin(_NIC, (_NIC.c.server_id == _SERVER.c.id) & (_NIC.c.ordinal == 0))
         .outerjoin(_LINK, (_LINK.c.a_id == _NIC.c.id) & (_LINK.c.scope == "fabric"))
-        .outerjoin(_ABOVE, _ABOVE.c.id == _LINK.c.b_id)
+        .outerjoin(_NETWORK_NODE, _NETWORK_NODE.c.id == _LINK.c.b_id)
     )
     return (
         select(
-            address_of("domain").label("domain"),
+            address_expression("domain").label("domain"),
             _CLUSTER.c.slug.label("cluster"),
             _SERVER.c.ordinal,
             _DOMAIN.c.domain_model_id.label("model"),
             _SERVER.c.state,
-            case((_ABOVE.c.id.is_not(None), address_of("network_node"))).label("network_node"),
+            case((_NETWORK_NODE.c.id.is_not(None), address_expression("network_node"))).label("network_node"),
             _BINDING.c.instance,
             _BINDING.c.host,
-            _CLOSING.c.id.is_not(None).label("is_closed"),
+            _CORDON.c.id.is_not(None).label("is_closed"),
         )
-        .select_from(joined)
-        .where(_CLUSTER.c.id.in_(lived))
+        .select_from(joined_tables)
+        .where(_CLUSTER.c.id.in_(clusters_in_use))
         .order_by(_DOMAIN.c.id, _SERVER.c.ordinal)
     )
 
 
-def _models() -> Select[tuple[object, ...]]:
+def _models_query() -> Select[tuple[object, ...]]:
     model, server, chip = TABLES["domain_model"], TABLES["server_model"], TABLES["chip_model"]
     return (
         select(
@@ -182,39 +182,45 @@ def _models() -> Select[tuple[object, ...]]:
     )
 
 
-def _model(row: Row[tuple[object, ...]]) -> Model:
-    of = systems().domains.get(row.slug)
-    server = of and of.server
-    is_torus = of is not None and of.blueprint.wiring == "torus"
-    is_direct = of is not None and bool(of.blueprint.wires) and all(n.kind != "switch" for n in of.blueprint.nodes)
-    return Model(
+def _slot_model(row: Row[tuple[object, ...]]) -> SlotModel:
+    domain = default_systems().domains.get(row.slug)
+    server = domain and domain.server
+    is_torus = domain is not None and domain.blueprint.pattern == "torus"
+    is_direct = (
+        domain is not None
+        and bool(domain.blueprint.scale_up_links)
+        and all(node.kind != "switch" for node in domain.blueprint.nodes)
+    )
+    return SlotModel(
         row.slug,
         row.servers,
         row.chips,
         row.device_memory_bytes,
         row.cores,
-        _neighbours(of, row.chips) if of and is_direct else (),
+        _neighbours(domain, row.chips) if domain and is_direct else (),
         is_torus and row.servers > 1,
-        tuple(name if name in type_names(of) else f"{name} (assumed)" for name in of.ec2_types) if of else (),
+        tuple(name if name in type_names(domain) else f"{name} (assumed)" for name in domain.ec2_types)
+        if domain
+        else (),
         server.chip_addresses if server else (),
         server.efa_addresses if server else (),
         server.numa_nodes if server else (),
     )
 
 
-def servers_of(instance_type: str) -> int:
+def servers_per_domain(instance_type: str) -> int:
     """How many instances of a type make a domain, the most of models that claim it; 0 of a type that none claims."""
-    claiming = (systems().domains[slug] for slug in models_of(instance_type))
-    return max((model.blueprint.servers for model in claiming), default=0)
+    models = (default_systems().domains[slug] for slug in models_of(instance_type))
+    return max((model.blueprint.servers for model in models), default=0)
 
 
 def _neighbours(domain: DomainModel, chips: int) -> tuple[str, ...]:
     """Of the chips of the first server; the others are alike."""
-    found: list[set[int]] = [set() for _ in range(chips)]
+    neighbours: list[set[int]] = [set() for _ in range(chips)]
     nodes = domain.blueprint.nodes
-    for link in domain.blueprint.wires:
+    for link in domain.blueprint.scale_up_links:
         a, b = nodes[link.a], nodes[link.b]
         if a.kind == b.kind == "chip" and a.server == b.server == 0:
-            found[a.ordinal].add(b.ordinal)
-            found[b.ordinal].add(a.ordinal)
-    return tuple(" ".join(map(str, sorted(each))) for each in found)
+            neighbours[a.ordinal].add(b.ordinal)
+            neighbours[b.ordinal].add(a.ordinal)
+    return tuple(" ".join(map(str, sorted(ordinals))) for ordinals in neighbours)

@@ -9,30 +9,30 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from trninv.catalog.instance_types import UnclaimedType
 from trninv.inventory.author import MAX_LENGTH
-from trninv.inventory.bulk import load
+from trninv.inventory.bulk import bulk_insert
 from trninv.inventory.ids import next_id
-from trninv.inventory.rules import RULES
+from trninv.inventory.rules import FINDING_RULES
 from trninv.inventory.schema import TABLES
-from trninv.inventory.stamp import Progress, quiet
-from trninv.inventory.state import Change, Condition, set_state
-from trninv.live.chips import Counted, chips
-from trninv.live.design import domains
-from trninv.live.findings import Finding, findings
-from trninv.live.picture import STALE_AFTER, Picture, grown, picture
-from trninv.live.rules import DOMAIN, FLEET, SERVER, Difference, count_not_compared
+from trninv.inventory.stamp import Progress, silent
+from trninv.inventory.state import Condition, ConditionChange, set_state
+from trninv.live.chips import CountedErrors, check_chips
+from trninv.live.design import slots_by_domain
+from trninv.live.findings import Finding, list_findings
+from trninv.live.picture import STALE_AFTER, DriftInput, counter_increases, load_drift_input
+from trninv.live.rules import DOMAIN_RULES, FLEET_RULES, SERVER_RULES, FindingDraft, count_uncompared
 from trninv.timestamps import format_timestamp
 
 _FINDING, _OBSERVATION = TABLES["finding"], TABLES["observation"]
 _COMPARISON = TABLES["comparison"]
 _MAX_TEXT: Final = 1_000
 
-Found = tuple[str, Difference]
+NamedDraft = tuple[str, FindingDraft]
 """A rule's name, and what it found."""
-_Key = tuple[str, str | None, str | None, str | None, str | None]
+_FindingKey = tuple[str, str | None, str | None, str | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
+class DriftResult:
     """What comparing found.
 
     Attributes
@@ -53,23 +53,23 @@ class Drift:
     """
 
     findings: tuple[Finding, ...]
-    new: int
-    cleared: int
-    applied: tuple[Change, ...]
-    not_compared: Mapping[str, int]
-    servers: int
-    unclaimed: tuple[UnclaimedType, ...] = ()
+    new_count: int
+    cleared_count: int
+    applied_changes: tuple[ConditionChange, ...]
+    uncompared_servers: Mapping[str, int]
+    bound_servers: int
+    unclaimed_types: tuple[UnclaimedType, ...] = ()
 
 
-def drift(
+def detect_drift(
     connection: Connection,
     scope: str | None = None,
     *,
     now: datetime | None = None,
     stale_after: timedelta = STALE_AFTER,
     apply: bool = False,
-    progress: Progress = quiet,
-) -> Drift:
+    progress: Progress = silent,
+) -> DriftResult:
     """Compare all that was seen with the design, and record it, within the caller's transaction.
 
     Parameters
@@ -86,79 +86,103 @@ def drift(
     AddressError, UnknownAddressError
 
     """
-    at = (now or datetime.now(UTC)).astimezone(UTC)
-    seen = picture(connection, at, stale_after)
-    found = _by_key(compare(connection, seen, progress))
-    ids, new, cleared = _record(connection, found, format_timestamp(at))
-    within = findings(connection, scope)
-    here = {each.id for each in within}
-    broken = {number: each for key, each in found.items() if each.broken and (number := ids[key]) in here}
-    applied = tuple(_apply(connection, broken, within)) if apply else ()
-    servers = sum(slot.bound is not None for slot in seen.slots)
-    not_compared = count_not_compared(seen.slots)
-    return Drift(tuple(within), new, cleared, applied, not_compared, servers, seen.unclaimed())
+    time = (now or datetime.now(UTC)).astimezone(UTC)
+    drift_input = load_drift_input(connection, time, stale_after)
+    drafts_by_key = _merge_by_key(evaluate_rules(connection, drift_input, progress))
+    ids, new, cleared = _record(connection, drafts_by_key, format_timestamp(time))
+    scope_findings = list_findings(connection, scope)
+    scope_ids = {entry.id for entry in scope_findings}
+    failed_drafts = {
+        number: entry
+        for key, entry in drafts_by_key.items()
+        if entry.failed_parts and (number := ids[key]) in scope_ids
+    }
+    applied = tuple(_apply_states(connection, failed_drafts, scope_findings)) if apply else ()
+    servers = sum(slot.bound_name is not None for slot in drift_input.slots)
+    not_compared = count_uncompared(drift_input.slots)
+    return DriftResult(tuple(scope_findings), new, cleared, applied, not_compared, servers, drift_input.unclaimed())
 
 
-def _by_key(found: Iterable[Found]) -> dict[_Key, Difference]:
+def _merge_by_key(drafts: Iterable[NamedDraft]) -> dict[_FindingKey, FindingDraft]:
     """Differences as they are told apart over time; what several sources say alike is one."""
-    by_key: dict[_Key, Difference] = {}
-    for rule, each in found:
-        key = (rule, each.address, each.instance, _short(each.expected), _short(each.found))
-        also = by_key[key].evidence if key in by_key else ()
-        by_key[key] = each._replace(evidence=tuple(sorted({*also, *each.evidence})))
+    by_key: dict[_FindingKey, FindingDraft] = {}
+    for rule, draft in drafts:
+        key = (rule, draft.address, draft.instance, _truncate(draft.expected), _truncate(draft.observed))
+        other_evidence = by_key[key].evidence if key in by_key else ()
+        by_key[key] = draft._replace(evidence=tuple(sorted({*other_evidence, *draft.evidence})))
     return by_key
 
 
-def _short(text: str | None) -> str | None:
+def _truncate(text: str | None) -> str | None:
     return text if text is None or len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"
 
 
-def _record(connection: Connection, found: Mapping[_Key, Difference], at: str) -> tuple[dict[_Key, int], int, int]:
+def _record(
+    connection: Connection, drafts: Mapping[_FindingKey, FindingDraft], time: str
+) -> tuple[dict[_FindingKey, int], int, int]:
     """Ids of all that was found; how many are new, and how many are over."""
     is_open = _FINDING.c.cleared_at.is_(None)
     key = [_FINDING.c[name] for name in ("rule", "address", "instance", "expected", "found")]
-    before = {tuple(row[1:]): row.id for row in connection.execute(select(_FINDING.c.id, *key).where(is_open))}
+    open_ids = {tuple(row[1:]): row.id for row in connection.execute(select(_FINDING.c.id, *key).where(is_open))}
     connection.execute(delete(_COMPARISON))
-    connection.execute(insert(_COMPARISON).values(id=1, at=at))
-    over = [{"key": key} for was, key in before.items() if was not in found]
-    if over:
-        connection.execute(update(_FINDING).where(_FINDING.c.id == bindparam("key")).values(cleared_at=at), over)
-    connection.execute(update(_FINDING).where(is_open).values(last_seen=at))
+    connection.execute(insert(_COMPARISON).values(id=1, at=time))
+    ended = [{"key": key} for open_key, key in open_ids.items() if open_key not in drafts]
+    if ended:
+        connection.execute(update(_FINDING).where(_FINDING.c.id == bindparam("key")).values(cleared_at=time), ended)
+    connection.execute(update(_FINDING).where(is_open).values(last_seen=time))
     first = next_id(connection, _FINDING)
-    new = {key: first + number for number, key in enumerate(key for key in found if key not in before)}
-    load(connection, _FINDING, [_row(number, key, found[key], at) for key, number in new.items()])
-    return {key: before.get(key) or new[key] for key in found}, len(new), len(over)
+    new = {key: first + number for number, key in enumerate(key for key in drafts if key not in open_ids)}
+    bulk_insert(connection, _FINDING, [_finding_row(number, key, drafts[key], time) for key, number in new.items()])
+    return {key: open_ids.get(key) or new[key] for key in drafts}, len(new), len(ended)
 
 
-def _row(number: int, key: _Key, of: Difference, at: str) -> tuple[object, ...]:
-    rule, address, instance, expected, found = key
-    evidence = " ".join(map(str, of.evidence)) or None
-    return (number, rule, RULES[rule].severity, address, instance, expected, found, evidence, at, at, None)
+def _finding_row(number: int, key: _FindingKey, draft: FindingDraft, time: str) -> tuple[object, ...]:
+    rule, address, instance, expected, observed = key
+    evidence = " ".join(map(str, draft.evidence)) or None
+    return (
+        number,
+        rule,
+        FINDING_RULES[rule].severity,
+        address,
+        instance,
+        expected,
+        observed,
+        evidence,
+        time,
+        time,
+        None,
+    )
 
 
-def _apply(connection: Connection, broken: Mapping[int, Difference], found: list[Finding]) -> Iterator[Change]:
+def _apply_states(
+    connection: Connection, failed_drafts: Mapping[int, FindingDraft], open_findings: list[Finding]
+) -> Iterator[ConditionChange]:
     """Set what does not work, unless it is out of service already: who is the source, why the finding."""
-    of = select(_OBSERVATION.c.id, _OBSERVATION.c.source)
-    sources = {row.id: row.source for row in connection.execute(of)}
-    for each in found:
-        if each.id in broken:
-            parts, state, evidence = broken[each.id].broken, broken[each.id].state, broken[each.id].evidence
+    query = select(_OBSERVATION.c.id, _OBSERVATION.c.source)
+    sources = {row.id: row.source for row in connection.execute(query)}
+    for finding in open_findings:
+        if finding.id in failed_drafts:
+            parts, state, evidence = (
+                failed_drafts[finding.id].failed_parts,
+                failed_drafts[finding.id].state,
+                failed_drafts[finding.id].evidence,
+            )
             who = ", ".join(sorted({sources[number] for number in evidence}))
-            why = f"finding {each.id}: {each.rule}: {each.found}"[:MAX_LENGTH]
+            why = f"finding {finding.id}: {finding.rule}: {finding.found}"[:MAX_LENGTH]
             yield from set_state(
                 connection, parts, Condition(state), why=why, who=who, only_carrying=True, source="drift"
             )
 
 
-def compare(connection: Connection, seen: Picture, progress: Progress = quiet) -> list[Found]:
+def evaluate_rules(connection: Connection, drift_input: DriftInput, progress: Progress = silent) -> list[NamedDraft]:
     """All that differs, by rule, in one state of the database."""
-    counted: Counted = {}
-    found = list(chips(connection, seen, counted))
-    for done, slot in enumerate(seen.slots):
-        progress("servers", done, len(seen.slots))
-        found += ((rule, each) for rule, asked in SERVER.rules.items() for each in asked(slot, seen))
-    for members in domains(seen.slots):
-        found += ((rule, each) for rule, asked in DOMAIN.rules.items() for each in asked(members, seen))
-    errors = list(grown(connection, counted))
-    found += ((rule, each) for rule, asked in FLEET.rules.items() for each in asked(seen, errors))
-    return found
+    counted_errors: CountedErrors = {}
+    drafts = list(check_chips(connection, drift_input, counted_errors))
+    for done, slot in enumerate(drift_input.slots):
+        progress("servers", done, len(drift_input.slots))
+        drafts += ((rule, draft) for rule, check in SERVER_RULES.rules.items() for draft in check(slot, drift_input))
+    for members in slots_by_domain(drift_input.slots):
+        drafts += ((rule, draft) for rule, check in DOMAIN_RULES.rules.items() for draft in check(members, drift_input))
+    increases = list(counter_increases(connection, counted_errors))
+    drafts += ((rule, draft) for rule, check in FLEET_RULES.rules.items() for draft in check(drift_input, increases))
+    return drafts

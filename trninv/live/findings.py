@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, case, or_, select
 
-from trninv.inventory.address import address_of, resolve
+from trninv.inventory.address import address_expression, resolve_place
 from trninv.inventory.rules import SEVERITIES
 from trninv.inventory.schema import TABLES
 
@@ -39,13 +39,13 @@ class Finding:
     cleared_at: str | None
 
 
-def compared_at(connection: Connection) -> str | None:
+def last_comparison_time(connection: Connection) -> str | None:
     """When what was seen was last compared with the design (UTC); None where it never was."""
-    found: str | None = connection.scalar(select(_COMPARISON.c.at))
-    return found
+    time: str | None = connection.scalar(select(_COMPARISON.c.at))
+    return time
 
 
-def findings(connection: Connection, scope: str | None = None, cleared: bool = False) -> list[Finding]:
+def list_findings(connection: Connection, scope: str | None = None, include_cleared: bool = False) -> list[Finding]:
     """What was found when it was last compared, the worst first: all, or at and below an address.
 
     Parameters
@@ -58,27 +58,27 @@ def findings(connection: Connection, scope: str | None = None, cleared: bool = F
     AddressError, UnknownAddressError
 
     """
-    rank = case(*((_FINDING.c.severity == each, number) for number, each in enumerate(SEVERITIES)))
+    rank = case(*((_FINDING.c.severity == severity, number) for number, severity in enumerate(SEVERITIES)))
     query = select(_FINDING).order_by(rank.desc(), _FINDING.c.id)
-    if not cleared:
+    if not include_cleared:
         query = query.where(_FINDING.c.cleared_at.is_(None))
     if scope is not None:
-        query = query.where(_within(connection, scope))
+        query = query.where(_is_in_scope(connection, scope))
     return [
         Finding(**{**row, "evidence": tuple(map(int, (row["evidence"] or "").split()))})
         for row in connection.execute(query).mappings()
     ]
 
 
-def _within(connection: Connection, scope: str) -> ColumnElement[bool]:
-    place = resolve(connection, scope)
+def _is_in_scope(connection: Connection, scope: str) -> ColumnElement[bool]:
+    place = resolve_place(connection, scope)
     addresses = [place.address]
     if place.level == "rack":
         server, domain, cluster = (TABLES[name] for name in ("server", "domain", "cluster"))
         joined = server.join(domain, domain.c.id == server.c.domain_id).join(
             cluster, cluster.c.id == domain.c.cluster_id
         )
-        servers = select(address_of("server")).select_from(joined).where(server.c.rack_id == place.id)
+        servers = select(address_expression("server")).select_from(joined).where(server.c.rack_id == place.id)
         addresses += connection.scalars(servers)
     return or_(
         _FINDING.c.address.in_(addresses),

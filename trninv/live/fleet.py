@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 from trninv.catalog.models import DomainModel
 from trninv.errors import AdoptionError
-from trninv.inventory.plan import ADOPTED, Plan, parts
-from trninv.live.groups import Group, Member, type_of
+from trninv.inventory.plan import ADOPTED, ClusterPlan, group_domains
+from trninv.live.groups import GroupMember, MachineGroup, instance_type_of
 from trninv.live.newest import Machine
-from trninv.live.ring import ring_of
-from trninv.topology.tree import Ordinals, Tree
+from trninv.live.ring import server_ring
+from trninv.topology.tree import FabricTree, ServerOrdinals
 
-Way = tuple[str, ...]
+NetworkPath = tuple[str, ...]
 
 
-class LeftOut(NamedTuple):
+class SkippedMachine(NamedTuple):
     """A machine that is not adopted, and why."""
 
     name: str
@@ -24,7 +24,7 @@ class LeftOut(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Domain:
+class PlannedDomain:
     """A domain to be.
 
     Attributes
@@ -40,17 +40,17 @@ class Domain:
 
     model: DomainModel
     machines: Mapping[int, Machine]
-    ordered: frozenset[int]
-    ways: Mapping[int, Way]
+    placed_by_order: frozenset[int]
+    network_paths: Mapping[int, NetworkPath]
 
     @property
-    def empty(self) -> list[int]:
+    def empty_servers(self) -> list[int]:
         """Servers without a machine."""
         return [server for server in range(self.model.blueprint.servers) if server not in self.machines]
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedCluster:
     """A cluster to be.
 
     Attributes
@@ -60,26 +60,26 @@ class Planned:
 
     """
 
-    plan: Plan
-    domains: tuple[Domain, ...]
-    left_out: tuple[LeftOut, ...]
+    plan: ClusterPlan
+    domains: tuple[PlannedDomain, ...]
+    skipped: tuple[SkippedMachine, ...]
 
     @property
-    def slots(self) -> Iterator[tuple[Ordinals, Machine, bool]]:
+    def slots(self) -> Iterator[tuple[ServerOrdinals, Machine, bool]]:
         """The ordinals of each machine's domain and server, the machine, and whether it may stand elsewhere as well."""
         return (
-            ((ordinal, server), machine, server in domain.ordered)
+            ((ordinal, server), machine, server in domain.placed_by_order)
             for ordinal, domain in enumerate(self.domains)
             for server, machine in domain.machines.items()
         )
 
     @property
-    def empty(self) -> Iterator[Ordinals]:
+    def empty_slots(self) -> Iterator[ServerOrdinals]:
         """The slots in which no machine stands."""
-        return ((ordinal, server) for ordinal, domain in enumerate(self.domains) for server in domain.empty)
+        return ((ordinal, server) for ordinal, domain in enumerate(self.domains) for server in domain.empty_servers)
 
 
-def planned(groups: Iterable[Group], models: Mapping[str, DomainModel]) -> Planned:
+def plan_cluster(groups: Iterable[MachineGroup], models: Mapping[str, DomainModel]) -> PlannedCluster:
     """What groups of machines make up.
 
     Parameters
@@ -93,15 +93,19 @@ def planned(groups: Iterable[Group], models: Mapping[str, DomainModel]) -> Plann
         Nothing can be adopted, or what was seen of the network nodes contradicts itself.
 
     """
-    found, left_out = arranged(groups, models)
-    if not found:
-        raise AdoptionError(_nothing(left_out))
-    return Planned(Plan(ADOPTED, parts(each.model for each in found), _fabric(found)), tuple(found), tuple(left_out))
+    domains, skipped = arrange_domains(groups, models)
+    if not domains:
+        raise AdoptionError(_nothing_adopted_message(skipped))
+    return PlannedCluster(
+        ClusterPlan(ADOPTED, group_domains(domain.model for domain in domains), _build_fabric(domains)),
+        tuple(domains),
+        tuple(skipped),
+    )
 
 
-def arranged(
-    groups: Iterable[Group], models: Mapping[str, DomainModel], *, beside: bool = False
-) -> tuple[list[Domain], list[LeftOut]]:
+def arrange_domains(
+    groups: Iterable[MachineGroup], models: Mapping[str, DomainModel], *, extends_cluster: bool = False
+) -> tuple[list[PlannedDomain], list[SkippedMachine]]:
     """The domains that groups of machines make up, in order, and the machines that are in none.
 
     Parameters
@@ -110,102 +114,120 @@ def arranged(
         Whether there are other domains, so that it must be known below which network nodes these are.
 
     """
-    left_out, found = list[LeftOut](), list[Domain]()
+    skipped, domains = list[SkippedMachine](), list[PlannedDomain]()
     for group in groups:
-        made, why = _domain(group, models)
-        if made is None:
-            left_out += (LeftOut(member.name, why) for member in group.members)
+        new_domain, reason = _plan_domain(group, models)
+        if new_domain is None:
+            skipped += (SkippedMachine(member.name, reason) for member in group.members)
         else:
-            found.append(made)
-            names = {machine.name for machine in made.machines.values()}
-            twice = "another instance has its place in the UltraServer"
-            left_out += (LeftOut(member.name, twice) for member in group.members if member.name not in names)
-    if beside or len(found) > 1:
-        nowhere = [domain for domain in found if not domain.ways]
-        left_out += (
-            LeftOut(machine.name, _unjoined(domain)) for domain in nowhere for machine in domain.machines.values()
+            domains.append(new_domain)
+            names = {machine.name for machine in new_domain.machines.values()}
+            duplicate_reason = "another instance has its place in the UltraServer"
+            skipped += (
+                SkippedMachine(member.name, duplicate_reason) for member in group.members if member.name not in names
+            )
+    if extends_cluster or len(domains) > 1:
+        isolated = [domain for domain in domains if not domain.network_paths]
+        skipped += (
+            SkippedMachine(machine.name, _isolation_reason(domain))
+            for domain in isolated
+            for machine in domain.machines.values()
         )
-        found = [domain for domain in found if domain.ways]
-    order = {slug: number for number, slug in enumerate(models)}
-    found.sort(key=lambda domain: (order[domain.model.slug], min(domain.ways.values(), default=()), _name(domain)))
-    return found, sorted(left_out)
+        domains = [domain for domain in domains if domain.network_paths]
+    model_order = {slug: number for number, slug in enumerate(models)}
+    domains.sort(
+        key=lambda domain: (
+            model_order[domain.model.slug],
+            min(domain.network_paths.values(), default=()),
+            _first_machine_name(domain),
+        )
+    )
+    return domains, sorted(skipped)
 
 
-def _unjoined(domain: Domain) -> str:
+def _isolation_reason(domain: PlannedDomain) -> str:
     """Why a domain is not joined with others."""
-    if domain.model.nic is None:
+    if domain.model.nic_link is None:
         slug = domain.model.slug
         return f"{slug} has no EFA device, so nothing joins it with others: trninv seed {slug} --name NAME, then bind"
     return "no source says below which network nodes it is: import aws ec2 describe-instance-topology"
 
 
-def _name(domain: Domain) -> str:
+def _first_machine_name(domain: PlannedDomain) -> str:
     return min(machine.name for machine in domain.machines.values())
 
 
-def _nothing(left_out: Sequence[LeftOut]) -> str:
-    if not left_out:
+def _nothing_adopted_message(skipped: Sequence[SkippedMachine]) -> str:
+    if not skipped:
         return (
             "nothing was imported that could be adopted: trninv import ec2 and kubernetes read what machines there are"
         )
-    (why, count), *_ = Counter(each.why for each in left_out).most_common(1)
-    return f"none of {len(left_out):,} machines can be adopted; of {count:,} of them {why}"
+    (reason, count), *_ = Counter(machine.why for machine in skipped).most_common(1)
+    return f"none of {len(skipped):,} machines can be adopted; of {count:,} of them {reason}"
 
 
-def _domain(group: Group, models: Mapping[str, DomainModel]) -> tuple[Domain | None, str]:
+def _plan_domain(group: MachineGroup, models: Mapping[str, DomainModel]) -> tuple[PlannedDomain | None, str]:
     """A group as a domain, or why it is none."""
-    types = sorted({kind for member in group.members if (kind := type_of(member.machine))})
+    types = sorted({instance_type for member in group.members if (instance_type := instance_type_of(member.machine))})
     if not types:
         return None, "no source says its type"
-    kinds = [models[kind] for kind in group.kinds]
-    if len(kinds) != 1:
-        told = "; how many chips it has would say" if kinds else ""
-        return None, f"its type {' and '.join(types)} is not that of one model in the catalog{told}"
-    (model,) = kinds
+    domain_models = [models[instance_type] for instance_type in group.domain_models]
+    if len(domain_models) != 1:
+        hint = "; how many chips it has would say" if domain_models else ""
+        return None, f"its type {' and '.join(types)} is not that of one model in the catalog{hint}"
+    (model,) = domain_models
     servers = model.blueprint.servers
     if servers > 1 and not group.key:
         return None, f"no source says which {model.name} it is in: its capacity block, or what its driver elected"
     if len(group.members) > servers:
         return None, f"{group.key} has {len(group.members)} machines, and one {model.name} {servers}"
-    machines, ordered = _placed(group.members, model)
-    return Domain(model, machines, ordered, _ways(machines, servers) if model.nic else {}), ""
+    machines, placed_by_order = _assign_servers(group.members, model)
+    return PlannedDomain(
+        model, machines, placed_by_order, _network_paths(machines, servers) if model.nic_link else {}
+    ), ""
 
 
-def _placed(members: Sequence[Member], model: DomainModel) -> tuple[dict[int, Machine], frozenset[int]]:
+def _assign_servers(members: Sequence[GroupMember], model: DomainModel) -> tuple[dict[int, Machine], frozenset[int]]:
     """Machines by server: those whose place in the ring is known there, the others in the order of their names."""
-    ring, free = ring_of(model.slug), list(range(model.blueprint.servers))
-    found, waiting = dict[int, Machine](), list[Machine]()
+    ring, free = server_ring(model.slug), list(range(model.blueprint.servers))
+    by_position, waiting = dict[int, Machine](), list[Machine]()
     for member in sorted(members, key=lambda member: member.name):
-        at = member.position
-        if at is None:
+        position = member.position
+        if position is None:
             waiting.append(member.machine)
-        elif (server := ring[at] if at < len(ring) else at) in free:  # of two with one place, the first by name
+        elif (
+            server := ring[position] if position < len(ring) else position
+        ) in free:  # of two with one place, the first by name
             free.remove(server)
-            found[server] = member.machine
-    others = dict(zip(free, waiting, strict=False))
-    ordered = frozenset(others) if model.blueprint.servers > 1 else frozenset[int]()
-    return dict(sorted((found | others).items())), ordered
+            by_position[server] = member.machine
+    by_name = dict(zip(free, waiting, strict=False))
+    placed_by_order = frozenset(by_name) if model.blueprint.servers > 1 else frozenset[int]()
+    return dict(sorted((by_position | by_name).items())), placed_by_order
 
 
-def _ways(machines: Mapping[int, Machine], servers: int) -> dict[int, Way]:
+def _network_paths(machines: Mapping[int, Machine], servers: int) -> dict[int, NetworkPath]:
     """The network nodes above each server; those of most, where no source says."""
-    known = {
+    reported_paths = {
         server: tuple(str(nodes).split())
         for server, machine in machines.items()
         if (nodes := machine.value("network_nodes"))
     }
-    if not known:
+    if not reported_paths:
         return {}
-    (most, _), *_ = Counter(sorted(known.values())).most_common(1)
-    return {server: known.get(server, most) for server in range(servers)}
+    (common_path, _), *_ = Counter(sorted(reported_paths.values())).most_common(1)
+    return {server: reported_paths.get(server, common_path) for server in range(servers)}
 
 
-def _fabric(domains: Sequence[Domain]) -> Tree | None:
-    ways = {(ordinal, server): way for ordinal, domain in enumerate(domains) for server, way in domain.ways.items()}
-    return joined(Tree((), {}, {}), ways) if ways else None
+def _build_fabric(domains: Sequence[PlannedDomain]) -> FabricTree | None:
+    network_paths = {
+        (ordinal, server): path
+        for ordinal, domain in enumerate(domains)
+        for server, path in domain.network_paths.items()
+    }
+    return extend_fabric(FabricTree((), {}, {}), network_paths) if network_paths else None
 
 
-def joined(fabric: Tree, ways: Mapping[Ordinals, Way]) -> Tree:
+def extend_fabric(fabric: FabricTree, network_paths: Mapping[ServerOrdinals, NetworkPath]) -> FabricTree:
     """A fabric with the network nodes above more servers.
 
     Raises
@@ -215,6 +237,6 @@ def joined(fabric: Tree, ways: Mapping[Ordinals, Way]) -> Tree:
 
     """
     try:
-        return fabric.grown(ways)
-    except ValueError as wrong:
-        raise AdoptionError(f"{wrong}: import the topology of all instances anew, from one account") from None
+        return fabric.with_network_paths(network_paths)
+    except ValueError as error:
+        raise AdoptionError(f"{error}: import the topology of all instances anew, from one account") from None

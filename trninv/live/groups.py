@@ -9,15 +9,14 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, case, func, select
 
 from trninv.catalog.instance_types import models_of
-from trninv.inventory.address import Place, address_of
+from trninv.inventory.address import Place, address_expression
 from trninv.inventory.schema import TABLES
-from trninv.live.newest import MANAGERS, Machine, Newest
-from trninv.live.newest import Place as Ring
+from trninv.live.newest import MANAGERS, LatestObservations, Machine, RingPosition
 from trninv.timestamps import format_timestamp
 
 _SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("server", "domain", "cluster"))
-_BATCH: Final = 5_000
-_AT_ONCE: Final = 500
+_FETCH_SIZE: Final = 5_000
+_BATCH_SIZE: Final = 500
 ULTRASERVER: Final = "UltraServer"
 """How the key of a group begins that shares one."""
 _HYPERPOD: Final = "hyperpod"
@@ -39,13 +38,13 @@ class Slot(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Member:
+class GroupMember:
     """A machine, the slot where it stands, if it does, and the models of domain whose servers are of its type."""
 
     machine: Machine
     slot: Slot | None
-    place: Ring | None
-    kinds: frozenset[str]
+    ring_position: RingPosition | None
+    domain_models: frozenset[str]
 
     @property
     def name(self) -> str:
@@ -55,13 +54,13 @@ class Member:
     @property
     def is_unclaimed(self) -> bool:
         """Whether its type is known, and no model in the catalog claims it."""
-        kind = type_of(self.machine)
+        kind = instance_type_of(self.machine)
         return kind is not None and not models_of(kind)
 
     @property
     def position(self) -> int | None:
         """Its number in its UltraServer."""
-        return self.place and self.place.position
+        return self.ring_position and self.ring_position.position
 
     @property
     def network_node(self) -> str | None:
@@ -71,7 +70,7 @@ class Member:
 
 
 @dataclass(slots=True, eq=False)
-class Group:
+class MachineGroup:
     """Machines of one domain: those that share an UltraServer or a capacity block, or one by itself.
 
     Attributes
@@ -82,39 +81,39 @@ class Group:
     """
 
     key: str
-    members: list[Member]
+    members: list[GroupMember]
 
     @property
-    def kinds(self) -> frozenset[str]:
+    def domain_models(self) -> frozenset[str]:
         """Models of domain whose servers are of the type of all of them."""
-        return frozenset.intersection(*(each.kinds for each in self.members))
+        return frozenset.intersection(*(member.domain_models for member in self.members))
 
     @property
-    def standing(self) -> list[Member]:
+    def bound(self) -> list[GroupMember]:
         """Those that have a slot."""
-        return [each for each in self.members if each.slot is not None]
+        return [member for member in self.members if member.slot is not None]
 
     @property
     def slots(self) -> list[Slot]:
         """Where they stand."""
-        return [each.slot for each in self.members if each.slot is not None]
+        return [member.slot for member in self.members if member.slot is not None]
 
     @property
-    def unplaced(self) -> list[Member]:
+    def unbound(self) -> list[GroupMember]:
         """Those that have none."""
-        return [each for each in self.members if each.slot is None]
+        return [member for member in self.members if member.slot is None]
 
     @property
     def network_node(self) -> str | None:
         """The lowest network node above all of them, if that is one."""
-        found = {each.network_node for each in self.members} - {None}
-        return found.pop() if len(found) == 1 else None
+        nodes = {member.network_node for member in self.members} - {None}
+        return nodes.pop() if len(nodes) == 1 else None
 
 
-def slots(connection: Connection, place: Place | None) -> list[Slot]:
+def load_slots(connection: Connection, place: Place | None) -> list[Slot]:
     """The slots of a cluster, or of all clusters."""
     model, nic, link = TABLES["domain_model"], TABLES["nic"], TABLES["link"]
-    above = (
+    nodes_above = (
         select(nic.c.server_id, func.min(link.c.b_id).label("low"), func.max(link.c.b_id).label("high"))
         .join(link, link.c.a_id == nic.c.id)
         .where(link.c.scope == "fabric")
@@ -122,58 +121,73 @@ def slots(connection: Connection, place: Place | None) -> list[Slot]:
         .subquery()
     )
     query = (
-        select(_SERVER.c.id, address_of("server"), _DOMAIN.c.id, _SERVER.c.ordinal, _CLUSTER.c.slug, _DOMAIN.c.ordinal)
-        .add_columns(model.c.slug, model.c.servers, case((above.c.low == above.c.high, above.c.low)))
+        select(
+            _SERVER.c.id,
+            address_expression("server"),
+            _DOMAIN.c.id,
+            _SERVER.c.ordinal,
+            _CLUSTER.c.slug,
+            _DOMAIN.c.ordinal,
+        )
+        .add_columns(model.c.slug, model.c.servers, case((nodes_above.c.low == nodes_above.c.high, nodes_above.c.low)))
         .join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
         .join(_CLUSTER, _CLUSTER.c.id == _DOMAIN.c.cluster_id)
         .join(model, model.c.id == _DOMAIN.c.domain_model_id)
-        .outerjoin(above, above.c.server_id == _SERVER.c.id)
+        .outerjoin(nodes_above, nodes_above.c.server_id == _SERVER.c.id)
         .order_by(_SERVER.c.id)
     )
     if place is not None:
         query = query.where(_CLUSTER.c.id == place.cluster_id)
-    rows = connection.execute(query, execution_options={"yield_per": _BATCH})
-    found: Iterable[tuple[Any, ...]] = map(tuple, rows)
-    return [Slot(*row) for row in found]
+    rows = connection.execute(query, execution_options={"yield_per": _FETCH_SIZE})
+    tuples: Iterable[tuple[Any, ...]] = map(tuple, rows)
+    return [Slot(*row) for row in tuples]
 
 
-def living(newest: Newest, within: timedelta) -> list[Machine]:
+def recent_machines(latest: LatestObservations, expiry: timedelta) -> list[Machine]:
     """Machines that were seen not much longer ago than what was seen last; the others are taken for gone."""
-    last = {name: max(seen.at for seen in machine.seen) for name, machine in newest.machines.items() if machine.seen}
-    if not last:
+    last_times = {
+        name: max(observation.at for observation in machine.observations)
+        for name, machine in latest.machines.items()
+        if machine.observations
+    }
+    if not last_times:
         return []
-    from_ = format_timestamp(datetime.fromisoformat(max(last.values())) - within)
-    return [newest.machines[name] for name, at in last.items() if at >= from_]
+    earliest = format_timestamp(datetime.fromisoformat(max(last_times.values())) - expiry)
+    return [latest.machines[name] for name, time in last_times.items() if time >= earliest]
 
 
-def type_of(machine: Machine) -> str | None:
+def instance_type_of(machine: Machine) -> str | None:
     """Return its EC2 type, by HyperPod where no other source says one; None where none does."""
-    said = machine.by_source("instance_type")
-    own = [each.value for source, each in said.items() if source != _HYPERPOD] or [each.value for each in said.values()]
-    return str(own[0]) if own else None
+    observed = machine.latest_by_source("instance_type")
+    types = [entry.value for source, entry in observed.items() if source != _HYPERPOD] or [
+        entry.value for entry in observed.values()
+    ]
+    return str(types[0]) if types else None
 
 
-def chips_of(connection: Connection, machines: Iterable[Machine]) -> dict[str, int]:
+def load_chip_counts(connection: Connection, machines: Iterable[Machine]) -> dict[str, int]:
     """Return how many chips machines have whose type several models claim, by name, where that was seen of all."""
-    claimed = (each for each in machines if (kind := type_of(each)) and len(models_of(kind)) > 1)
-    said, rows = dict[str, int](), dict[int, str]()
-    for machine in claimed:
+    ambiguous = (
+        candidate for candidate in machines if (kind := instance_type_of(candidate)) and len(models_of(kind)) > 1
+    )
+    counts, rows = dict[str, int](), dict[int, str]()
+    for machine in ambiguous:
         if number := machine.value("chip_count"):
-            said[machine.name] = int(number)
-        if (shown := machine.value("chips")) and not shown.is_partial:
-            rows[shown.observed_server] = machine.name
+            counts[machine.name] = int(number)
+        if (listing := machine.value("chips")) and not listing.is_partial:
+            rows[listing.observed_server] = machine.name
     key = TABLES["observed_chip"].c.observed_server_id
     servers = list(rows)
-    for first in range(0, len(servers), _AT_ONCE):
-        some = servers[first : first + _AT_ONCE]
-        numbers = connection.execute(select(key, func.count()).where(key.in_(some)).group_by(key))
-        said |= {rows[server]: number for server, number in numbers}
-    return said
+    for first in range(0, len(servers), _BATCH_SIZE):
+        batch = servers[first : first + _BATCH_SIZE]
+        count_rows = connection.execute(select(key, func.count()).where(key.in_(batch)).group_by(key))
+        counts |= {rows[server]: number for server, number in count_rows}
+    return counts
 
 
-def grouped(
+def group_machines(
     machines: Iterable[tuple[Machine, Slot | None]], sizes: Mapping[str, int], chips: Mapping[str, int]
-) -> list[Group]:
+) -> list[MachineGroup]:
     """Machines in groups.
 
     A capacity block is one group if it is not larger than a domain, and its instances are not of several UltraServers;
@@ -187,64 +201,78 @@ def grouped(
         How many chips machines have, by name, where that was seen.
 
     """
-    found, alone = defaultdict[str, list[Member]](list), list[Group]()
+    members_by_key, single_groups = defaultdict[str, list[GroupMember]](list), list[MachineGroup]()
     for machine, slot in machines:
-        kind = type_of(machine)
-        claiming = models_of(kind, chips.get(machine.name)).intersection(sizes) if kind else frozenset[str]()
-        member = Member(machine, slot, _place(machine), frozenset([slot.model]) if slot else claiming)
-        if key := _key(member, max((sizes[model] for model in member.kinds), default=0)):
-            found[key].append(member)
+        instance_type = instance_type_of(machine)
+        claiming_models = (
+            models_of(instance_type, chips.get(machine.name)).intersection(sizes) if instance_type else frozenset[str]()
+        )
+        member = GroupMember(
+            machine, slot, _ring_position(machine), frozenset([slot.model]) if slot else claiming_models
+        )
+        if key := _group_key(member, max((sizes[model] for model in member.domain_models), default=0)):
+            members_by_key[key].append(member)
         else:
-            alone.append(Group("", [member]))
-    return [*_joined([Group(key, members) for key, members in found.items()], sizes), *alone]
+            single_groups.append(MachineGroup("", [member]))
+    return [
+        *_join_by_block([MachineGroup(key, members) for key, members in members_by_key.items()], sizes),
+        *single_groups,
+    ]
 
 
-def _place(machine: Machine) -> Ring | None:
-    said = machine.by_source("place")
-    found = next((each.value for source, each in said.items() if source != _HYPERPOD), None)
-    return found or next((Ring(f"HyperPod's {each.value.ultraserver}", None) for each in said.values()), None)
+def _ring_position(machine: Machine) -> RingPosition | None:
+    observed = machine.latest_by_source("place")
+    position = next((entry.value for source, entry in observed.items() if source != _HYPERPOD), None)
+    return position or next(
+        (RingPosition(f"HyperPod's {entry.value.ultraserver}", None) for entry in observed.values()), None
+    )
 
 
-def _key(member: Member, servers: int) -> str:
+def _group_key(member: GroupMember, servers: int) -> str:
     if servers <= 1:
         return ""
-    if member.place:
-        return f"{ULTRASERVER} {member.place.ultraserver}"
+    if member.ring_position:
+        return f"{ULTRASERVER} {member.ring_position.ultraserver}"
     block = member.machine.value("capacity_block")
     return f"capacity block {block}" if block else ""
 
 
-def _joined(groups: Iterable[Group], sizes: Mapping[str, int]) -> Iterator[Group]:
+def _join_by_block(groups: Iterable[MachineGroup], sizes: Mapping[str, int]) -> Iterator[MachineGroup]:
     """Groups, where a capacity block joins those that are one domain's at most."""
-    by_block = defaultdict[str, list[Group]](list)
+    by_block = defaultdict[str, list[MachineGroup]](list)
     for group in groups:
-        blocks = {block for each in group.members if (block := each.machine.value("capacity_block"))}
+        blocks = {block for group_member in group.members if (block := group_member.machine.value("capacity_block"))}
         by_block[blocks.pop() if len(blocks) == 1 else group.key].append(group)
-    for parts in by_block.values():
-        elected = [part for part in parts if part.key.startswith(ULTRASERVER)]
-        whole = Group((elected or parts)[0].key, [member for part in parts for member in part.members])
-        most = max((sizes[kind] for kind in whole.kinds), default=0)
-        yield from parts if len(elected) > 1 or len(whole.members) > most else [whole]
+    for subgroups in by_block.values():
+        elected = [subgroup for subgroup in subgroups if subgroup.key.startswith(ULTRASERVER)]
+        joined_group = MachineGroup(
+            (elected or subgroups)[0].key, [member for subgroup in subgroups for member in subgroup.members]
+        )
+        max_servers = max((sizes[model] for model in joined_group.domain_models), default=0)
+        yield from subgroups if len(elected) > 1 or len(joined_group.members) > max_servers else [joined_group]
 
 
-def superseded(members: Iterable[Member]) -> list[Member]:
+def replaced_members(members: Iterable[GroupMember]) -> list[GroupMember]:
     """Of machines with one place in an UltraServer, those that stand there and that a manager saw before the other."""
-    by_position = defaultdict[int, list[Member]](list)
-    for each in members:
-        if each.position is not None:
-            by_position[each.position].append(each)
+    by_position = defaultdict[int, list[GroupMember]](list)
+    for member in members:
+        if member.position is not None:
+            by_position[member.position].append(member)
     return [
         old
-        for same in by_position.values()
-        for old in same
-        if old.slot is not None and any(_is_after(new.machine, old.machine) for new in same if new.slot is None)
+        for rivals in by_position.values()
+        for old in rivals
+        if old.slot is not None and any(_is_after(new.machine, old.machine) for new in rivals if new.slot is None)
     ]
 
 
 def _is_after(new: Machine, old: Machine) -> bool:
     """Whether a manager that has seen both saw the old one for the last time before the new one."""
     for source in MANAGERS:
-        one, other = (max((s.at for s in each.seen if s.source == source), default="") for each in (old, new))
-        if "" < one < other:
+        old_time, new_time = (
+            max((observation.at for observation in machine.observations if observation.source == source), default="")
+            for machine in (old, new)
+        )
+        if "" < old_time < new_time:
             return True
     return False

@@ -8,19 +8,19 @@ from sqlalchemy import Connection
 
 from trninv.catalog.models import DomainModel
 from trninv.inventory.address import Place
-from trninv.inventory.binding import Binding, Standing, bindings
-from trninv.inventory.plan import ADOPTED, Plan, parts
-from trninv.live.anchors import Anchor, Unplaced
-from trninv.live.fleet import Domain, LeftOut, Way, arranged, joined
-from trninv.live.groups import ULTRASERVER, Group, Slot, grouped, slots
-from trninv.live.identity import Identified, standing_in, without_undone
-from trninv.live.newest import Machine, Newest
-from trninv.live.positions import placed
-from trninv.topology.tree import Ordinals, Tree
+from trninv.inventory.binding import Binding, ProposedBinding, list_bindings
+from trninv.inventory.plan import ADOPTED, ClusterPlan, group_domains
+from trninv.live.anchors import DomainAssignment, UnassignedMachine
+from trninv.live.fleet import NetworkPath, PlannedDomain, SkippedMachine, arrange_domains, extend_fabric
+from trninv.live.groups import ULTRASERVER, MachineGroup, Slot, group_machines, load_slots
+from trninv.live.identity import Identification, attach_bindings, drop_undone_inferences
+from trninv.live.newest import LatestObservations, Machine
+from trninv.live.positions import assign_slots
+from trninv.topology.tree import FabricTree, ServerOrdinals
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class ClusterGrowth:
     """What a cluster has more.
 
     Attributes
@@ -36,29 +36,33 @@ class Growth:
 
     """
 
-    plan: Plan | None
-    first: int
-    domains: tuple[Domain, ...]
-    filled: tuple[Standing, ...]
-    left_out: tuple[LeftOut, ...]
+    plan: ClusterPlan | None
+    first_ordinal: int
+    domains: tuple[PlannedDomain, ...]
+    new_bindings: tuple[ProposedBinding, ...]
+    skipped: tuple[SkippedMachine, ...]
 
     @property
-    def slots(self) -> Iterable[tuple[Ordinals, Machine, bool]]:
+    def slots(self) -> Iterable[tuple[ServerOrdinals, Machine, bool]]:
         """The ordinals of each new slot's domain and server, its machine, and whether that may stand elsewhere too."""
         return (
-            ((ordinal, server), machine, server in domain.ordered)
-            for ordinal, domain in enumerate(self.domains, self.first)
+            ((ordinal, server), machine, server in domain.placed_by_order)
+            for ordinal, domain in enumerate(self.domains, self.first_ordinal)
             for server, machine in domain.machines.items()
         )
 
     @property
-    def empty(self) -> Iterable[Ordinals]:
+    def empty_slots(self) -> Iterable[ServerOrdinals]:
         """The new slots in which no machine stands."""
-        return ((ordinal, server) for ordinal, domain in enumerate(self.domains, self.first) for server in domain.empty)
+        return (
+            (ordinal, server)
+            for ordinal, domain in enumerate(self.domains, self.first_ordinal)
+            for server in domain.empty_servers
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class GrowthInput:
     """What a cluster has, and what was seen.
 
     Attributes
@@ -71,25 +75,34 @@ class Seen:
     """
 
     slots: Sequence[Slot]
-    held: Sequence[Binding]
-    newest: Newest
+    open_bindings: Sequence[Binding]
+    latest: LatestObservations
     machines: Sequence[Machine]
-    empty: Collection[str]
+    empty_addresses: Collection[str]
 
     @classmethod
-    def of(
-        cls, connection: Connection, cluster: Place, newest: Newest, came: Sequence[Machine], empty: Collection[str]
-    ) -> "Seen":
+    def load(
+        cls,
+        connection: Connection,
+        cluster: Place,
+        latest: LatestObservations,
+        unbound: Sequence[Machine],
+        empty_addresses: Collection[str],
+    ) -> "GrowthInput":
         """Read from the tables; ``came`` are machines that stand nowhere."""
-        held = list(bindings(connection))
-        bound = {name for each in held for name in (each.instance, each.host) if name}
-        there = [each for each in newest.machines.values() if {each.name, each.host} & bound]
-        return cls(slots(connection, cluster), held, newest, [*there, *came], empty)
+        open_bindings = list(list_bindings(connection))
+        bound_names = {name for entry in open_bindings for name in (entry.instance, entry.host) if name}
+        bound_machines = [entry for entry in latest.machines.values() if {entry.name, entry.host} & bound_names]
+        return cls(load_slots(connection, cluster), open_bindings, latest, [*bound_machines, *unbound], empty_addresses)
 
 
-def growth(
-    connection: Connection, of: Plan, models: Mapping[str, DomainModel], seen: Seen, chips: Mapping[str, int]
-) -> Growth:
+def plan_growth(
+    connection: Connection,
+    current_plan: ClusterPlan,
+    models: Mapping[str, DomainModel],
+    growth_input: GrowthInput,
+    chips: Mapping[str, int],
+) -> ClusterGrowth:
     """What a cluster grows by; nothing is written.
 
     Raises
@@ -99,59 +112,72 @@ def growth(
 
     """
     sizes = {slug: model.blueprint.servers for slug, model in models.items()}
-    groups = grouped(standing_in(seen.machines, seen.slots, seen.held, seen.newest), sizes, chips)
-    new = [group for group in groups if group.unplaced and not group.standing]
-    filled = without_undone(connection, _filled([group for group in groups if group.unplaced and group.standing], seen))
-    domains, left_out = arranged(new, models, beside=True)
-    if why := _closed(of):
-        left_out += (LeftOut(machine.name, why) for domain in domains for machine in domain.machines.values())
+    groups = group_machines(
+        attach_bindings(growth_input.machines, growth_input.slots, growth_input.open_bindings, growth_input.latest),
+        sizes,
+        chips,
+    )
+    new_groups = [group for group in groups if group.unbound and not group.bound]
+    identification = drop_undone_inferences(
+        connection, _fill_empty_slots([group for group in groups if group.unbound and group.bound], growth_input)
+    )
+    domains, skipped = arrange_domains(new_groups, models, extends_cluster=True)
+    if reason := _growth_blocker(current_plan):
+        skipped += (SkippedMachine(machine.name, reason) for domain in domains for machine in domain.machines.values())
         domains = []
-    left_out += (LeftOut(each.name, each.why) for each in filled.unplaced)
-    plan = _plan(of, domains, _moved(of, filled.standings, seen))
-    return Growth(plan, of.domains, tuple(domains), filled.standings, tuple(sorted(left_out)))
+    skipped += (SkippedMachine(unassigned.name, unassigned.why) for unassigned in identification.unassigned)
+    extended_plan = _extended_plan(
+        current_plan, domains, _changed_paths(current_plan, identification.proposed_bindings, growth_input)
+    )
+    return ClusterGrowth(
+        extended_plan, current_plan.domains, tuple(domains), identification.proposed_bindings, tuple(sorted(skipped))
+    )
 
 
-def _closed(of: Plan) -> str:
+def _growth_blocker(plan: ClusterPlan) -> str:
     """Why a cluster takes no more domains."""
-    if of.fabric is None:
-        return f"the cluster has no fabric, since nothing was known above its domain: {_INSTEAD}"
-    if isinstance(of.fabric, Tree) and of.fabric.is_dense:
-        return f"the cluster was adopted by an earlier build of trninv, with no room for more domains: {_INSTEAD}"
+    if plan.fabric is None:
+        return f"the cluster has no fabric, since nothing was known above its domain: {_ALTERNATIVE}"
+    if isinstance(plan.fabric, FabricTree) and plan.fabric.is_dense:
+        return f"the cluster was adopted by an earlier build of trninv, with no room for more domains: {_ALTERNATIVE}"
     return ""
 
 
-_INSTEAD = "adopt under another name takes it, or trninv unseed and adopt make the cluster anew"
+_ALTERNATIVE = "adopt under another name takes it, or trninv unseed and adopt make the cluster anew"
 
 
-def _filled(groups: Iterable[Group], seen: Seen) -> Identified:
+def _fill_empty_slots(groups: Iterable[MachineGroup], growth_input: GrowthInput) -> Identification:
     """Machines whose domain is there already, in its free slots."""
-    taken, free = {each.server_id for each in seen.held}, defaultdict[int, list[Slot]](list)
-    for slot in seen.slots:
-        if slot.id not in taken:
-            free[slot.domain].append(slot)
-    made, left = list[Standing](), list[Unplaced]()
+    occupied_ids, free_slots = (
+        {binding.server_id for binding in growth_input.open_bindings},
+        defaultdict[int, list[Slot]](list),
+    )
+    for slot in growth_input.slots:
+        if slot.id not in occupied_ids:
+            free_slots[slot.domain].append(slot)
+    proposals, unassigned = list[ProposedBinding](), list[UnassignedMachine]()
     for group in groups:
-        if why := _unsound(group):
-            left += (Unplaced(member.name, why) for member in group.unplaced)
+        if reason := _conflict_reason(group):
+            unassigned += (UnassignedMachine(member.name, reason) for member in group.unbound)
             continue
         first = next(iter(group.slots))
-        how = "ultraserver" if group.key.startswith(ULTRASERVER) else "capacity-block"
-        words = f"{group.standing[0].name} stands in {first.address.rpartition('/')[0]}"
-        anchor = Anchor(first.domain, how, "certain", words)
-        given, others = placed(group, anchor, free[first.domain], {}, in_order=True)
-        made += given
-        left += others
-    return Identified(tuple(made), tuple(left))
+        method = "ultraserver" if group.key.startswith(ULTRASERVER) else "capacity-block"
+        evidence = f"{group.bound[0].name} stands in {first.address.rpartition('/')[0]}"
+        assignment = DomainAssignment(first.domain, method, "certain", evidence)
+        group_proposals, group_unassigned = assign_slots(group, assignment, free_slots[first.domain], {}, in_order=True)
+        proposals += group_proposals
+        unassigned += group_unassigned
+    return Identification(tuple(proposals), tuple(unassigned))
 
 
-def _unsound(group: Group) -> str:
+def _conflict_reason(group: MachineGroup) -> str:
     """Why a group's machines cannot be in one domain of the cluster."""
-    at = {slot.domain: slot for slot in group.slots}
-    if len(at) > 1:
-        domains = sorted(slot.address.rpartition("/")[0] for slot in at.values())
+    slot_by_domain = {slot.domain: slot for slot in group.slots}
+    if len(slot_by_domain) > 1:
+        domains = sorted(slot.address.rpartition("/")[0] for slot in slot_by_domain.values())
         return f"instances of {group.key} stand in {' and '.join(domains)}"
-    (slot,) = at.values()
-    if not group.kinds:
+    (slot,) = slot_by_domain.values()
+    if not group.domain_models:
         return f"its type is not that of the others of {group.key}"
     if len(group.members) > slot.servers:
         return (
@@ -161,33 +187,47 @@ def _unsound(group: Group) -> str:
     return ""
 
 
-def _moved(of: Plan, standings: Iterable[Standing], seen: Seen) -> dict[Ordinals, Way]:
+def _changed_paths(
+    plan: ClusterPlan, proposals: Iterable[ProposedBinding], growth_input: GrowthInput
+) -> dict[ServerOrdinals, NetworkPath]:
     """The network nodes above slots that were empty, where that was assumed and their machines name others."""
-    if not isinstance(of.fabric, Tree):
+    if not isinstance(plan.fabric, FabricTree):
         return {}
-    names, known = {node.vendor_id for node in of.fabric.listed}, of.fabric.ways()
-    by_id = {slot.id: slot for slot in seen.slots}
-    found = dict[Ordinals, Way]()
-    for each in standings:
-        machine = seen.newest.machines.get(each.instance or "") or seen.newest.hosts.get(each.host or "")
+    names, current_paths = {node.vendor_id for node in plan.fabric.nodes_by_number}, plan.fabric.network_paths()
+    by_id = {slot.id: slot for slot in growth_input.slots}
+    paths = dict[ServerOrdinals, NetworkPath]()
+    for proposal in proposals:
+        machine = growth_input.latest.machines.get(proposal.instance or "") or growth_input.latest.hosts.get(
+            proposal.host or ""
+        )
         nodes = machine and machine.value("network_nodes")
-        slot = by_id[each.server_id]
-        at = slot.domain_ordinal, slot.ordinal
-        if not nodes or each.address not in seen.empty or known.get(at) == (way := tuple(str(nodes).split())):
+        slot = by_id[proposal.server_id]
+        ordinals = slot.domain_ordinal, slot.ordinal
+        if (
+            not nodes
+            or proposal.address not in growth_input.empty_addresses
+            or current_paths.get(ordinals) == (path := tuple(str(nodes).split()))
+        ):
             continue
-        if names.issuperset(way) or not of.fabric.is_dense:
-            found[at] = way
-    return found
+        if names.issuperset(path) or not plan.fabric.is_dense:
+            paths[ordinals] = path
+    return paths
 
 
-def _plan(of: Plan, domains: Sequence[Domain], moved: Mapping[Ordinals, Way]) -> Plan | None:
+def _extended_plan(
+    plan: ClusterPlan, domains: Sequence[PlannedDomain], changed_paths: Mapping[ServerOrdinals, NetworkPath]
+) -> ClusterPlan | None:
     """The cluster with more domains; None where nothing is other than it was."""
-    if not isinstance(of.fabric, Tree) or not (domains or moved):
+    if not isinstance(plan.fabric, FabricTree) or not (domains or changed_paths):
         return None
-    new = {
-        (ordinal, server): way
-        for ordinal, domain in enumerate(domains, of.domains)
-        for server, way in domain.ways.items()
+    new_paths = {
+        (ordinal, server): path
+        for ordinal, domain in enumerate(domains, plan.domains)
+        for server, path in domain.network_paths.items()
     }
-    old = (part.model for part in of.parts for _ in range(part.domains))
-    return Plan(ADOPTED, parts([*old, *(each.model for each in domains)]), joined(of.fabric, {**moved, **new}))
+    old_models = (group.model for group in plan.domain_groups for _ in range(group.domains))
+    return ClusterPlan(
+        ADOPTED,
+        group_domains([*old_models, *(new_domain.model for new_domain in domains)]),
+        extend_fabric(plan.fabric, {**changed_paths, **new_paths}),
+    )

@@ -13,25 +13,25 @@ from typing import Final
 
 from sqlalchemy import Connection, select
 
-from trninv.catalog.instance_types import UnclaimedType, unclaimed
+from trninv.catalog.instance_types import UnclaimedType, count_unclaimed_types
 from trninv.inventory.address import Place
-from trninv.inventory.binding import Binding, Standing, bindings
-from trninv.inventory.hostnames import TEMPLATE
+from trninv.inventory.binding import Binding, ProposedBinding, list_bindings
+from trninv.inventory.hostnames import DEFAULT_TEMPLATE
 from trninv.inventory.schema import TABLES
-from trninv.live.anchors import Anchors, Unplaced
-from trninv.live.groups import Slot, chips_of, grouped, living, slots, type_of
-from trninv.live.newest import Machine, Newest, newest
-from trninv.live.pins import host_of, is_named
-from trninv.live.positions import placed
+from trninv.live.anchors import DomainAssigner, UnassignedMachine
+from trninv.live.groups import Slot, group_machines, instance_type_of, load_chip_counts, load_slots, recent_machines
+from trninv.live.newest import LatestObservations, Machine, load_latest_observations
+from trninv.live.pins import has_valid_name, valid_host_name
+from trninv.live.positions import assign_slots
 
 _BINDING = TABLES["binding"]
-WITHIN: Final = timedelta(hours=24)
+MACHINE_EXPIRY: Final = timedelta(hours=24)
 """A machine that was seen last so long before the others is taken for gone."""
 _NO_CHIPS: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Identified:
+class Identification:
     """What can be told: bindings to make or to write anew, and the machines that stay without a slot.
 
     Attributes
@@ -41,19 +41,19 @@ class Identified:
 
     """
 
-    standings: tuple[Standing, ...]
-    unplaced: tuple[Unplaced, ...]
-    unclaimed: tuple[UnclaimedType, ...] = ()
+    proposed_bindings: tuple[ProposedBinding, ...]
+    unassigned: tuple[UnassignedMachine, ...]
+    unclaimed_types: tuple[UnclaimedType, ...] = ()
 
 
 def identify(
     connection: Connection,
     place: Place | None = None,
     *,
-    template: str = TEMPLATE,
-    within: timedelta = WITHIN,
+    template: str = DEFAULT_TEMPLATE,
+    expiry: timedelta = MACHINE_EXPIRY,
     in_order: bool = False,
-) -> Identified:
+) -> Identification:
     """Find a slot for every machine that has none, in a few statements whatever their number; nothing is written.
 
     Parameters
@@ -71,47 +71,49 @@ def identify(
         The template is none.
 
     """
-    of, held = slots(connection, place), list(bindings(connection))
-    seen = newest(connection)
-    found = matched(
-        of,
-        held,
-        seen,
-        chips_of(connection, living(seen, within)),
+    all_slots, open_bindings = load_slots(connection, place), list(list_bindings(connection))
+    latest = load_latest_observations(connection)
+    identification = match_machines(
+        all_slots,
+        open_bindings,
+        latest,
+        load_chip_counts(connection, recent_machines(latest, expiry)),
         template=template,
-        within=within,
+        expiry=expiry,
         in_order=in_order,
-        is_all=place is None,
+        covers_all_slots=place is None,
     )
-    return without_undone(connection, found)
+    return drop_undone_inferences(connection, identification)
 
 
-def without_undone(connection: Connection, found: Identified) -> Identified:
+def drop_undone_inferences(connection: Connection, identification: Identification) -> Identification:
     """What was found without inferences that a person undid before."""
-    undone = _undone(connection)
-    again = [each for each in found.standings if _what(each) in undone]
-    left = [
-        Unplaced(each.instance or each.host or "", "this was undone before: bind it by hand", (each.address,), 1)
-        for each in again
+    undone = _undone_inferences(connection)
+    repeated = [entry for entry in identification.proposed_bindings if _inference_key(entry) in undone]
+    unassigned = [
+        UnassignedMachine(
+            entry.instance or entry.host or "", "this was undone before: bind it by hand", (entry.address,), 1
+        )
+        for entry in repeated
     ]
-    return Identified(
-        tuple(each for each in found.standings if each not in again),
-        tuple(sorted([*found.unplaced, *left], key=lambda each: each.name)),
-        found.unclaimed,
+    return Identification(
+        tuple(entry for entry in identification.proposed_bindings if entry not in repeated),
+        tuple(sorted([*identification.unassigned, *unassigned], key=lambda entry: entry.name)),
+        identification.unclaimed_types,
     )
 
 
-def matched(
-    of: Sequence[Slot],
-    held: Sequence[Binding],
-    seen: Newest,
+def match_machines(
+    slots: Sequence[Slot],
+    open_bindings: Sequence[Binding],
+    latest: LatestObservations,
     chips: Mapping[str, int] = _NO_CHIPS,
     *,
-    template: str = TEMPLATE,
-    within: timedelta = WITHIN,
+    template: str = DEFAULT_TEMPLATE,
+    expiry: timedelta = MACHINE_EXPIRY,
     in_order: bool = False,
-    is_all: bool = True,
-) -> Identified:
+    covers_all_slots: bool = True,
+) -> Identification:
     """The same of slots, open bindings and what was seen, whatever was undone.
 
     Parameters
@@ -122,63 +124,73 @@ def matched(
         Whether there are no other slots, so that every machine should have one of these.
 
     """
-    machines = [each for each in living(seen, within) if is_named(each)]
-    groups = grouped(standing_in(machines, of, held, seen), {slot.model: slot.servers for slot in of}, chips)
-    left_alone = [each.machine for group in groups for each in group.unplaced if each.is_unclaimed]
-    anchors = Anchors(of, {each.server_id for each in held}, template, is_all=is_all)
-    made, unplaced = list[Standing](), list[Unplaced]()
-    for group, anchor in anchors.of(groups, in_order=in_order):
-        given, left = placed(group, anchor, anchors.free[anchor.domain], anchors.named, in_order=in_order)
-        made += given
-        unplaced += left
-    taken = {each.server_id for each in made}
-    learnt = [each for each in _learnt(held, of, seen) if each.server_id not in taken]
-    types = unclaimed(kind for each in left_alone if (kind := type_of(each)))
-    return Identified((*learnt, *made), (*anchors.unplaced, *unplaced), types)
+    machines = [entry for entry in recent_machines(latest, expiry) if has_valid_name(entry)]
+    groups = group_machines(
+        attach_bindings(machines, slots, open_bindings, latest), {slot.model: slot.servers for slot in slots}, chips
+    )
+    unclaimed_machines = [entry.machine for group in groups for entry in group.unbound if entry.is_unclaimed]
+    assigner = DomainAssigner(
+        slots, {entry.server_id for entry in open_bindings}, template, covers_all_slots=covers_all_slots
+    )
+    proposals, unassigned = list[ProposedBinding](), list[UnassignedMachine]()
+    for group, assignment in assigner.assign(groups, in_order=in_order):
+        group_proposals, group_unassigned = assign_slots(
+            group, assignment, assigner.free_slots[assignment.domain], assigner.slots_by_hostname, in_order=in_order
+        )
+        proposals += group_proposals
+        unassigned += group_unassigned
+    bound_ids = {entry.server_id for entry in proposals}
+    renamed = [entry for entry in _renamed_bindings(open_bindings, slots, latest) if entry.server_id not in bound_ids]
+    types = count_unclaimed_types(kind for entry in unclaimed_machines if (kind := instance_type_of(entry)))
+    return Identification((*renamed, *proposals), (*assigner.unassigned, *unassigned), types)
 
 
-def standing_in(
-    machines: Iterable[Machine], of: Sequence[Slot], held: Iterable[Binding], seen: Newest
+def attach_bindings(
+    machines: Iterable[Machine], slots: Sequence[Slot], open_bindings: Iterable[Binding], latest: LatestObservations
 ) -> Iterator[tuple[Machine, Slot | None]]:
     """Machines with their slots out of some; those that stand in others are left out."""
-    by_id, bound = {slot.id: slot for slot in of}, dict[str, int]()
-    for each in held:
-        if (machine := _of(each, seen)) is not None:
-            bound[machine.name] = each.server_id
+    by_id, server_by_machine = {slot.id: slot for slot in slots}, dict[str, int]()
+    for binding in open_bindings:
+        if (machine := _bound_machine(binding, latest)) is not None:
+            server_by_machine[machine.name] = binding.server_id
     for machine in machines:
-        if machine.name not in bound:
+        if machine.name not in server_by_machine:
             yield machine, None
-        elif (slot := by_id.get(bound[machine.name])) is not None:
+        elif (slot := by_id.get(server_by_machine[machine.name])) is not None:
             yield machine, slot
 
 
-def _of(binding: Binding, seen: Newest) -> Machine | None:
+def _bound_machine(binding: Binding, latest: LatestObservations) -> Machine | None:
     if binding.instance is not None:
-        return seen.machines.get(binding.instance)
-    return seen.hosts.get(binding.host or "")
+        return latest.machines.get(binding.instance)
+    return latest.hosts.get(binding.host or "")
 
 
-def _learnt(held: Iterable[Binding], of: Iterable[Slot], seen: Newest) -> Iterator[Standing]:
+def _renamed_bindings(
+    open_bindings: Iterable[Binding], slots: Iterable[Slot], latest: LatestObservations
+) -> Iterator[ProposedBinding]:
     """Bindings whose instance or host is known now, or has another name."""
-    ours = {slot.id for slot in of}
-    for each in held:
-        machine = _of(each, seen) if each.server_id in ours else None
-        if machine is None or not is_named(machine):
+    slot_ids = {slot.id for slot in slots}
+    for binding in open_bindings:
+        machine = _bound_machine(binding, latest) if binding.server_id in slot_ids else None
+        if machine is None or not has_valid_name(machine):
             continue
-        names = machine.instance or each.instance, host_of(machine) or each.host
-        if names != (each.instance, each.host):
-            yield Standing(each.server_id, each.address, *names, each.how, each.confidence, each.evidence)
+        names = machine.instance or binding.instance, valid_host_name(machine) or binding.host
+        if names != (binding.instance, binding.host):
+            yield ProposedBinding(
+                binding.server_id, binding.address, *names, binding.how, binding.confidence, binding.evidence
+            )
 
 
-_What = tuple[str, str | None, str, str | None]
+_InferenceKey = tuple[str, str | None, str, str | None]
 
 
-def _what(of: Standing | Binding) -> _What:
+def _inference_key(binding: ProposedBinding | Binding) -> _InferenceKey:
     """What an inference says, and what of."""
-    return of.address, of.instance or of.host, of.how, of.evidence
+    return binding.address, binding.instance or binding.host, binding.how, binding.evidence
 
 
-def _undone(connection: Connection) -> set[_What]:
+def _undone_inferences(connection: Connection) -> set[_InferenceKey]:
     """Inferences that a person undid."""
     columns = (_BINDING.c.address, _BINDING.c.instance, _BINDING.c.host, _BINDING.c.how, _BINDING.c.evidence)
     rows = connection.execute(select(*columns).where(_BINDING.c.ending == "undone", _BINDING.c.evidence.is_not(None)))

@@ -3,18 +3,23 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from trninv.inventory.binding import Standing
-from trninv.live.anchors import Anchor, Unplaced, slot_named
-from trninv.live.groups import ULTRASERVER, Group, Member, Slot
-from trninv.live.pins import host_of
-from trninv.live.ring import fitting, ring_of
+from trninv.inventory.binding import ProposedBinding
+from trninv.live.anchors import DomainAssignment, UnassignedMachine, slot_for_host
+from trninv.live.groups import ULTRASERVER, GroupMember, MachineGroup, Slot
+from trninv.live.pins import valid_host_name
+from trninv.live.ring import matching_orders, server_ring
 
-_SURE: Final = ("certain", "likely", "interchangeable")
+_CONFIDENCE_ORDER: Final = ("certain", "likely", "interchangeable")
 
 
-def placed(
-    group: Group, anchor: Anchor, free: list[Slot], named: Mapping[str, Slot], *, in_order: bool
-) -> tuple[list[Standing], list[Unplaced]]:
+def assign_slots(
+    group: MachineGroup,
+    assignment: DomainAssignment,
+    free_slots: list[Slot],
+    slots_by_hostname: Mapping[str, Slot],
+    *,
+    in_order: bool,
+) -> tuple[list[ProposedBinding], list[UnassignedMachine]]:
     """Slots for the machines of a group, out of those that are free in its domain; those that are given go from there.
 
     Returns
@@ -23,89 +28,114 @@ def placed(
         Where machines stand, and those of which that can't be told.
 
     """
-    work = _Placing(group, anchor, free, named)
-    work.by_ring()
-    work.by_name()
-    work.by_rest(in_order=in_order)
-    return work.made, [Unplaced.of(member, why, free) for member, why in work.left]
+    assigner = _SlotAssigner(group, assignment, free_slots, slots_by_hostname)
+    assigner.assign_by_ring()
+    assigner.assign_by_hostname()
+    assigner.assign_rest(in_order=in_order)
+    return assigner.proposals, [
+        UnassignedMachine.from_member(member, reason, free_slots) for member, reason in assigner.unassigned
+    ]
 
 
-class _Placing:
-    def __init__(self, group: Group, anchor: Anchor, free: list[Slot], named: Mapping[str, Slot]) -> None:
-        self._group, self._anchor, self._free, self._named = group, anchor, free, named
-        self._open = sorted(group.unplaced, key=lambda member: member.name)
-        self.made, self.left = list[Standing](), list[tuple[Member, str]]()
+class _SlotAssigner:
+    def __init__(
+        self,
+        group: MachineGroup,
+        assignment: DomainAssignment,
+        free_slots: list[Slot],
+        slots_by_hostname: Mapping[str, Slot],
+    ) -> None:
+        self._group, self._assignment, self._free_slots, self._slots_by_hostname = (
+            group,
+            assignment,
+            free_slots,
+            slots_by_hostname,
+        )
+        self._waiting = sorted(group.unbound, key=lambda member: member.name)
+        self.proposals, self.unassigned = list[ProposedBinding](), list[tuple[GroupMember, str]]()
 
-    def by_ring(self) -> None:
+    def assign_by_ring(self) -> None:
         """By their numbers in the UltraServer's ring, as they are or turned or mirrored."""
-        ring = ring_of(self._free[0].model) if self._free else ()
-        numbered = {place: each for each in self._open if (place := each.position) is not None}
-        known = {place: each.slot.ordinal for each in self._group.standing if each.slot
-                 if (place := each.position) is not None}  # fmt: skip
-        if not numbered or not ring or max([*numbered, *known]) >= len(ring):
+        ring = server_ring(self._free_slots[0].model) if self._free_slots else ()
+        numbered = {position: candidate for candidate in self._waiting if (position := candidate.position) is not None}
+        bound_ordinals = {position: candidate.slot.ordinal for candidate in self._group.bound if candidate.slot
+                 if (position := candidate.position) is not None}  # fmt: skip
+        if not numbered or not ring or max([*numbered, *bound_ordinals]) >= len(ring):
             return
-        free = {slot.ordinal: slot for slot in self._free}
-        ways = fitting(ring, known, set(ring) - free.keys(), list(numbered))
-        names = {place: slot for place, each in numbered.items() if (slot := self._called(each))}
-        agreeing = [way for way in ways if all(free[way[place]] == slot for place, slot in names.items())]
-        for place, member in numbered.items():
-            if not ways:
-                self._leave(member, f"its place {place} does not fit those of the others in the ring of its domain")
+        slot_by_ordinal = {slot.ordinal: slot for slot in self._free_slots}
+        orders = matching_orders(ring, bound_ordinals, set(ring) - slot_by_ordinal.keys(), list(numbered))
+        slots_by_position = {
+            position: slot for position, candidate in numbered.items() if (slot := self._slot_by_hostname(candidate))
+        }
+        agreeing_orders = [
+            order
+            for order in orders
+            if all(slot_by_ordinal[order[position]] == slot for position, slot in slots_by_position.items())
+        ]
+        for position, member in numbered.items():
+            if not orders:
+                self._leave_unassigned(
+                    member, f"its place {position} does not fit those of the others in the ring of its domain"
+                )
                 continue
-            servers, likely = {way[place] for way in ways}, {way[place] for way in agreeing}
-            sure = "certain" if len(servers) == 1 else "likely" if len(likely) == 1 else "interchangeable"
-            self._give(member, free[(agreeing or ways)[0][place]], sure)
+            servers, likely = {order[position] for order in orders}, {order[position] for order in agreeing_orders}
+            confidence = "certain" if len(servers) == 1 else "likely" if len(likely) == 1 else "interchangeable"
+            self._assign(member, slot_by_ordinal[(agreeing_orders or orders)[0][position]], confidence)
 
-    def by_name(self) -> None:
+    def assign_by_hostname(self) -> None:
         """By the names of their hosts."""
-        for member in list(self._open):
-            if slot := self._called(member):
-                self._give(member, slot, "likely")
+        for member in list(self._waiting):
+            if slot := self._slot_by_hostname(member):
+                self._assign(member, slot, "likely")
 
-    def by_rest(self, *, in_order: bool) -> None:
+    def assign_rest(self, *, in_order: bool) -> None:
         """The last machine in the last slot; several in their order, if that is asked for."""
-        if len(self._open) == len(self._free) == 1:
-            self._give(self._open[0], self._free[0], "certain")
+        if len(self._waiting) == len(self._free_slots) == 1:
+            self._assign(self._waiting[0], self._free_slots[0], "certain")
         elif in_order:
-            last = len(self._free) + len(self._open)
-            ordered = sorted(self._open, key=lambda each: last if each.position is None else each.position)
-            for member, slot in zip(ordered, list(self._free), strict=False):
-                self._give(member, slot, "interchangeable", how="in-order")
-        for member in list(self._open):
-            self._leave(member, "its domain is known, its place there is not" if self._free else "its domain is full")
+            last = len(self._free_slots) + len(self._waiting)
+            ordered = sorted(
+                self._waiting, key=lambda candidate: last if candidate.position is None else candidate.position
+            )
+            for member, slot in zip(ordered, list(self._free_slots), strict=False):
+                self._assign(member, slot, "interchangeable", method="in-order")
+        for member in list(self._waiting):
+            self._leave_unassigned(
+                member, "its domain is known, its place there is not" if self._free_slots else "its domain is full"
+            )
 
-    def _called(self, member: Member) -> Slot | None:
-        slot = slot_named(member, self._named)
-        return slot if slot in self._free else None
+    def _slot_by_hostname(self, member: GroupMember) -> Slot | None:
+        slot = slot_for_host(member, self._slots_by_hostname)
+        return slot if slot in self._free_slots else None
 
-    def _leave(self, member: Member, why: str) -> None:
-        self._open.remove(member)
-        self.left.append((member, why))
+    def _leave_unassigned(self, member: GroupMember, reason: str) -> None:
+        self._waiting.remove(member)
+        self.unassigned.append((member, reason))
 
-    def _give(self, member: Member, slot: Slot, sure: str, how: str | None = None) -> None:
-        is_called = self._called(member) == slot
-        self._open.remove(member)
-        self._free.remove(slot)
-        self.made.append(
-            Standing(
+    def _assign(self, member: GroupMember, slot: Slot, confidence: str, method: str | None = None) -> None:
+        matches_hostname = self._slot_by_hostname(member) == slot
+        self._waiting.remove(member)
+        self._free_slots.remove(slot)
+        self.proposals.append(
+            ProposedBinding(
                 slot.id,
                 slot.address,
                 member.machine.instance,
-                host_of(member.machine),
-                how or self._how(is_called=is_called),
-                max(sure, self._anchor.confidence, key=_SURE.index),
-                "; ".join(self._words(member)),
+                valid_host_name(member.machine),
+                method or self._binding_method(matches_hostname=matches_hostname),
+                max(confidence, self._assignment.confidence, key=_CONFIDENCE_ORDER.index),
+                "; ".join(self._evidence(member)),
             )
         )
 
-    def _how(self, *, is_called: bool) -> str:
-        if self._anchor.how != "host-name" or is_called or not self._group.key:
-            return self._anchor.how
+    def _binding_method(self, *, matches_hostname: bool) -> str:
+        if self._assignment.method != "host-name" or matches_hostname or not self._group.key:
+            return self._assignment.method
         return "ultraserver" if self._group.key.startswith(ULTRASERVER) else "capacity-block"
 
-    def _words(self, member: Member) -> Iterator[str]:
+    def _evidence(self, member: GroupMember) -> Iterator[str]:
         if self._group.key:
             yield self._group.key
         if member.position is not None:
             yield f"place {member.position}"
-        yield self._anchor.words
+        yield self._assignment.evidence

@@ -6,41 +6,41 @@ A driver numbers the ring from whichever server it elects first, so numbers that
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from trninv.catalog.models import systems
+from trninv.catalog.models import default_systems
 
 
 @cache
-def ring_of(domain_model: str) -> tuple[int, ...]:
+def server_ring(domain_model: str) -> tuple[int, ...]:
     """The servers of a model of domain in the order of their ring, from the first; empty where they are in none."""
-    domain = next((each.domain for each in systems().systems if each.domain.slug == domain_model), None)
+    domain = next((item.domain for item in default_systems().systems if item.domain.slug == domain_model), None)
     if domain is None:
         return ()
-    near = dict[int, set[int]]()
+    adjacent = dict[int, set[int]]()
     nodes, by_switch = domain.blueprint.nodes, dict[int, set[int]]()
-    for wire in domain.blueprint.wires:
-        servers = [nodes[end].server for end in (wire.a, wire.b)]
-        for own, other, end in ((servers[0], servers[1], wire.b), (servers[1], servers[0], wire.a)):
+    for link in domain.blueprint.scale_up_links:
+        servers = [nodes[end].server for end in (link.a, link.b)]
+        for own, other, end in ((servers[0], servers[1], link.b), (servers[1], servers[0], link.a)):
             if own is not None:
-                beside = by_switch.setdefault(end, set()) if other is None else {other}
-                beside.add(own)
-                for each in beside - {own}:
-                    near.setdefault(own, set()).add(each)
-                    near.setdefault(each, set()).add(own)
-    return _cycle(near)
+                neighbours = by_switch.setdefault(end, set()) if other is None else {other}
+                neighbours.add(own)
+                for item in neighbours - {own}:
+                    adjacent.setdefault(own, set()).add(item)
+                    adjacent.setdefault(item, set()).add(own)
+    return _find_cycle(adjacent)
 
 
-def _cycle(near: Mapping[int, set[int]]) -> tuple[int, ...]:
-    if {len(beside) for beside in near.values()} != {2}:
+def _find_cycle(adjacent: Mapping[int, set[int]]) -> tuple[int, ...]:
+    if {len(neighbours) for neighbours in adjacent.values()} != {2}:
         return ()
-    found = [min(near)]
-    while left := sorted(near[found[-1]] - set(found[-2:])):
-        if left[0] == found[0]:
+    cycle = [min(adjacent)]
+    while candidates := sorted(adjacent[cycle[-1]] - set(cycle[-2:])):
+        if candidates[0] == cycle[0]:
             break
-        found.append(left[0])
-    return tuple(found) if len(found) == len(near) else ()
+        cycle.append(candidates[0])
+    return tuple(cycle) if len(cycle) == len(adjacent) else ()
 
 
-def arrangements(ring: Sequence[int]) -> Iterator[tuple[int, ...]]:
+def ring_symmetries(ring: Sequence[int]) -> Iterator[tuple[int, ...]]:
     """Servers by place, in each way that leaves the ring as it is: as it is numbered first, turned, mirrored."""
     size = len(ring)
     for step in (1, -1):
@@ -48,12 +48,13 @@ def arrangements(ring: Sequence[int]) -> Iterator[tuple[int, ...]]:
             yield tuple(ring[(first + step * place) % size] for place in range(size))
 
 
-def fitting(
-    ring: Sequence[int], known: Mapping[int, int], taken: set[int], free: Sequence[int]
+def matching_orders(
+    ring: Sequence[int], known_servers: Mapping[int, int], taken_servers: set[int], free_positions: Sequence[int]
 ) -> list[tuple[int, ...]]:
     """Arrangements that have each known place at its server, and no free place at a server that is taken."""
     return [
-        each
-        for each in arrangements(ring)
-        if all(each[place] == server for place, server in known.items()) and taken.isdisjoint(each[p] for p in free)
+        order
+        for order in ring_symmetries(ring)
+        if all(order[position] == server for position, server in known_servers.items())
+        and taken_servers.isdisjoint(order[free_position] for free_position in free_positions)
     ]

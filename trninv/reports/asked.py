@@ -4,16 +4,16 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
-from trninv.errors import UnknownValueError, nearest
-from trninv.reports.guard import checked
-from trninv.reports.library import Parameter, Report
-from trninv.reports.reader import Found
+from trninv.errors import UnknownValueError, suggestion
+from trninv.reports.guard import compile_query
+from trninv.reports.library import Report, ReportParameter
+from trninv.reports.reader import QueryResult
 
-Find = Callable[[str], Found]
+QueryRunner = Callable[[str], QueryResult]
 """Runs a checked query."""
 
 
-def asked(report: Report, given: Mapping[str, str], dialect: str, find: Find) -> Found:
+def run_report(report: Report, values: Mapping[str, str], dialect: str, run_query: QueryRunner) -> QueryResult:
     """What a report finds.
 
     Raises
@@ -26,20 +26,22 @@ def asked(report: Report, given: Mapping[str, str], dialect: str, find: Find) ->
         It is not a query that may be run.
 
     """
-    sql = report.sql(dialect, given)
+    sql = report.sql(dialect, values)
     for parameter in report.parameters:
-        word = given.get(parameter.name, parameter.default)
-        if parameter.names and word != parameter.default:
-            _check(parameter, parameter.names, str(word), dialect, find)
-    return find(sql)
+        value = values.get(parameter.name, parameter.default)
+        if parameter.source_column and value != parameter.default:
+            _check_value(parameter, parameter.source_column, str(value), dialect, run_query)
+    return run_query(sql)
 
 
-def _check(parameter: Parameter, names: str, word: str, dialect: str, find: Find) -> None:
-    table, _, column = names.partition(".")
+def _check_value(
+    parameter: ReportParameter, source_column: str, text: str, dialect: str, run_query: QueryRunner
+) -> None:
+    table, _, column = source_column.partition(".")
     values = exp.select(column).from_(table).distinct()
-    one = values.where(exp.column(column).eq(word))
-    if find(checked(one.sql("postgres"), dialect)).rows:
+    lookup = values.where(exp.column(column).eq(text))
+    if run_query(compile_query(lookup.sql("postgres"), dialect)).rows:
         return
-    known = find(checked(values.sql("postgres"), dialect)).rows
-    offer = nearest(word.lower(), (str(value) for (value,) in known))
-    raise UnknownValueError(f"there is no {parameter.name} {word[:60]!r}: {offer}")
+    rows = run_query(compile_query(values.sql("postgres"), dialect)).rows
+    hint = suggestion(text.lower(), (str(value) for (value,) in rows))
+    raise UnknownValueError(f"there is no {parameter.name} {text[:60]!r}: {hint}")

@@ -12,24 +12,35 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from trninv import characters
-from trninv.errors import AddressError, SqlError, nearest
+from trninv.errors import AddressError, SqlError, suggestion
 from trninv.inventory.address import parse
 from trninv.inventory.schema import CLOSED, TABLES
 from trninv.reports import names
-from trninv.reports.language import check_part, with_times
-from trninv.reports.portable import rewritten
+from trninv.reports.language import check_node, replace_time_functions
+from trninv.reports.portable import translate
 from trninv.reports.views import READABLE, VIEWS, definition
 
 MAX_LENGTH = 20_000
 
-_UNREADABLE = (SqlglotError, ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+_PARSER_ERRORS = (SqlglotError, ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 """How sqlglot's parser says that a text is no SQL: in words, or by failing over what it does not expect."""
-_READ = "postgres"
+_INPUT_DIALECT = "postgres"
 """The dialect that a user writes, whatever the database."""
-_WRITES = (exp.DML, exp.DDL, exp.Command, exp.Into, exp.Lock, exp.Pragma, exp.Set, exp.Attach, exp.Detach, exp.Copy)
+_WRITE_NODES = (
+    exp.DML,
+    exp.DDL,
+    exp.Command,
+    exp.Into,
+    exp.Lock,
+    exp.Pragma,
+    exp.Set,
+    exp.Attach,
+    exp.Detach,
+    exp.Copy,
+)
 
 
-def checked(text: str, dialect: str, values: Mapping[str, str | int | float] | None = None) -> str:
+def compile_query(text: str, dialect: str, values: Mapping[str, str | int | float] | None = None) -> str:
     """Check a query and return it in the dialect (sqlite, postgresql), with values for its :names filled in.
 
     Raises
@@ -40,86 +51,86 @@ def checked(text: str, dialect: str, values: Mapping[str, str | int | float] | N
     """
     if len(text) > MAX_LENGTH:
         raise SqlError(f"a query has at most {MAX_LENGTH:,} characters")
-    if characters.refused([text, *(values or {}).values()]):
-        raise SqlError(f"the query, or a value in it, {characters.SAYS}")
+    if characters.has_forbidden_characters([text, *(values or {}).values()]):
+        raise SqlError(f"the query, or a value in it, {characters.FORBIDDEN_MESSAGE}")
     name = {"postgresql": "postgres"}.get(dialect, dialect)
     try:
-        tree = _parsed(text)
-        for place in list(tree.find_all(exp.Placeholder)):
-            place.replace(_literal(place, values or {}))
-        tree = with_times(tree)
-        _check(tree)
-        names.check(tree, _schema())
-        _narrow(tree)
-        return rewritten(tree, name).sql(dialect=name, comments=False)
+        tree = _parse(text)
+        for placeholder in list(tree.find_all(exp.Placeholder)):
+            placeholder.replace(_literal(placeholder, values or {}))
+        tree = replace_time_functions(tree)
+        _check_tree(tree)
+        names.resolve_names(tree, _schema())
+        _add_index_conditions(tree)
+        return translate(tree, name).sql(dialect=name, comments=False)
     except RecursionError:
         raise SqlError("the query is nested too deeply") from None
 
 
-def _parsed(text: str) -> exp.Expr:
+def _parse(text: str) -> exp.Expr:
     try:
-        found = [tree for tree in sqlglot.parse(text, read=_READ) if tree is not None]
-    except _UNREADABLE as error:
+        trees = [tree for tree in sqlglot.parse(text, read=_INPUT_DIALECT) if tree is not None]
+    except _PARSER_ERRORS as error:
         line = str(error).partition("\n")[0].partition("\x1b")[0]
         raise SqlError(f"not a query: {line}") from None
-    if len(found) != 1:
-        raise SqlError(f"write exactly one query, not {len(found)}")
-    return found[0]
+    if len(trees) != 1:
+        raise SqlError(f"write exactly one query, not {len(trees)}")
+    return trees[0]
 
 
 @lru_cache(maxsize=1)
-def _schema() -> Mapping[str, names.Columns]:
+def _schema() -> Mapping[str, names.ColumnLengths]:
     """The columns of what may be read."""
-    of_views = {name: _columns(name) for name in VIEWS}
-    of_tables = {name: tuple(TABLES[name].columns.keys()) for name in READABLE - set(VIEWS)}
-    return names.schema({**of_tables, **of_views})
+    view_columns = {name: _view_columns(name) for name in VIEWS}
+    table_columns = {name: tuple(TABLES[name].columns.keys()) for name in READABLE - set(VIEWS)}
+    return names.build_schema({**table_columns, **view_columns})
 
 
-def _columns(view: str) -> tuple[str, ...]:
+def _view_columns(view: str) -> tuple[str, ...]:
     text = definition(view, "sqlite").partition(" AS\n")[2]
     first = sqlglot.parse_one(text, read="sqlite").find(exp.Select)
     return tuple(first.named_selects) if first else ()
 
 
-def _check(tree: exp.Expr) -> None:
+def _check_tree(tree: exp.Expr) -> None:
     for node in tree.walk():
-        if isinstance(node, _WRITES) and not isinstance(node, exp.Query):
+        if isinstance(node, _WRITE_NODES) and not isinstance(node, exp.Query):
             raise SqlError(f"{node.key.upper()} is refused: only a SELECT is run")
     if not isinstance(tree, exp.Query):
         raise SqlError(f"{tree.key.upper()} is refused: only a SELECT is run")
-    named = {names.named(cte.args["alias"].this) for cte in tree.find_all(exp.CTE)}
-    if taken := sorted(name for name in named if name.lower() in READABLE or _is_closed(name.lower())):
-        raise SqlError(f"WITH {taken[0]} is refused: it is the name of a table")  # outside its scope it is
+    cte_names = {names.fold_identifier(cte.args["alias"].this) for cte in tree.find_all(exp.CTE)}
+    if conflicts := sorted(name for name in cte_names if name.lower() in READABLE or _is_private(name.lower())):
+        raise SqlError(f"WITH {conflicts[0]} is refused: it is the name of a table")  # outside its scope it is
     for table in tree.find_all(exp.Table):
-        _check_table(table, named)
+        _check_table(table, cte_names)
     for node in tree.walk():
-        check_part(node)
+        check_node(node)
 
 
-def _is_closed(name: str) -> bool:
+def _is_private(name: str) -> bool:
     return name in CLOSED or name == "alembic_version" or name.startswith(("sqlite_", "pg_"))
 
 
-def _check_table(table: exp.Table, named: set[str]) -> None:
-    name = names.named(table.this) if isinstance(table.this, exp.Identifier) else ""
+def _check_table(table: exp.Table, cte_names: set[str]) -> None:
+    name = names.fold_identifier(table.this) if isinstance(table.this, exp.Identifier) else ""
     if not isinstance(table.this, exp.Identifier):
         raise SqlError(f"{table.sql()} is refused: a query reads tables and views")
     if table.args.get("db") or table.args.get("catalog"):
         raise SqlError(f"{table.sql()} is refused: name tables without their schema")
-    if name not in READABLE and name not in named:
-        if _is_closed(name.lower()):
+    if name not in READABLE and name not in cte_names:
+        if _is_private(name.lower()):
             raise SqlError(f"the table {name} is refused")
-        raise SqlError(f"there is no table or view {name[:60]}: {nearest(name, READABLE)}")
+        raise SqlError(f"there is no table or view {name[:60]}: {suggestion(name, READABLE)}")
 
 
-def _literal(place: exp.Placeholder, values: Mapping[str, str | int | float]) -> exp.Expr:
-    if place.name not in values:
-        raise SqlError(f"there is no value for :{place.name or '?'}")
-    value = values[place.name]
+def _literal(placeholder: exp.Placeholder, values: Mapping[str, str | int | float]) -> exp.Expr:
+    if placeholder.name not in values:
+        raise SqlError(f"there is no value for :{placeholder.name or '?'}")
+    value = values[placeholder.name]
     return exp.Literal.string(value) if isinstance(value, str) else exp.convert(value)
 
 
-_PLACES = {"address", "domain", "server", "rack", "chip", "a", "b"}
+_ADDRESS_COLUMNS = {"address", "domain", "server", "rack", "chip", "a", "b"}
 _IN_DOMAIN = {"d": "domain_ordinal", "r": "rack_ordinal"}
 _ORDINALS: Mapping[str, Mapping[str, str]] = {
     "v_domain": {"d": "ordinal"},
@@ -135,7 +146,7 @@ _ORDINALS: Mapping[str, Mapping[str, str]] = {
 """Columns that hold the ordinals of an address, by the letters of its steps."""
 
 
-def _narrow(tree: exp.Expr) -> None:
+def _add_index_conditions(tree: exp.Expr) -> None:
     """Add cluster and ordinals to a condition on an address: they have indexes, computed addresses have none."""
     for equal in list(tree.find_all(exp.EQ)):
         column, other = equal.this, equal.expression
@@ -143,26 +154,26 @@ def _narrow(tree: exp.Expr) -> None:
             column, other = other, column
         if not (isinstance(column, exp.Column) and isinstance(other, exp.Literal) and other.is_string):
             continue
-        view = _view_of(column)
-        if view is not None and view in _ORDINALS and column.name.lower() in _PLACES:
-            parts = _parts(_ORDINALS[view], column, str(other.this))
+        view = _owning_view(column)
+        if view is not None and view in _ORDINALS and column.name.lower() in _ADDRESS_COLUMNS:
+            parts = _index_conditions(_ORDINALS[view], column, str(other.this))
             equal.replace(exp.paren(exp.and_(equal.copy(), *parts)))
 
 
-def _view_of(column: exp.Column) -> str | None:
+def _owning_view(column: exp.Column) -> str | None:
     """The view that a column belongs to, if that is certain."""
     scope = column.find_ancestor(exp.Select)
     tables = [table for table in scope.find_all(exp.Table) if table.find_ancestor(exp.Select) is scope] if scope else []
-    meant = [table for table in tables if not column.table or column.table.lower() == table.alias_or_name.lower()]
-    return meant[0].name.lower() if len(meant) == 1 and meant[0].name.lower() in VIEWS else None
+    matching = [table for table in tables if not column.table or column.table.lower() == table.alias_or_name.lower()]
+    return matching[0].name.lower() if len(matching) == 1 and matching[0].name.lower() in VIEWS else None
 
 
-def _parts(ordinals: Mapping[str, str], column: exp.Column, text: str) -> Iterator[exp.Expr]:
+def _index_conditions(ordinals: Mapping[str, str], column: exp.Column, text: str) -> Iterator[exp.Expr]:
     """The cluster and the ordinals of an address, or of a link's first end."""
     try:
         address = parse(text.partition("--")[0])
     except AddressError:
         return
-    named = [(ordinals[letters], ordinal) for letters, ordinal in address.steps if letters in ordinals]
-    for name, value in [("cluster", address.cluster), *named]:
+    columns = [(ordinals[letters], ordinal) for letters, ordinal in address.steps if letters in ordinals]
+    for name, value in [("cluster", address.cluster), *columns]:
         yield exp.EQ(this=exp.column(name, table=column.args.get("table")), expression=exp.convert(value))

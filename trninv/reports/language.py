@@ -24,7 +24,7 @@ _VALUES: Final = (
     exp.Is, exp.Not, exp.And, exp.Or, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ,
     exp.NullSafeNEQ, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe,
 )  # fmt: skip
-PARTS: Final = frozenset({*_QUERY, *_VALUES})
+NODE_TYPES: Final = frozenset({*_QUERY, *_VALUES})
 """What a tree may be made of, besides functions; exactly these classes, none that are derived from them."""
 
 FUNCTIONS: Final[Mapping[type[exp.Expr], str]] = {
@@ -39,7 +39,7 @@ FUNCTIONS: Final[Mapping[type[exp.Expr], str]] = {
     exp.Substring: "substring", exp.Sum: "sum", exp.Trim: "trim", exp.Upper: "upper", exp.Variance: "variance",
 }  # fmt: skip
 """What may be called, and its name; what sqlglot knows no class for is in `OTHERS`."""
-OTHERS: Final = {"total": 1, "epoch": 1}
+OWN_FUNCTIONS: Final = {"total": 1, "epoch": 1}
 """Functions of trninv's own, and how many arguments they take."""
 
 _TYPES: Final = {
@@ -48,7 +48,7 @@ _TYPES: Final = {
     **dict.fromkeys((exp.DType.FLOAT, exp.DType.DOUBLE, exp.DType.DECIMAL), "double"),
     exp.DType.DATE: "date",
 }
-_MOST: Final = 2**63
+_NUMBER_LIMIT: Final = 2**63
 _ARGUMENTS: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.Table: frozenset({"this", "alias"}),
     exp.Distinct: frozenset({"expressions"}),
@@ -62,7 +62,7 @@ _ARGUMENTS: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
 """Of some parts, all that may be said; `nested` is False wherever a type is not."""
 
 
-def check_part(node: exp.Expr) -> None:
+def check_node(node: exp.Expr) -> None:
     """Refuse a part of a query that is not of this language.
 
     Raises
@@ -73,31 +73,33 @@ def check_part(node: exp.Expr) -> None:
     """
     kind = type(node)
     if kind is exp.Anonymous:
-        if OTHERS.get(node.name.lower()) != len(node.expressions):
-            raise _refused(node.name)
-    elif kind not in PARTS and kind not in FUNCTIONS:
+        if OWN_FUNCTIONS.get(node.name.lower()) != len(node.expressions):
+            raise _function_error(node.name)
+    elif kind not in NODE_TYPES and kind not in FUNCTIONS:
         if isinstance(node, exp.Func):
-            raise _refused(node.sql_name())
-        raise SqlError(f"{_words(node)} is refused: it is not a part of the SQL that docs/reference/sql.md describes")
-    if wrong := next((name for name in _said(node) - _ARGUMENTS.get(kind, _said(node))), None):
-        raise SqlError(f"{_words(node)} is refused: {kind.__name__.upper()} takes no {wrong} here")
+            raise _function_error(node.sql_name())
+        raise SqlError(
+            f"{_node_text(node)} is refused: it is not a part of the SQL that docs/reference/sql.md describes"
+        )
+    if unexpected := next((name for name in _argument_names(node) - _ARGUMENTS.get(kind, _argument_names(node))), None):
+        raise SqlError(f"{_node_text(node)} is refused: {kind.__name__.upper()} takes no {unexpected} here")
     if check := _CHECKS.get(kind):
         check(node)
 
 
-def _said(node: exp.Expr) -> frozenset[str]:
+def _argument_names(node: exp.Expr) -> frozenset[str]:
     return frozenset(name for name, value in node.args.items() if value)
 
 
-def _refused(function: str) -> SqlError:
+def _function_error(function: str) -> SqlError:
     return SqlError(f"the function {function.lower()[:60]} is refused: it is not one that only computes")
 
 
-def _words(node: exp.Expr) -> str:
+def _node_text(node: exp.Expr) -> str:
     return node.sql(dialect="postgres", comments=False)[:60]
 
 
-def type_of(cast: exp.Expr) -> str:
+def cast_type(cast: exp.Expr) -> str:
     """What a cast leads to: text, bigint, double or date.
 
     Raises
@@ -108,13 +110,13 @@ def type_of(cast: exp.Expr) -> str:
     """
     to = cast.args["to"]
     if not isinstance(to, exp.DataType) or to.this not in _TYPES:
-        raise SqlError(f"a cast to {_words(to)} is refused: cast to TEXT, BIGINT, DOUBLE PRECISION or DATE")
+        raise SqlError(f"a cast to {_node_text(to)} is refused: cast to TEXT, BIGINT, DOUBLE PRECISION or DATE")
     return _TYPES[to.this]
 
 
 def _check_number(node: exp.Expr) -> None:
     text = str(node.this)
-    if not node.args.get("is_string") and not (text.isdigit() and int(text) < _MOST) and not _is_small(text):
+    if not node.args.get("is_string") and not (text.isdigit() and int(text) < _NUMBER_LIMIT) and not _is_small(text):
         raise SqlError(f"the number {text[:40]} is refused: it is beyond what both databases can hold")
 
 
@@ -127,12 +129,18 @@ def _is_small(text: str) -> bool:
 
 def _check_join(node: exp.Expr) -> None:
     method = (node.args.get("method") or "").upper()
-    if method not in ("", "NATURAL") or _said(node) & {"global_", "hint", "match_condition", "directed", "pivots"}:
-        raise SqlError(f"{_words(node)} is refused: a join is INNER, LEFT, RIGHT, FULL or CROSS")
+    if method not in ("", "NATURAL") or _argument_names(node) & {
+        "global_",
+        "hint",
+        "match_condition",
+        "directed",
+        "pivots",
+    }:
+        raise SqlError(f"{_node_text(node)} is refused: a join is INNER, LEFT, RIGHT, FULL or CROSS")
 
 
 def _check_set(node: exp.Expr) -> None:
-    if _said(node) & {"by_name", "side", "kind", "on"}:
+    if _argument_names(node) & {"by_name", "side", "kind", "on"}:
         raise SqlError("a UNION goes by the order of the columns")
 
 
@@ -154,7 +162,7 @@ def _check_alias(node: exp.Expr) -> None:
 
 
 _CHECKS: Final[Mapping[type[exp.Expr], Callable[[exp.Expr], object]]] = {
-    exp.Cast: type_of,
+    exp.Cast: cast_type,
     exp.Literal: _check_number,
     exp.Join: _check_join,
     exp.Union: _check_set,
@@ -168,34 +176,34 @@ _CHECKS: Final[Mapping[type[exp.Expr], Callable[[exp.Expr], object]]] = {
 _UNITS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 
 
-def with_times(tree: exp.Expr) -> exp.Expr:
+def replace_time_functions(tree: exp.Expr) -> exp.Expr:
     """The tree with now(), current_date and now() ± an interval as the texts that they stand for, in UTC."""
     now = datetime.now(UTC)
 
-    def replaced(node: exp.Expr) -> exp.Expr:
+    def replace_node(node: exp.Expr) -> exp.Expr:
         if isinstance(node, (exp.Add, exp.Sub)) and isinstance(node.expression, exp.Interval) and _is_now(node.this):
-            span = _span(node.expression) * (1 if isinstance(node, exp.Add) else -1)
-            return exp.Literal.string(format_timestamp(_shifted(now, span)))
+            span = _parse_interval(node.expression) * (1 if isinstance(node, exp.Add) else -1)
+            return exp.Literal.string(format_timestamp(_add_interval(now, span)))
         if _is_now(node):
             return exp.Literal.string(format_timestamp(now))
         return exp.Literal.string(now.date().isoformat()) if isinstance(node, exp.CurrentDate) else node
 
-    return tree.transform(replaced, copy=False)
+    return tree.transform(replace_node, copy=False)
 
 
 def _is_now(node: exp.Expr) -> bool:
-    return isinstance(node, exp.CurrentTimestamp) and not _said(node) - {"sysdate"}
+    return isinstance(node, exp.CurrentTimestamp) and not _argument_names(node) - {"sysdate"}
 
 
-def _span(interval: exp.Expr) -> timedelta:
+def _parse_interval(interval: exp.Expr) -> timedelta:
     unit = str(interval.args.get("unit") or "").lower().removesuffix("s")
     try:
         return timedelta(seconds=float(interval.name) * _UNITS[unit])
     except (KeyError, ValueError, OverflowError):
-        raise SqlError(f"{_words(interval)} is refused: write INTERVAL '7 days', in weeks, days, hours …") from None
+        raise SqlError(f"{_node_text(interval)} is refused: write INTERVAL '7 days', in weeks, days, hours …") from None
 
 
-def _shifted(now: datetime, span: timedelta) -> datetime:
+def _add_interval(now: datetime, span: timedelta) -> datetime:
     try:
         return now + span
     except OverflowError:

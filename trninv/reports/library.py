@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from trninv.errors import LimitError, UnknownReportError, nearest
-from trninv.reports.guard import checked
+from trninv.errors import InvalidArgumentError, UnknownReportError, suggestion
+from trninv.reports.guard import compile_query
 
-OWN = Path(__file__).parent / "sql"
+REPORTS_DIRECTORY = Path(__file__).parent / "sql"
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _HEADER = re.compile(r"--\s*(title|answers|parameter|chart):\s*(.+?)\s*$", re.MULTILINE)
@@ -31,7 +31,7 @@ Value = str | int | float
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class ReportParameter:
     """A parameter of a report, with its default.
 
     Attributes
@@ -43,10 +43,10 @@ class Parameter:
 
     name: str
     default: Value
-    says: str
-    names: str | None = None
+    description: str
+    source_column: str | None = None
 
-    def read(self, text: str) -> Value:
+    def parse(self, text: str) -> Value:
         """Convert text to the parameter's type.
 
         Raises
@@ -61,11 +61,11 @@ class Parameter:
             return type(self.default)(text)
         except ValueError:
             kind = "a whole number" if isinstance(self.default, int) else "a number"
-            raise LimitError(f"{self.name}={text[:40]!r} is not {kind}") from None
+            raise InvalidArgumentError(f"{self.name}={text[:40]!r} is not {kind}") from None
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class ReportChart:
     """What may be drawn of a report's rows, by names of columns: a bar for each, or a point.
 
     Attributes
@@ -90,12 +90,12 @@ class Report:
 
     name: str
     title: str
-    answers: str
-    parameters: tuple[Parameter, ...]
+    summary: str
+    parameters: tuple[ReportParameter, ...]
     text: str
-    chart: Chart | None = None
+    chart: ReportChart | None = None
 
-    def sql(self, dialect: str, given: Mapping[str, str]) -> str:
+    def sql(self, dialect: str, texts: Mapping[str, str]) -> str:
         """The query, with its parameters filled in.
 
         Raises
@@ -106,14 +106,17 @@ class Report:
             It is not a query that may be run.
 
         """
-        known = {parameter.name: parameter for parameter in self.parameters}
-        if wrong := next((name for name in given if name not in known), None):
-            raise LimitError(f"{self.name} has no parameter {wrong!r}: {nearest(wrong, known)}")
-        values = {name: each.read(given[name]) if name in given else each.default for name, each in known.items()}
-        return checked(self.text, dialect, values)
+        by_name = {parameter.name: parameter for parameter in self.parameters}
+        if unknown := next((name for name in texts if name not in by_name), None):
+            raise InvalidArgumentError(f"{self.name} has no parameter {unknown!r}: {suggestion(unknown, by_name)}")
+        values = {
+            name: declared.parse(texts[name]) if name in texts else declared.default
+            for name, declared in by_name.items()
+        }
+        return compile_query(self.text, dialect, values)
 
     @classmethod
-    def of(cls, file: Path) -> "Report":
+    def from_file(cls, file: Path) -> "Report":
         """The report in a file.
 
         Raises
@@ -126,44 +129,46 @@ class Report:
         lines: dict[str, list[str]] = {"title": [], "answers": [], "parameter": [], "chart": []}
         for name, value in _HEADER.findall(text):
             lines[name].append(value)
-        parameters = [_parameter(file, line) for line in lines["parameter"]]
+        parameters = [_parse_parameter(file, line) for line in lines["parameter"]]
         title = next(iter(lines["title"]), file.stem)
-        return cls(file.stem, title, " ".join(lines["answers"]), tuple(parameters), text, _chart(file, lines["chart"]))
+        return cls(
+            file.stem, title, " ".join(lines["answers"]), tuple(parameters), text, _parse_chart(file, lines["chart"])
+        )
 
 
-def _parameter(file: Path, line: str) -> Parameter:
-    found = _PARAMETER.fullmatch(line)
-    if found is None:
+def _parse_parameter(file: Path, line: str) -> ReportParameter:
+    match = _PARAMETER.fullmatch(line)
+    if match is None:
         form = "NAME = 'default' — what it is, or NAME = 'default' of TABLE.COLUMN — what it is"
-        raise LimitError(f"{file.name}: write a parameter as {form}, not {line[:60]!r}")
-    name, default, names, says = found.groups()
+        raise InvalidArgumentError(f"{file.name}: write a parameter as {form}, not {line[:60]!r}")
+    name, default, source_column, description = match.groups()
     value = default[1:-1] if default.startswith("'") else float(default) if "." in default else int(default)
-    return Parameter(name, value, says or "", names)
+    return ReportParameter(name, value, description or "", source_column)
 
 
-def _chart(file: Path, lines: Sequence[str]) -> Chart | None:
+def _parse_chart(file: Path, lines: Sequence[str]) -> ReportChart | None:
     if len(lines) > 1:
-        raise LimitError(f"{file.name}: a report has one chart, not {len(lines)}")
-    found = [_CHART.fullmatch(line) for line in lines]
-    if None in found:
+        raise InvalidArgumentError(f"{file.name}: a report has one chart, not {len(lines)}")
+    matches = [_CHART.fullmatch(line) for line in lines]
+    if None in matches:
         form = "COLUMN by NAMES for bars, or COLUMN, COLUMN by NAMES for points"
-        raise LimitError(f"{file.name}: write a chart as {form}, not {lines[0][:60]!r}")
-    return next((Chart(*match.groups()) for match in found if match), None)
+        raise InvalidArgumentError(f"{file.name}: write a chart as {form}, not {lines[0][:60]!r}")
+    return next((ReportChart(*match.groups()) for match in matches if match), None)
 
 
-def reports(directory: Path | None = None) -> dict[str, Report]:
+def read_reports(directory: Path | None = None) -> dict[str, Report]:
     """Every report by its name; a user's report replaces trninv's own of the same name."""
-    own = _own()
-    users = {file.stem: Report.of(file) for file in sorted(directory.glob("*.sql"))} if directory else {}
+    own = _own_reports()
+    users = {file.stem: Report.from_file(file) for file in sorted(directory.glob("*.sql"))} if directory else {}
     return {name: report for name, report in {**own, **users}.items() if _NAME.fullmatch(name)}
 
 
 @lru_cache(maxsize=1)
-def _own() -> dict[str, Report]:
-    return {file.stem: Report.of(file) for file in sorted(OWN.glob("*.sql"))}
+def _own_reports() -> dict[str, Report]:
+    return {file.stem: Report.from_file(file) for file in sorted(REPORTS_DIRECTORY.glob("*.sql"))}
 
 
-def report(name: str, directory: Path | None = None) -> Report:
+def find_report(name: str, directory: Path | None = None) -> Report:
     """The report with that name.
 
     Raises
@@ -172,7 +177,7 @@ def report(name: str, directory: Path | None = None) -> Report:
         There is none.
 
     """
-    known = reports(directory)
-    if name not in known:
-        raise UnknownReportError(f"no report {name[:60]!r}: {nearest(name, known)}")
-    return known[name]
+    all_reports = read_reports(directory)
+    if name not in all_reports:
+        raise UnknownReportError(f"no report {name[:60]!r}: {suggestion(name, all_reports)}")
+    return all_reports[name]

@@ -9,37 +9,37 @@ from typing import Final
 
 from sqlglot import exp
 
-from trninv.errors import SqlError, nearest
+from trninv.errors import SqlError, suggestion
 
-LONGEST: Final = 100_000
+MAX_TEXT_LENGTH: Final = 100_000
 """Characters of a text that a query makes."""
-_PATTERN: Final = 2_200
-_COLUMN: Final = 1_000
+_MAX_PATTERN_LENGTH: Final = 2_200
+_MAX_COLUMN_LENGTH: Final = 1_000
 """Characters of a text in the tables, as reckoned here."""
-_NUMBER: Final = 25
-_ROW: Final = 2_000_000
-_GROWN: Final = 60_000
+_MAX_NUMBER_LENGTH: Final = 25
+_MAX_ROW_LENGTH: Final = 2_000_000
+_RECURSIVE_TEXT_LENGTH: Final = 60_000
 """What a text of a recursive query may have grown to: whatever doubles it then is refused."""
 
-Columns = Mapping[str, int]
+ColumnLengths = Mapping[str, int]
 """Names of columns, and the most characters that each may hold."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Scope:
+class _NameScope:
     """What names stand for at a place: queries of WITH, and the tables of the query and of those around it."""
 
-    schema: Mapping[str, Columns]
-    queries: Mapping[str, Columns]
-    around: tuple[Mapping[str, Columns], ...] = ()
+    schema: Mapping[str, ColumnLengths]
+    queries: Mapping[str, ColumnLengths]
+    source_levels: tuple[Mapping[str, ColumnLengths], ...] = ()
 
 
-def schema(columns: Mapping[str, tuple[str, ...]]) -> Mapping[str, Columns]:
+def build_schema(columns: Mapping[str, tuple[str, ...]]) -> Mapping[str, ColumnLengths]:
     """The tables and views, by the names of their columns."""
-    return {table: dict.fromkeys(names, _COLUMN) for table, names in columns.items()}
+    return {table: dict.fromkeys(names, _MAX_COLUMN_LENGTH) for table, names in columns.items()}
 
 
-def check(query: exp.Expr, known: Mapping[str, Columns]) -> None:
+def resolve_names(query: exp.Expr, tables: Mapping[str, ColumnLengths]) -> None:
     """Refuse a query with a name that is not a column, or a text that may get too long.
 
     Raises
@@ -48,114 +48,123 @@ def check(query: exp.Expr, known: Mapping[str, Columns]) -> None:
         It has one.
 
     """
-    found = _outputs(query, _Scope(known, {}))
-    if sum(found.values()) > _ROW:
-        raise SqlError(f"a row of this query may have more than {_ROW:,} characters: select less")
+    lengths = _output_lengths(query, _NameScope(tables, {}))
+    if sum(lengths.values()) > _MAX_ROW_LENGTH:
+        raise SqlError(f"a row of this query may have more than {_MAX_ROW_LENGTH:,} characters: select less")
 
 
-def named(identifier: exp.Expr) -> str:
+def fold_identifier(identifier: exp.Expr) -> str:
     """A name as PostgreSQL reads it: small letters unless it is quoted."""
     text = str(identifier.this)
     return text if identifier.args.get("quoted") else "".join(c.lower() if c.isascii() else c for c in text)
 
 
-def _alias(node: exp.Expr) -> str:
+def _alias_name(node: exp.Expr) -> str:
     alias = node.args.get("alias")
     name = alias.this if isinstance(alias, exp.TableAlias) else alias
-    return named(name) if isinstance(name, exp.Identifier) else ""
+    return fold_identifier(name) if isinstance(name, exp.Identifier) else ""
 
 
-def _outputs(query: exp.Expr, scope: _Scope) -> Columns:
+def _output_lengths(query: exp.Expr, scope: _NameScope) -> ColumnLengths:
     """The columns of a query that can be named from outside of it."""
     if isinstance(query, exp.Values):
-        _sizes(query.expressions, scope, {})
-        return {f"column{at + 1}": LONGEST // 10 for at in range(len(query.expressions[0].expressions))}
+        _max_lengths(query.expressions, scope, {})
+        return {f"column{index + 1}": MAX_TEXT_LENGTH // 10 for index in range(len(query.expressions[0].expressions))}
     with_ = query.args.get("with_")
     for cte in with_.expressions if with_ else ():
-        scope = replace(scope, queries={**scope.queries, **_of_cte(cte, scope)})
+        scope = replace(scope, queries={**scope.queries, **_cte_lengths(cte, scope)})
     if isinstance(query, exp.Subquery):
-        found = _outputs(query.this, scope)
-        _sizes(_parts(query, "order", "limit", "offset"), scope, found)
-        return found
+        columns = _output_lengths(query.this, scope)
+        _max_lengths(_arguments(query, "order", "limit", "offset"), scope, columns)
+        return columns
     if isinstance(query, exp.SetOperation):
-        left, right = _outputs(query.this, scope), _outputs(query.expression, scope)
-        most = max(right.values(), default=0)
-        _sizes(_parts(query, "order", "limit", "offset"), scope, left)
-        return {name: max(size, most) for name, size in left.items()}
+        left_columns, right_columns = _output_lengths(query.this, scope), _output_lengths(query.expression, scope)
+        max_length = max(right_columns.values(), default=0)
+        _max_lengths(_arguments(query, "order", "limit", "offset"), scope, left_columns)
+        return {name: max(size, max_length) for name, size in left_columns.items()}
     if not isinstance(query, exp.Select):
         raise SqlError(f"{query.sql(dialect='postgres')[:60]} is refused: a query begins with SELECT")
-    return _of_select(query, scope)
+    return _select_lengths(query, scope)
 
 
-def _of_cte(cte: exp.Expr, scope: _Scope) -> Mapping[str, Columns]:
-    name, query, with_ = _alias(cte), cte.this, cte.parent
-    listed = [named(column) for column in cte.args["alias"].args.get("columns") or ()]
+def _cte_lengths(cte: exp.Expr, scope: _NameScope) -> Mapping[str, ColumnLengths]:
+    name, query, with_ = _alias_name(cte), cte.this, cte.parent
+    column_names = [fold_identifier(column) for column in cte.args["alias"].args.get("columns") or ()]
 
-    def said(columns: Columns) -> Columns:
-        return dict.fromkeys(listed, max(columns.values(), default=0)) if listed else columns
+    def with_declared_names(columns: ColumnLengths) -> ColumnLengths:
+        return dict.fromkeys(column_names, max(columns.values(), default=0)) if column_names else columns
 
     if with_ is not None and with_.args.get("recursive") and isinstance(query, exp.SetOperation):
-        begin = said(_outputs(query.this, scope))
-        itself = {column: max(size, _GROWN) for column, size in begin.items()}
-        scope = replace(scope, queries={**scope.queries, name: itself})
-    return {name: said(_outputs(query, scope))}
+        start = with_declared_names(_output_lengths(query.this, scope))
+        recursive_columns = {column: max(size, _RECURSIVE_TEXT_LENGTH) for column, size in start.items()}
+        scope = replace(scope, queries={**scope.queries, name: recursive_columns})
+    return {name: with_declared_names(_output_lengths(query, scope))}
 
 
-def _of_select(query: exp.Select, scope: _Scope) -> Columns:
-    sources = dict[str, Columns]()
-    outside, around = scope, scope.around
-    for node in (*_parts(query, "from_"), *query.args.get("joins", ())):
-        name, columns = _source(node.this, outside)
+def _select_lengths(query: exp.Select, scope: _NameScope) -> ColumnLengths:
+    sources = dict[str, ColumnLengths]()
+    outer_scope, outer_levels = scope, scope.source_levels
+    for node in (*_arguments(query, "from_"), *query.args.get("joins", ())):
+        name, columns = _source_lengths(node.this, outer_scope)
         if name in sources:
             raise SqlError(f"{name[:60]} stands for two tables: give one another alias")
         sources[name] = columns
-        scope = replace(scope, around=(*around, sources))
+        scope = replace(scope, source_levels=(*outer_levels, sources))
         for column in node.args.get("using") or ():
-            _size_of_column(None, named(column if isinstance(column, exp.Identifier) else column.this), scope, {})
-        _sizes(_parts(node, "on"), scope, {})
-    scope = replace(scope, around=(*around, sources))
-    sizes = _sizes(query.expressions, scope, {})
-    found = dict[str, int]()
+            _find_column_length(
+                None, fold_identifier(column if isinstance(column, exp.Identifier) else column.this), scope, {}
+            )
+        _max_lengths(_arguments(node, "on"), scope, {})
+    scope = replace(scope, source_levels=(*outer_levels, sources))
+    sizes = _max_lengths(query.expressions, scope, {})
+    outputs = dict[str, int]()
     for part, size in zip(query.expressions, sizes, strict=True):
-        found.update(_output(part, size, sources))
-    _sizes([*_parts(query, "where", "having", "limit", "offset"), *query.args.get("windows", ())], scope, {})
-    _sizes(_parts(query, "group", "order", "distinct"), scope, found)
-    return found
+        outputs.update(_expression_lengths(part, size, sources))
+    _max_lengths([*_arguments(query, "where", "having", "limit", "offset"), *query.args.get("windows", ())], scope, {})
+    _max_lengths(_arguments(query, "group", "order", "distinct"), scope, outputs)
+    return outputs
 
 
-def _parts(node: exp.Expr, *names: str) -> list[exp.Expr]:
+def _arguments(node: exp.Expr, *names: str) -> list[exp.Expr]:
     return [part for name in names if isinstance(part := node.args.get(name), exp.Expr)]
 
 
-def _source(node: exp.Expr, scope: _Scope) -> tuple[str, Columns]:
+def _source_lengths(node: exp.Expr, scope: _NameScope) -> tuple[str, ColumnLengths]:
     if isinstance(node, exp.Table):
-        name = named(node.this)
-        known = {**scope.schema, **scope.queries}
-        if name not in known:
-            raise SqlError(f"there is no table or view {name[:60]}: {nearest(name, known)}")
-        return _alias(node) or name, known[name]
+        name = fold_identifier(node.this)
+        tables = {**scope.schema, **scope.queries}
+        if name not in tables:
+            raise SqlError(f"there is no table or view {name[:60]}: {suggestion(name, tables)}")
+        return _alias_name(node) or name, tables[name]
     if isinstance(node, (exp.Subquery, exp.Values)):
-        return _alias(node), _outputs(node, scope)
+        return _alias_name(node), _output_lengths(node, scope)
     raise SqlError(f"{node.sql(dialect='postgres')[:60]} is refused: a query reads tables, views and queries")
 
 
-def _output(part: exp.Expr, size: int, sources: Mapping[str, Columns]) -> Columns:
+def _expression_lengths(part: exp.Expr, size: int, sources: Mapping[str, ColumnLengths]) -> ColumnLengths:
     """What a column of a SELECT is called, if it has a name on every database."""
     if part.is_star:
-        of = named(part.args["table"]) if isinstance(part, exp.Column) else None
-        return {name: most for source, found in sources.items() if of in (None, source) for name, most in found.items()}
+        table_name = fold_identifier(part.args["table"]) if isinstance(part, exp.Column) else None
+        return {
+            name: length
+            for source, columns in sources.items()
+            if table_name in (None, source)
+            for name, length in columns.items()
+        }
     if isinstance(part, exp.Alias):
-        return {_alias(part): size}
-    return {named(part.this): size} if isinstance(part, exp.Column) else {"": size}
+        return {_alias_name(part): size}
+    return {fold_identifier(part.this): size} if isinstance(part, exp.Column) else {"": size}
 
 
-def _sizes(parts: list[exp.Expr], scope: _Scope, aliases: Columns) -> list[int]:
+def _max_lengths(parts: list[exp.Expr], scope: _NameScope, aliases: ColumnLengths) -> list[int]:
     """The most characters of each expression, once all names in them are known."""
     sizes = dict[int, int]()
     for node in reversed(list(_nodes(parts))):
-        sizes[id(node)] = _size(node, sizes, scope, aliases)
-        if sizes[id(node)] > LONGEST:
-            raise SqlError(f"{node.sql(dialect='postgres')[:60]} may make a text of more than {LONGEST:,} characters")
+        sizes[id(node)] = _max_length(node, sizes, scope, aliases)
+        if sizes[id(node)] > MAX_TEXT_LENGTH:
+            raise SqlError(
+                f"{node.sql(dialect='postgres')[:60]} may make a text of more than {MAX_TEXT_LENGTH:,} characters"
+            )
     return [sizes[id(part)] for part in parts]
 
 
@@ -169,49 +178,54 @@ def _nodes(parts: list[exp.Expr]) -> Iterator[exp.Expr]:
             stack.extend(node.iter_expressions())
 
 
-def _size(node: exp.Expr, sizes: Mapping[int, int], scope: _Scope, aliases: Columns) -> int:
+def _max_length(node: exp.Expr, sizes: Mapping[int, int], scope: _NameScope, aliases: ColumnLengths) -> int:
     if isinstance(node, exp.Query):
-        return max(_outputs(node, scope).values(), default=0)
+        return max(_output_lengths(node, scope).values(), default=0)
     if isinstance(node, exp.Column):
-        return _column(node, scope, aliases)
+        return _column_length(node, scope, aliases)
     if isinstance(node, exp.Literal):
         return len(str(node.this))
     inner = {name: sizes.get(id(part), 0) for name, part in node.args.items() if isinstance(part, exp.Expr)}
-    return _size_of_made(node, inner, [sizes.get(id(part), 0) for part in node.iter_expressions()])
+    return _result_max_length(node, inner, [sizes.get(id(part), 0) for part in node.iter_expressions()])
 
 
-def _size_of_made(node: exp.Expr, named: Mapping[str, int], parts: list[int]) -> int:
+def _result_max_length(node: exp.Expr, lengths_by_argument: Mapping[str, int], parts: list[int]) -> int:
     """The most characters of what is made of parts whose sizes are known."""
-    if isinstance(node, (exp.Like, exp.ILike)) and named["expression"] > _PATTERN:
-        raise SqlError(f"the pattern of a LIKE may have more than {_PATTERN:,} characters: write it out")
+    if isinstance(node, (exp.Like, exp.ILike)) and lengths_by_argument["expression"] > _MAX_PATTERN_LENGTH:
+        raise SqlError(f"the pattern of a LIKE may have more than {_MAX_PATTERN_LENGTH:,} characters: write it out")
     if isinstance(node, (exp.DPipe, exp.Concat)):
         return sum(parts)
     if isinstance(node, exp.Replace):
-        return named["this"] * max(named.get("replacement", 0), 1)
-    return _GROWN if isinstance(node, exp.GroupConcat) else max(parts, default=_NUMBER)
+        return lengths_by_argument["this"] * max(lengths_by_argument.get("replacement", 0), 1)
+    return _RECURSIVE_TEXT_LENGTH if isinstance(node, exp.GroupConcat) else max(parts, default=_MAX_NUMBER_LENGTH)
 
 
-def _column(node: exp.Column, scope: _Scope, aliases: Columns) -> int:
+def _column_length(node: exp.Column, scope: _NameScope, aliases: ColumnLengths) -> int:
     if node.args.get("db") or node.args.get("catalog"):
         raise SqlError(f"{node.sql(dialect='postgres')[:60]} is refused: name a column TABLE.COLUMN")
     table = node.args.get("table")
-    of = None if table is None else named(table)
+    table_name = None if table is None else fold_identifier(table)
     if isinstance(node.this, exp.Star):
-        if of not in scope.around[-1]:
-            raise SqlError(f"there is no table {str(of)[:60]} in this query: {nearest(str(of), scope.around[-1])}")
+        if table_name not in scope.source_levels[-1]:
+            raise SqlError(
+                f"there is no table {str(table_name)[:60]} in this query: "
+                f"{suggestion(str(table_name), scope.source_levels[-1])}"
+            )
         return 0
-    return _size_of_column(of, named(node.this), scope, aliases)
+    return _find_column_length(table_name, fold_identifier(node.this), scope, aliases)
 
 
-def _size_of_column(of: str | None, name: str, scope: _Scope, aliases: Columns) -> int:
-    if of is None and name and name in aliases:
+def _find_column_length(table_name: str | None, name: str, scope: _NameScope, aliases: ColumnLengths) -> int:
+    if table_name is None and name and name in aliases:
         return aliases[name]
-    for sources in reversed(scope.around):
+    for sources in reversed(scope.source_levels):
         for source, columns in sources.items():
-            if name and name in columns and of in (None, source):
+            if name and name in columns and table_name in (None, source):
                 return columns[name]
-        if of in sources:
+        if table_name in sources:
             break
-    known = {name for sources in scope.around for columns in sources.values() for name in columns if name}
-    said = name if of is None else f"{of}.{name}"
-    raise SqlError(f"the column {said[:60]} is not known here: {nearest(name, {*known, *aliases} - {''})}")
+    known_names = {name for sources in scope.source_levels for columns in sources.values() for name in columns if name}
+    full_name = name if table_name is None else f"{table_name}.{name}"
+    raise SqlError(
+        f"the column {full_name[:60]} is not known here: {suggestion(name, {*known_names, *aliases} - {''})}"
+    )

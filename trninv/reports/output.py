@@ -12,54 +12,54 @@ from typing import Any, BinaryIO, Literal
 
 import orjson
 
-from trninv.history.archive.parquet import arrow
-from trninv.reports.reader import Found, Stream, once
+from trninv.history.archive.parquet import import_pyarrow
+from trninv.reports.reader import QueryResult, RowStream, check_unique_columns
 
-Kind = type[int] | type[float] | type[bool] | type[str]
-FILES = ("parquet", "csv", "ndjson")
+ColumnType = type[int] | type[float] | type[bool] | type[str]
+FILE_FORMATS = ("parquet", "csv", "ndjson")
 FORMATS = ("json", "csv", "ndjson", "parquet")
 _CHUNK = 10_000
-_CALCULATED = ("=", "+", "-", "@", "\t", "\r")
-_MAY_CALCULATE = re.compile(r'(?:^|,)"?[=+\-@\t]|\r', re.MULTILINE)
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+_MAYBE_FORMULA = re.compile(r'(?:^|,)"?[=+\-@\t]|\r', re.MULTILINE)
 """Lines of CSV some cells of which may begin so; most have none, and are not looked at cell by cell."""
 
 
-def as_json(found: Found, option: int = 0) -> bytes:
+def to_json(result: QueryResult, option: int = 0) -> bytes:
     """Columns, rows as objects, and whether rows were left out."""
     return orjson.dumps(
-        {"columns": found.columns, "rows": found.records(), "truncated": found.truncated}, option=option
+        {"columns": result.columns, "rows": result.records(), "truncated": result.truncated}, option=option
     )
 
 
-def lines(stream: Stream, style: str) -> Iterator[bytes]:
+def encode_lines(stream: RowStream, file_format: str) -> Iterator[bytes]:
     """CSV or NDJSON, piece by piece."""
-    if style == "csv":
+    if file_format == "csv":
         yield _csv([stream.columns])
-    while some := list(islice(stream.rows, _CHUNK)):
-        yield _csv(some) if style == "csv" else _ndjson(stream.columns, some)
+    while chunk := list(islice(stream.rows, _CHUNK)):
+        yield _csv(chunk) if file_format == "csv" else _ndjson(stream.columns, chunk)
 
 
 def _csv(rows: list[tuple[Any, ...]]) -> bytes:
-    text = _written(rows, csv.QUOTE_MINIMAL)
-    if _MAY_CALCULATE.search(text):
-        shown = [tuple(map(_no_formula, row)) for row in rows]
-        text = _written(shown, csv.QUOTE_ALL if "\r" in text else csv.QUOTE_MINIMAL)  # else \r would end a line
+    text = _csv_text(rows, csv.QUOTE_MINIMAL)
+    if _MAYBE_FORMULA.search(text):
+        escaped = [tuple(map(_escape_formula, row)) for row in rows]
+        text = _csv_text(escaped, csv.QUOTE_ALL if "\r" in text else csv.QUOTE_MINIMAL)  # else \r would end a line
     return text.encode()
 
 
-def _written(rows: list[tuple[Any, ...]], quoting: Literal[0, 1]) -> str:
+def _csv_text(rows: list[tuple[Any, ...]], quoting: Literal[0, 1]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n", quoting=quoting).writerows(rows)
     return text.getvalue()
 
 
-def _no_formula(cell: Any) -> Any:
+def _escape_formula(cell: Any) -> Any:
     """A cell that a spreadsheet shows: before a text that it would calculate stands an apostrophe, as OWASP says."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_CALCULATED) else cell
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA_STARTS) else cell
 
 
 def _ndjson(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> bytes:
-    once(columns)
+    check_unique_columns(columns)
     return b"".join(
         orjson.dumps(dict(zip(columns, row, strict=True)), option=orjson.OPT_APPEND_NEWLINE) for row in rows
     )
@@ -70,7 +70,7 @@ def is_fraction(column: str) -> bool:
     return column.startswith("factor") or column.endswith(("_gb_per_s", "_tflops"))
 
 
-def parquet(stream: Stream, kinds: Sequence[Kind], to: BinaryIO | Path) -> int:
+def write_parquet(stream: RowStream, kinds: Sequence[ColumnType], target: BinaryIO | Path) -> int:
     """Write rows to a Parquet file, one row group at a time, with one type per column; returns how many.
 
     Raises
@@ -79,42 +79,42 @@ def parquet(stream: Stream, kinds: Sequence[Kind], to: BinaryIO | Path) -> int:
         PyArrow is not installed.
 
     """
-    pa, files = arrow()
+    pa, files = import_pyarrow()
     types = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.string()}
     schema = pa.schema([(name, types[kind]) for name, kind in zip(stream.columns, kinds, strict=True)])
-    number = 0
-    with files.ParquetWriter(to, schema) as writer:
-        while some := list(islice(stream.rows, _CHUNK)):
-            columns = zip(zip(*some, strict=True), kinds, strict=True)
-            arrays = [pa.array(_all_as(kind, column), types[kind]) for column, kind in columns]
+    count = 0
+    with files.ParquetWriter(target, schema) as writer:
+        while chunk := list(islice(stream.rows, _CHUNK)):
+            columns = zip(zip(*chunk, strict=True), kinds, strict=True)
+            arrays = [pa.array(_convert_values(kind, column), types[kind]) for column, kind in columns]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
-            number += len(some)
-    return number
+            count += len(chunk)
+    return count
 
 
-def formats() -> list[str]:
+def available_formats() -> list[str]:
     """Those of `FORMATS` that can be written here: Parquet needs PyArrow, an extra."""
-    return [each for each in FORMATS if each != "parquet" or find_spec("pyarrow") is not None]
+    return [name for name in FORMATS if name != "parquet" or find_spec("pyarrow") is not None]
 
 
-def kinds_of(found: Found) -> list[Kind]:
+def column_types(result: QueryResult) -> list[ColumnType]:
     """The type of each column, judged by all of its values; text if it has none."""
-    kinds: list[Kind] = []
-    for at in range(len(found.columns)):
-        present = {type(row[at]) for row in found.rows if row[at] is not None}
-        kinds.append(next((kind for kind in (str, float, int, bool) if kind in present), str))
+    kinds: list[ColumnType] = []
+    for index in range(len(result.columns)):
+        types = {type(row[index]) for row in result.rows if row[index] is not None}
+        kinds.append(next((kind for kind in (str, float, int, bool) if kind in types), str))
     return kinds
 
 
-def _all_as(kind: Kind, values: Sequence[Any]) -> Sequence[Any]:
+def _convert_values(kind: ColumnType, values: Sequence[Any]) -> Sequence[Any]:
     """Values of one type; they are looked at one by one only if some are of another."""
     if set(map(type, values)) <= {kind, NoneType}:
         return values
     return [None if value is None else kind(value) for value in values]
 
 
-def as_text(found: Found, style: str) -> str:
+def to_text(result: QueryResult, file_format: str) -> str:
     """Indented JSON, CSV or NDJSON."""
-    if style == "json":
-        return as_json(found, orjson.OPT_INDENT_2).decode()
-    return b"".join(lines(Stream(found.columns, iter(found.rows)), style)).decode().removesuffix("\n")
+    if file_format == "json":
+        return to_json(result, orjson.OPT_INDENT_2).decode()
+    return b"".join(encode_lines(RowStream(result.columns, iter(result.rows)), file_format)).decode().removesuffix("\n")

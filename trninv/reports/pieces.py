@@ -11,48 +11,50 @@ from typing import Final
 
 from sqlalchemy import Engine
 
-from trninv.reports.output import is_fraction, lines
-from trninv.reports.reader import Stream, stream
+from trninv.reports.output import encode_lines, is_fraction
+from trninv.reports.reader import RowStream, stream_query
 
-_CHUNK: Final = 5_000
-_MOST_COLUMNS: Final = 50
+_JSON_CHUNK: Final = 5_000
+_MAX_COLUMNS: Final = 50
 """Half of the arguments that a function takes wherever SQLite was built."""
 
 
 @contextmanager
-def written(engine: Engine, sql: str, style: str, *, seconds: float) -> Iterator[Iterator[bytes]]:
+def stream_rows(engine: Engine, sql: str, file_format: str, *, seconds: float) -> Iterator[Iterator[bytes]]:
     """A checked query's rows, while the context lasts; each piece is of whole rows."""
-    printing = _printing(engine, sql, seconds) if style == "ndjson" and engine.dialect.name == "sqlite" else None
-    with stream(engine, printing or sql, seconds=seconds) as found:
-        yield _joined(found) if printing else lines(found, style)
+    json_sql = (
+        _json_query(engine, sql, seconds) if file_format == "ndjson" and engine.dialect.name == "sqlite" else None
+    )
+    with stream_query(engine, json_sql or sql, seconds=seconds) as row_stream:
+        yield _join_rows(row_stream) if json_sql else encode_lines(row_stream, file_format)
 
 
-def _joined(found: Stream) -> Iterator[bytes]:
-    while some := [text for (text,) in islice(found.rows, _CHUNK)]:
-        yield "\n".join([*some, ""]).encode()
+def _join_rows(row_stream: RowStream) -> Iterator[bytes]:
+    while texts := [text for (text,) in islice(row_stream.rows, _JSON_CHUNK)]:
+        yield "\n".join([*texts, ""]).encode()
 
 
-def _printing(engine: Engine, sql: str, seconds: float) -> str | None:
+def _json_query(engine: Engine, sql: str, seconds: float) -> str | None:
     """The query whose only column is a row's JSON; None where names are the same, or too many."""
-    with stream(engine, f"SELECT * FROM ({sql}) LIMIT 0", seconds=seconds) as found:  # noqa: S608 # checked
-        columns = found.columns
-    if len(columns) > _MOST_COLUMNS or any(":" in column for column in columns):  # SQLite writes x:1 for another x
+    with stream_query(engine, f"SELECT * FROM ({sql}) LIMIT 0", seconds=seconds) as row_stream:  # noqa: S608 # checked
+        columns = row_stream.columns
+    if len(columns) > _MAX_COLUMNS or any(":" in column for column in columns):  # SQLite writes x:1 for another x
         return None
-    return f"SELECT {_object(columns)} FROM ({sql})"  # noqa: S608 # checked
+    return f"SELECT {_json_object(columns)} FROM ({sql})"  # noqa: S608 # checked
 
 
-def _object(columns: Sequence[str]) -> str:
-    members = (f"{_quoted(column, chr(39))}, {_member(column)}" for column in columns)
+def _json_object(columns: Sequence[str]) -> str:
+    members = (f"{_quote(column, chr(39))}, {_json_value(column)}" for column in columns)
     return f"json_object({', '.join(members)})"
 
 
-def _member(column: str) -> str:
+def _json_value(column: str) -> str:
     """A value; SQLite's JSON has 15 digits of a number, and the views' smaller fractions have no more."""
-    value = _quoted(column, chr(34))
+    value = _quote(column, chr(34))
     if not is_fraction(column):
         return value
     return f"CASE WHEN {value} >= 1e6 THEN json(printf('%!.17g', {value})) ELSE {value} END"
 
 
-def _quoted(name: str, mark: str) -> str:
+def _quote(name: str, mark: str) -> str:
     return mark + name.replace(mark, 2 * mark) + mark

@@ -10,30 +10,30 @@ from typing import Final
 from sqlglot import exp
 
 from trninv.errors import SqlError
-from trninv.reports.language import type_of
-from trninv.reports.names import LONGEST
+from trninv.reports.language import cast_type
+from trninv.reports.names import MAX_TEXT_LENGTH
 
-_CUT: Final = str(LONGEST + 1)
-_AROUND: Final = (exp.Filter, exp.Window, exp.WithinGroup)
+_TRUNCATED_LENGTH: Final = str(MAX_TEXT_LENGTH + 1)
+_WRAPPERS: Final = (exp.Filter, exp.Window, exp.WithinGroup)
 _PREDICATES: Final = (exp.Predicate, exp.Connector, exp.Not, exp.Boolean)
 _GROWING: Final = (exp.DPipe, exp.Concat, exp.Replace)
 
-Rule = Callable[[exp.Expr], exp.Expr]
+TranslationRule = Callable[[exp.Expr], exp.Expr]
 
 
-def rewritten(tree: exp.Expr, dialect: str) -> exp.Expr:
+def translate(tree: exp.Expr, dialect: str) -> exp.Expr:
     """The tree for a dialect (sqlite, postgres)."""
     rules = {**_BOTH, **(_SQLITE if dialect == "sqlite" else _POSTGRES)}
     nodes = list(tree.walk())
     if dialect == "postgres":
         for node in nodes:
-            if isinstance(node, _GROWING) and _recurs(node) and not isinstance(node.parent, _GROWING):
-                _wrap(node, _cut)
+            if isinstance(node, _GROWING) and _is_recursive(node) and not isinstance(node.parent, _GROWING):
+                _wrap(node, _truncate)
     for node in reversed(nodes):  # what is inside first
-        if (rule := rules.get(type(node))) and (made := rule(node)) is not node:
-            node.replace(made)
+        if (rule := rules.get(type(node))) and (replacement := rule(node)) is not node:
+            node.replace(replacement)
     if dialect == "postgres":
-        _collate_beginnings(tree)
+        _collate_recursive_starts(tree)
     return tree
 
 
@@ -49,12 +49,12 @@ def _double(node: exp.Expr) -> exp.Expr:
     return _cast(node, exp.DType.DOUBLE)
 
 
-def _cut(node: exp.Expr) -> exp.Expr:
+def _truncate(node: exp.Expr) -> exp.Expr:
     """At most one character more than a text may have, which the reader then refuses."""
-    return _call("left", node, exp.Literal.number(_CUT))
+    return _call("left", node, exp.Literal.number(_TRUNCATED_LENGTH))
 
 
-def _collate_beginnings(tree: exp.Expr) -> None:
+def _collate_recursive_starts(tree: exp.Expr) -> None:
     """Have the texts that a recursive query begins with compare by bytes, as the columns do that it goes on with."""
     for with_ in tree.find_all(exp.With):
         for cte in with_.expressions if with_.args.get("recursive") else ():
@@ -74,25 +74,25 @@ def _is_text(value: exp.Expr) -> bool:
     return is_left or isinstance(value, (exp.DPipe, exp.Concat)) or bool(value.is_string)
 
 
-def _recurs(node: exp.Expr) -> bool:
+def _is_recursive(node: exp.Expr) -> bool:
     return any(with_.args.get("recursive") for with_ in _ancestors(node) if isinstance(with_, exp.With))
 
 
 def _ancestors(node: exp.Expr) -> list[exp.Expr]:
-    found = list[exp.Expr]()
+    ancestors = list[exp.Expr]()
     while node.parent is not None:
         node = node.parent
-        found.append(node)
-    return found
+        ancestors.append(node)
+    return ancestors
 
 
-def _wrap(node: exp.Expr, made: Rule) -> exp.Expr:
+def _wrap(node: exp.Expr, replacement: TranslationRule) -> exp.Expr:
     """Put something around a function, and around its FILTER and OVER; returns the node."""
-    while isinstance(node.parent, _AROUND) and node.parent.this is node:
+    while isinstance(node.parent, _WRAPPERS) and node.parent.this is node:
         node = node.parent
-    holder = exp.Placeholder()
-    node.replace(holder)
-    holder.replace(made(node))
+    placeholder = exp.Placeholder()
+    node.replace(placeholder)
+    placeholder.replace(replacement(node))
     return node
 
 
@@ -106,19 +106,19 @@ def _date(node: exp.Expr) -> exp.Expr:
     return exp.Substring(this=text, start=exp.Literal.number(1), length=exp.Literal.number(10))
 
 
-def _ilike(lower: Rule) -> Rule:
-    def made(node: exp.Expr) -> exp.Expr:
+def _ilike(lower: TranslationRule) -> TranslationRule:
+    def translate_ilike(node: exp.Expr) -> exp.Expr:
         negate = node.args.get("negate")
         return exp.Like(this=lower(node.this), expression=lower(node.expression), negate=negate)
 
-    return made
+    return translate_ilike
 
 
 def _by_bytes(node: exp.Expr) -> exp.Expr:
     return exp.Collate(this=exp.paren(node, copy=False), expression=exp.to_identifier("C", quoted=True))
 
 
-def _cased(node: exp.Expr) -> exp.Expr:
+def _collate_argument(node: exp.Expr) -> exp.Expr:
     node.set("this", _by_bytes(node.this))
     return node
 
@@ -138,14 +138,14 @@ def _checked_substring(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def _divided(node: exp.Expr) -> exp.Expr:
-    by = node.expression
-    if not (isinstance(by, exp.Literal) and not by.is_string and float(by.name)):
-        node.set("expression", exp.Nullif(this=by, expression=exp.Literal.number(0)))
+def _divide_or_null(node: exp.Expr) -> exp.Expr:
+    divisor = node.expression
+    if not (isinstance(divisor, exp.Literal) and not divisor.is_string and float(divisor.name)):
+        node.set("expression", exp.Nullif(this=divisor, expression=exp.Literal.number(0)))
     return node
 
 
-def _number(node: exp.Expr) -> exp.Expr:
+def _number_on_postgres(node: exp.Expr) -> exp.Expr:
     return node if node.args.get("is_string") or str(node.this).isdigit() else _double(node.copy())
 
 
@@ -153,14 +153,14 @@ def _like_on_postgres(node: exp.Expr) -> exp.Expr:
     """Without ESCAPE, no character escapes; there, a backslash would."""
     pattern = node.expression
     plain = isinstance(pattern, exp.Literal) and "\\" not in pattern.name
-    return node if plain or isinstance(node.parent, exp.Escape) else exp.Escape(this=node.copy(), expression=_NONE)
+    return node if plain or isinstance(node.parent, exp.Escape) else exp.Escape(this=node.copy(), expression=_NO_ESCAPE)
 
 
-_NONE: Final = exp.Literal.string("")
+_NO_ESCAPE: Final = exp.Literal.string("")
 
 
 def _cast_on_postgres(node: exp.Expr) -> exp.Expr:
-    match type_of(node):
+    match cast_type(node):
         case "date":
             return _date(node)
         case "bigint" if not isinstance(node.this, _PREDICATES):
@@ -173,7 +173,7 @@ def _cast_on_postgres(node: exp.Expr) -> exp.Expr:
 
 
 def _cast_on_sqlite(node: exp.Expr) -> exp.Expr:
-    to = type_of(node)
+    to = cast_type(node)
     return _date_on_sqlite(node) if to == "date" else _call(f"to_{to}", node.this)
 
 
@@ -186,51 +186,53 @@ def _round_on_postgres(node: exp.Expr) -> exp.Expr:
     return _as_double(node)
 
 
-def _own_on_postgres(node: exp.Expr) -> exp.Expr:
-    (given,) = node.expressions
+def _own_function_on_postgres(node: exp.Expr) -> exp.Expr:
+    (argument,) = node.expressions
     if node.name.lower() == "epoch":
-        when = _cast(given, exp.DType.TIMESTAMPTZ)
-        seconds = exp.Floor(this=exp.Extract(this=exp.var("EPOCH"), expression=when))
+        timestamp = _cast(argument, exp.DType.TIMESTAMPTZ)
+        seconds = exp.Floor(this=exp.Extract(this=exp.var("EPOCH"), expression=timestamp))
         return _cast(seconds, exp.DType.BIGINT)
-    made = exp.Sum(this=given)
-    node.replace(made)
-    _wrap(made, lambda total: exp.Coalesce(this=_double(total), expressions=[_double(exp.Literal.number(0))]))
-    return made
+    sum_node = exp.Sum(this=argument)
+    node.replace(sum_node)
+    _wrap(sum_node, lambda total: exp.Coalesce(this=_double(total), expressions=[_double(exp.Literal.number(0))]))
+    return sum_node
 
 
-def _own_on_sqlite(node: exp.Expr) -> exp.Expr:
+def _own_function_on_sqlite(node: exp.Expr) -> exp.Expr:
     if node.name.lower() == "epoch":
         return _cast(_call("strftime", exp.Literal.string("%s"), *node.expressions), exp.DType.BIGINT)
     return node
 
 
-def _agg_on_postgres(node: exp.Expr) -> exp.Expr:
-    _wrap(node, _cut)
-    of = node.this
-    inner = of.this if isinstance(of, exp.Order) else of
+def _string_agg_on_postgres(node: exp.Expr) -> exp.Expr:
+    _wrap(node, _truncate)
+    argument = node.this
+    inner = argument.this if isinstance(argument, exp.Order) else argument
     if not isinstance(inner, exp.Distinct):
         inner.replace(_cast(inner.copy(), exp.DType.TEXT))
     return node
 
 
-def _agg_on_sqlite(node: exp.Expr) -> exp.Expr:
-    of, order = node.this, []
-    if isinstance(of, exp.Order):
-        if len(of.expressions) != 1:
+def _string_agg_on_sqlite(node: exp.Expr) -> exp.Expr:
+    argument, order = node.this, []
+    if isinstance(argument, exp.Order):
+        if len(argument.expressions) != 1:
             raise SqlError("string_agg takes one ORDER BY")
-        (by,) = of.expressions
-        of, order = of.this, [by.this, exp.Literal.number(1 if by.args.get("desc") else 0)]
-    if isinstance(of, exp.Distinct):
+        (sort_key,) = argument.expressions
+        argument, order = argument.this, [sort_key.this, exp.Literal.number(1 if sort_key.args.get("desc") else 0)]
+    if isinstance(argument, exp.Distinct):
         raise SqlError("string_agg(DISTINCT …) is refused: put the DISTINCT into a query of its own")
-    return _call("string_agg", of, node.args.get("separator") or exp.Literal.string(","), *order)
+    return _call("string_agg", argument, node.args.get("separator") or exp.Literal.string(","), *order)
 
 
 def _percentile_on_sqlite(node: exp.Expr) -> exp.Expr:
-    (by,) = node.expression.expressions
-    return _call("percentile_cont", by.this, node.this.this, exp.Literal.number(1 if by.args.get("desc") else 0))
+    (sort_key,) = node.expression.expressions
+    return _call(
+        "percentile_cont", sort_key.this, node.this.this, exp.Literal.number(1 if sort_key.args.get("desc") else 0)
+    )
 
 
-def _joined_on_sqlite(node: exp.Expr) -> exp.Expr:
+def _concatenate_on_sqlite(node: exp.Expr) -> exp.Expr:
     """Numbers become texts as on PostgreSQL: 2.0 is 2."""
     for name in ("this", "expression"):
         value = node.args[name]
@@ -239,42 +241,42 @@ def _joined_on_sqlite(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def _named(name: str) -> Rule:
-    def made(node: exp.Expr) -> exp.Expr:
+def _rename_function(name: str) -> TranslationRule:
+    def rename(node: exp.Expr) -> exp.Expr:
         first = [node.this] if isinstance(node.args.get("this"), exp.Expr) else []
         return _call(name, *first, *node.expressions)
 
-    return made
+    return rename
 
 
-_BOTH: Final[Mapping[type[exp.Expr], Rule]] = {
+_BOTH: Final[Mapping[type[exp.Expr], TranslationRule]] = {
     **dict.fromkeys((exp.Ceil, exp.Floor, exp.Pow, exp.Sqrt, exp.Ln, exp.Log, exp.Sign), _as_double),
     **dict.fromkeys((exp.Avg, exp.Stddev, exp.Variance), _as_double),
     exp.Substring: _checked_substring,
 }
-_POSTGRES: Final[Mapping[type[exp.Expr], Rule]] = {
-    exp.Anonymous: _own_on_postgres,
+_POSTGRES: Final[Mapping[type[exp.Expr], TranslationRule]] = {
+    exp.Anonymous: _own_function_on_postgres,
     exp.Cast: _cast_on_postgres,
-    exp.Div: _divided,
-    exp.GroupConcat: _agg_on_postgres,
+    exp.Div: _divide_or_null,
+    exp.GroupConcat: _string_agg_on_postgres,
     exp.ILike: _ilike(lambda node: exp.Lower(this=_by_bytes(node))),
     exp.Like: _like_on_postgres,
-    exp.Literal: _number,
-    exp.Lower: _cased,
-    exp.Mod: _divided,
+    exp.Literal: _number_on_postgres,
+    exp.Lower: _collate_argument,
+    exp.Mod: _divide_or_null,
     exp.Round: _round_on_postgres,
     exp.Substring: lambda node: _substring(_checked_substring(node)),
-    exp.Upper: _cased,
+    exp.Upper: _collate_argument,
 }
-_SQLITE: Final[Mapping[type[exp.Expr], Rule]] = {
-    exp.Anonymous: _own_on_sqlite,
+_SQLITE: Final[Mapping[type[exp.Expr], TranslationRule]] = {
+    exp.Anonymous: _own_function_on_sqlite,
     exp.Cast: _cast_on_sqlite,
-    exp.Concat: _named("concat"),
-    exp.DPipe: _joined_on_sqlite,
-    exp.Greatest: _named("greatest"),
-    exp.GroupConcat: _agg_on_sqlite,
+    exp.Concat: _rename_function("concat"),
+    exp.DPipe: _concatenate_on_sqlite,
+    exp.Greatest: _rename_function("greatest"),
+    exp.GroupConcat: _string_agg_on_sqlite,
     exp.ILike: _ilike(lambda node: exp.Lower(this=node)),
-    exp.Least: _named("least"),
+    exp.Least: _rename_function("least"),
     exp.Round: _as_double,
     exp.WithinGroup: _percentile_on_sqlite,
 }

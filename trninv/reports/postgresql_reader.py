@@ -17,29 +17,29 @@ from psycopg.adapt import Loader
 from sqlalchemy import Connection, Engine, make_url, text
 
 from trninv.errors import SqlError
-from trninv.inventory.database import failing, reaching
+from trninv.inventory.database import translate_connect_errors, translate_statement_errors
 from trninv.reports.views import ROLE
 
-Reading = Callable[[], AbstractContextManager[Connection]]
+SnapshotOpener = Callable[[], AbstractContextManager[Connection]]
 """Gives a connection that sees one state of a database."""
 
-FIRST = 64
+FIRST_ROWS = 64
 """Rows that are fetched with the statement."""
 
 _GRACE = 1.0
 """Seconds after the limit until what does not stop by itself is ended."""
 
 
-class _Numbers(Loader):
+class _NumericLoader(Loader):
     """PostgreSQL's numeric as an integer if it is whole, because sums of integers are numeric there."""
 
     def load(self, data: Buffer) -> int | float:
         text = bytes(data).decode()
-        whole = "." not in text and text.lstrip("-").isdigit()
-        return int(text) if whole and abs(int(text)) < 2**63 else float(text)
+        is_whole = "." not in text and text.lstrip("-").isdigit()
+        return int(text) if is_whole and abs(int(text)) < 2**63 else float(text)
 
 
-class _Truth(Loader):
+class _BooleanLoader(Loader):
     """PostgreSQL's boolean as 1 or 0, as SQLite has it."""
 
     def load(self, data: Buffer) -> int:
@@ -47,53 +47,53 @@ class _Truth(Loader):
 
 
 @contextmanager
-def opened(
+def open_session(
     engine: Engine,
     seconds: float,
-    over: threading.Event,
+    timed_out: threading.Event,
     *,
     is_login: bool = False,
-    within: Reading | None = None,
-    entering: Iterable[str] = (),
+    open_snapshot: SnapshotOpener | None = None,
+    setup: Iterable[str] = (),
 ) -> Iterator[Any]:
     """A cursor; `over` is set once the time is up, and what it does then fails.
 
     Parameters
     ----------
-    within
+    open_snapshot
         Gives a connection whose state of the database is the one to read.
-    entering
+    setup
         Statements of ours with which the transaction reads another time.
 
     Raises
     ------
     SqlError
         There is no role to read as; or this is the login of strangers, and it may do more than read, or it leads to
-        another server than `within`.
+        another server than `open_snapshot`.
 
     """
-    with reaching(engine):
+    with translate_connect_errors(engine):
         pooled = engine.connect()
     driver: psycopg.Connection[Any] = pooled.connection.driver_connection  # type: ignore[assignment] # psycopg's
-    driver.adapters.register_loader("numeric", _Numbers)
-    driver.adapters.register_loader("bool", _Truth)
-    ended = threading.Event()
+    driver.adapters.register_loader("numeric", _NumericLoader)
+    driver.adapters.register_loader("bool", _BooleanLoader)
+    finished = threading.Event()
     try:
         driver.execute("SET TRANSACTION READ ONLY")
-        if within:
-            with within() as connection:
-                _take_state(driver, str(connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar()))
+        if open_snapshot:
+            with open_snapshot() as connection:
+                _import_snapshot(driver, str(connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar()))
         if is_login:
-            _check_harmless(driver)
-        _take_role(driver)
+            _check_read_only(driver)
+        _set_role(driver)
         driver.execute(_SETTINGS.format(milliseconds=int(seconds * 1000) + 1000))
-        for statement in entering:
+        for statement in setup:
             driver.execute(statement.encode())
-        threading.Thread(target=_watch, args=(driver, seconds, over, ended), daemon=True).start()
+        threading.Thread(target=_terminate_when_late, args=(driver, seconds, timed_out, finished), daemon=True).start()
         with driver.cursor(name="trninv_read") as cursor:
-            yield _Named(cursor)
+            yield _NamedCursor(cursor)
     finally:
-        ended.set()
+        finished.set()
         pooled.invalidate()  # end the session, and its role and settings with it
         pooled.close()
 
@@ -103,7 +103,7 @@ SET LOCAL statement_timeout = {milliseconds}; SET LOCAL standard_conforming_stri
 SET LOCAL DateStyle = 'ISO'; SET LOCAL extra_float_digits = 1"""
 
 
-_MAY_MORE = """
+_EXCESS_RIGHTS_SQL = """
 SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls
     OR coalesce(has_table_privilege(oid, to_regclass('token'), 'SELECT'), false)
     OR coalesce(has_table_privilege(oid, to_regclass('_token_digest'), 'SELECT'), false)
@@ -112,9 +112,9 @@ SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrl
 FROM pg_roles AS login WHERE rolname = session_user"""
 
 
-def _check_harmless(driver: psycopg.Connection[Any]) -> None:
+def _check_read_only(driver: psycopg.Connection[Any]) -> None:
     """A statement that undid SET ROLE would be this login: it must be able to do no more than the role."""
-    if driver.execute(_MAY_MORE, [ROLE]).fetchone() != (0,):
+    if driver.execute(_EXCESS_RIGHTS_SQL, [ROLE]).fetchone() != (0,):
         raise SqlError(
             f"the login of TRNINV_SQL_URL owns something or may more than {ROLE}: give it nothing but "
             f"CREATE ROLE … LOGIN PASSWORD '…' IN ROLE {ROLE}"
@@ -130,17 +130,17 @@ def make_login(engine: Engine, url: str) -> None:
         Whoever migrates may not.
 
     """
-    wanted = make_url(url)
-    with failing(engine), engine.begin() as connection:
-        known = connection.scalar(text("SELECT 1 FROM pg_roles WHERE rolname = :name"), {"name": wanted.username})
-        if wanted.username and not known:
+    login_url = make_url(url)
+    with translate_statement_errors(engine), engine.begin() as connection:
+        exists = connection.scalar(text("SELECT 1 FROM pg_roles WHERE rolname = :name"), {"name": login_url.username})
+        if login_url.username and not exists:
             driver: Any = connection.connection.driver_connection
-            name, password = psycopg.sql.Identifier(wanted.username), psycopg.sql.Literal(wanted.password)
-            made = psycopg.sql.SQL(f"CREATE ROLE {{}} LOGIN PASSWORD {{}} IN ROLE {ROLE}").format(name, password)
-            driver.execute(made)
+            name, password = psycopg.sql.Identifier(login_url.username), psycopg.sql.Literal(login_url.password)
+            statement = psycopg.sql.SQL(f"CREATE ROLE {{}} LOGIN PASSWORD {{}} IN ROLE {ROLE}").format(name, password)
+            driver.execute(statement)
 
 
-def _take_state(driver: psycopg.Connection[Any], snapshot: str) -> None:
+def _import_snapshot(driver: psycopg.Connection[Any], snapshot: str) -> None:
     try:
         driver.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         driver.execute(psycopg.sql.SQL("SET TRANSACTION SNAPSHOT {}").format(snapshot))
@@ -150,7 +150,7 @@ def _take_state(driver: psycopg.Connection[Any], snapshot: str) -> None:
         ) from None
 
 
-def _take_role(driver: psycopg.Connection[Any]) -> None:
+def _set_role(driver: psycopg.Connection[Any]) -> None:
     try:
         driver.execute(f"SET LOCAL ROLE {ROLE}")
     except psycopg.Error:
@@ -160,35 +160,37 @@ def _take_role(driver: psycopg.Connection[Any]) -> None:
         ) from None
 
 
-def _watch(driver: psycopg.Connection[Any], seconds: float, over: threading.Event, ended: threading.Event) -> None:
+def _terminate_when_late(
+    driver: psycopg.Connection[Any], seconds: float, timed_out: threading.Event, finished: threading.Event
+) -> None:
     """End a session whose time is up: ask, then terminate, then hang up, which needs nobody's consent."""
-    if ended.wait(seconds):
+    if finished.wait(seconds):
         return
-    over.set()
+    timed_out.set()
     with suppress(psycopg.Error):
         driver.cancel_safe(timeout=_GRACE)
-    if ended.wait(_GRACE):
+    if finished.wait(_GRACE):
         return
-    with suppress(OSError, psycopg.Error), socket.socket(fileno=driver.fileno()) as wire:
+    with suppress(OSError, psycopg.Error), socket.socket(fileno=driver.fileno()) as client_socket:
         try:
-            wire.shutdown(socket.SHUT_RDWR)
+            client_socket.shutdown(socket.SHUT_RDWR)
         finally:
-            wire.detach()
-    with suppress(psycopg.Error), _again(driver) as other:
+            client_socket.detach()
+    with suppress(psycopg.Error), _reconnect(driver) as other:
         other.execute("SELECT pg_terminate_backend(%s)", [driver.info.backend_pid])
 
 
-def _again(driver: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
+def _reconnect(driver: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
     """A connection as the same login."""
     password = driver.info.password or None
     return psycopg.connect(driver.info.dsn, password=password, connect_timeout=2, autocommit=True)
 
 
-class _Named:
+class _NamedCursor:
     """A server-side cursor that knows its columns before the first row is fetched."""
 
     def __init__(self, cursor: Any) -> None:
-        self._cursor, self._first = cursor, list[tuple[Any, ...]]()
+        self._cursor, self._first_rows = cursor, list[tuple[Any, ...]]()
 
     @property
     def description(self) -> Any:
@@ -196,8 +198,8 @@ class _Named:
 
     def execute(self, sql: str) -> None:
         self._cursor.execute(sql)
-        self._first = self._cursor.fetchmany(FIRST)  # errors of the query occur here
+        self._first_rows = self._cursor.fetchmany(FIRST_ROWS)  # errors of the query occur here
 
     def fetchmany(self, size: int) -> list[tuple[Any, ...]]:
-        first, self._first = self._first, []
-        return first or self._cursor.fetchmany(size)
+        rows, self._first_rows = self._first_rows, []
+        return rows or self._cursor.fetchmany(size)

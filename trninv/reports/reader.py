@@ -14,26 +14,26 @@ import orjson
 from sqlalchemy import Engine
 
 from trninv.errors import SqlError, TimeLimitError
-from trninv.inventory.database import kind_of, reading
+from trninv.inventory.database import error_class, read_transaction
 from trninv.reports import sqlite_reader
-from trninv.reports.names import LONGEST
-from trninv.reports.views import entering
+from trninv.reports.names import MAX_TEXT_LENGTH
+from trninv.reports.views import as_of_statements
 
 if TYPE_CHECKING:
-    from trninv.reports.postgresql_reader import Reading
+    from trninv.reports.postgresql_reader import SnapshotOpener
 
-MOST_ROWS = 10_000
+MAX_RESULT_ROWS = 10_000
 """Rows at most in an answer that is not streamed."""
-MOST_BYTES = 64 * 2**20
+MAX_RESULT_BYTES = 64 * 2**20
 """Bytes at most in an answer that is not streamed, as JSON."""
 
 _CHUNK = 5_000
-_FEW = 64
+_SMALL_CHUNK = 64
 """Rows of a user's statement at a time, since each may be large."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class QueryResult:
     """Rows of a query: all of them, or as many as were asked for."""
 
     columns: tuple[str, ...]
@@ -49,35 +49,35 @@ class Found:
             Two columns have one name.
 
         """
-        once(self.columns)
+        check_unique_columns(self.columns)
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
-def once(columns: tuple[str, ...]) -> None:
+def check_unique_columns(columns: tuple[str, ...]) -> None:
     """Refuse columns of one name, of which an object would keep the last only."""
-    twice = next((each for at, each in enumerate(columns) if each in columns[:at]), None)
-    if twice is not None:
-        raise SqlError(f"two columns are called {twice}: name one otherwise (AS)")
+    duplicate = next((name for index, name in enumerate(columns) if name in columns[:index]), None)
+    if duplicate is not None:
+        raise SqlError(f"two columns are called {duplicate}: name one otherwise (AS)")
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class RowStream:
     """Rows of a query as they arrive."""
 
     columns: tuple[str, ...]
     rows: Iterator[tuple[Any, ...]]
 
 
-def find(
+def run_query(
     engine: Engine,
     sql: str,
     *,
     seconds: float,
-    most: int = MOST_ROWS,
-    most_bytes: int = MOST_BYTES,
+    max_rows: int = MAX_RESULT_ROWS,
+    max_bytes: int = MAX_RESULT_BYTES,
     login: Engine | None = None,
-    within: "Reading | None" = None,
-) -> Found:
+    open_snapshot: "SnapshotOpener | None" = None,
+) -> QueryResult:
     """Up to the given number of rows, and bytes, of a checked query.
 
     Parameters
@@ -95,25 +95,30 @@ def find(
         The database refuses the query.
 
     """
-    rows, size, over = list[tuple[Any, ...]](), 0, Event()
-    _check(engine)
+    rows, size, timed_out = list[tuple[Any, ...]](), 0, Event()
+    _check_database(engine)
     if engine.dialect.name == "sqlite":
-        opened: AbstractContextManager[Any] = sqlite_reader.apart(engine, seconds, over)
+        session: AbstractContextManager[Any] = sqlite_reader.process_cursor(engine, seconds, timed_out)
     else:
-        opened = _on_postgresql(
-            login or engine, seconds, over, within=within, entering=entering(engine), is_login=login is not None
+        session = _postgresql_session(
+            login or engine,
+            seconds,
+            timed_out,
+            open_snapshot=open_snapshot,
+            setup=as_of_statements(engine),
+            is_login=login is not None,
         )
-    with _run(engine, opened, over, sql, _FEW, seconds) as found:
-        names = len(orjson.dumps(found.columns))
-        for row in islice(found.rows, most + 1):
-            size += names + _bytes(row)
-            if len(rows) == most or size > most_bytes:
-                return Found(found.columns, rows, truncated=True)
+    with _execute(engine, session, timed_out, sql, _SMALL_CHUNK, seconds) as row_stream:
+        names_size = len(orjson.dumps(row_stream.columns))
+        for row in islice(row_stream.rows, max_rows + 1):
+            size += names_size + _json_size(row)
+            if len(rows) == max_rows or size > max_bytes:
+                return QueryResult(row_stream.columns, rows, truncated=True)
             rows.append(row)
-    return Found(found.columns, rows, truncated=False)
+    return QueryResult(row_stream.columns, rows, truncated=False)
 
 
-def _bytes(row: tuple[Any, ...]) -> int:
+def _json_size(row: tuple[Any, ...]) -> int:
     """The length of a row in JSON.
 
     Raises
@@ -122,8 +127,8 @@ def _bytes(row: tuple[Any, ...]) -> int:
         A text in it is too long, or it can't be written in JSON.
 
     """
-    if any(isinstance(value, str) and len(value) > LONGEST for value in row):
-        raise SqlError(f"the query makes a text of more than {LONGEST:,} characters: make it of fewer rows")
+    if any(isinstance(value, str) and len(value) > MAX_TEXT_LENGTH for value in row):
+        raise SqlError(f"the query makes a text of more than {MAX_TEXT_LENGTH:,} characters: make it of fewer rows")
     try:
         return len(orjson.dumps(row))
     except TypeError:
@@ -131,55 +136,55 @@ def _bytes(row: tuple[Any, ...]) -> int:
 
 
 @contextmanager
-def stream(engine: Engine, sql: str, *, seconds: float) -> Iterator[Stream]:
+def stream_query(engine: Engine, sql: str, *, seconds: float) -> Iterator[RowStream]:
     """The rows of a checked query of trninv's own, while the context lasts."""
-    _check(engine)
-    over = Event()
+    _check_database(engine)
+    timed_out = Event()
     if engine.dialect.name == "sqlite":
-        opened: AbstractContextManager[Any] = sqlite_reader.opened(engine, seconds, over)
+        session: AbstractContextManager[Any] = sqlite_reader.open_cursor(engine, seconds, timed_out)
     else:
-        opened = _on_postgresql(engine, seconds, over, entering=entering(engine))
-    with _run(engine, opened, over, sql, _CHUNK, seconds) as found:
-        yield found
+        session = _postgresql_session(engine, seconds, timed_out, setup=as_of_statements(engine))
+    with _execute(engine, session, timed_out, sql, _CHUNK, seconds) as row_stream:
+        yield row_stream
 
 
-def _check(engine: Engine) -> None:
-    with reading(engine):
+def _check_database(engine: Engine) -> None:
+    with read_transaction(engine):
         pass  # fails if the database does not exist or has another revision
 
 
-def _on_postgresql(*given: Any, **named: Any) -> AbstractContextManager[Any]:
+def _postgresql_session(*arguments: Any, **options: Any) -> AbstractContextManager[Any]:
     from trninv.reports import postgresql_reader  # noqa: PLC0415 # SQLite does without its driver
 
-    return postgresql_reader.opened(*given, **named)
+    return postgresql_reader.open_session(*arguments, **options)
 
 
 @contextmanager
-def _run(
-    engine: Engine, opened: AbstractContextManager[Any], over: Event, sql: str, chunk: int, seconds: float
-) -> Iterator[Stream]:
+def _execute(
+    engine: Engine, session: AbstractContextManager[Any], timed_out: Event, sql: str, chunk: int, seconds: float
+) -> Iterator[RowStream]:
     driver: Any = engine.dialect.loaded_dbapi
     try:
-        with opened as cursor:
+        with session as cursor:
             cursor.execute(sql)
-            yield Stream(tuple(column[0] for column in cursor.description), _rows(cursor, chunk))
+            yield RowStream(tuple(column[0] for column in cursor.description), _rows(cursor, chunk))
     except driver.Error as error:
-        raise _worded(error, seconds, getattr(driver, "errors", None), is_over=over.is_set()) from error
+        raise _translate_error(error, seconds, getattr(driver, "errors", None), timed_out=timed_out.is_set()) from error
 
 
 def _rows(cursor: Any, chunk: int) -> Iterator[tuple[Any, ...]]:
-    while some := cursor.fetchmany(chunk):
-        yield from some
+    while rows := cursor.fetchmany(chunk):
+        yield from rows
 
 
-def _worded(error: Exception, seconds: float, errors: Any, *, is_over: bool) -> Exception:
+def _translate_error(error: Exception, seconds: float, errors: Any, *, timed_out: bool) -> Exception:
     """What a driver's error is; `errors` are psycopg's by name, None of SQLite's."""
-    if is_over or (errors and isinstance(error, errors.QueryCanceled)):
+    if timed_out or (errors and isinstance(error, errors.QueryCanceled)):
         return TimeLimitError(f"the query took more than {seconds:g} s: narrow it, or raise the limit")
     if errors and isinstance(error, errors.OperationalError) and not isinstance(error, errors.ProgramLimitExceeded):
-        return kind_of(error)(f"the database refused: {_line(error)}")
-    return SqlError(f"the database refuses: {_line(error)}")
+        return error_class(error)(f"the database refused: {_first_line(error)}")
+    return SqlError(f"the database refuses: {_first_line(error)}")
 
 
-def _line(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]

@@ -1,7 +1,7 @@
 """A process that runs one statement on an SQLite file and can be killed: it is started by its path and imports nothing
 but the standard library, so it begins at once.
 
-It takes {"uri": …, "sql": …, "readable": […], "entering": […]} from stdin, and gives a line of JSON each for the names
+It takes {"uri": …, "sql": …, "readable": […], "setup": […]} from stdin, and gives a line of JSON each for the names
 of the columns, for some rows at a time, and for no rows at the end; or the text of an error.
 """
 
@@ -19,16 +19,16 @@ MEMORY = 512 * 2**20
 _LENGTH, _PATTERN, _CHUNK = 1_000_000, 10_000, 64
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 _EXPONENT = 10**15
-_KEPT = 1_000_000
+_MAX_KEPT_ROWS = 1_000_000
 
 
-def opened(uri: str, readable: Iterable[str], entering: Iterable[str] = ()) -> sqlite3.Connection:
+def open_connection(uri: str, readable: Iterable[str], setup: Iterable[str] = ()) -> sqlite3.Connection:
     """A connection that can only read these tables and views, has PostgreSQL's functions, and takes small steps.
 
     Statements of ours may come before: they make the views of another time.
     """
     connection = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=60)
-    for statement in entering:
+    for statement in setup:
         connection.execute(statement)
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA case_sensitive_like = ON")
@@ -36,29 +36,29 @@ def opened(uri: str, readable: Iterable[str], entering: Iterable[str] = ()) -> s
     connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _PATTERN)
     for name, arguments, function in _FUNCTIONS:
         connection.create_function(name, arguments, function, deterministic=True)
-    for name, arguments, made in _AGGREGATES:
-        connection.create_aggregate(name, arguments, made)
-    connection.set_authorizer(_authorizer(connection, readable))
+    for name, arguments, aggregate in _AGGREGATES:
+        connection.create_aggregate(name, arguments, aggregate)
+    connection.set_authorizer(_make_authorizer(connection, readable))
     return connection
 
 
-def _authorizer(connection: sqlite3.Connection, readable: Iterable[str]) -> Callable[..., int]:
+def _make_authorizer(connection: sqlite3.Connection, readable: Iterable[str]) -> Callable[..., int]:
     """Deny all but reading, and of what the file has all but what is readable.
 
     A subquery in FROM is read without a name, or under a name that is not a table's.
     """
-    there = {name.lower() for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    closed = there.difference(name.lower() for name in readable)
+    existing = {name.lower() for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    private = existing.difference(name.lower() for name in readable)
 
-    def authorize(action: int, one: str | None, *_: str | None) -> int:
-        name = (one or "").lower()
-        is_closed = action == sqlite3.SQLITE_READ and (name in closed or name.startswith("sqlite_"))
-        return sqlite3.SQLITE_DENY if action not in _ALLOWED or is_closed else sqlite3.SQLITE_OK
+    def authorize(action: int, table: str | None, *_: str | None) -> int:
+        name = (table or "").lower()
+        is_private = action == sqlite3.SQLITE_READ and (name in private or name.startswith("sqlite_"))
+        return sqlite3.SQLITE_DENY if action not in _ALLOWED or is_private else sqlite3.SQLITE_OK
 
     return authorize
 
 
-def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
+def _null_if_any_null(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *values: None if None in values else function(*values)
 
 
@@ -70,31 +70,31 @@ def _to_text(value: object) -> object:
     return repr(value)
 
 
-def _half_up(value: Any, digits: int = 0) -> Decimal:
+def _round_half_up(value: Any, digits: int = 0) -> Decimal:
     exact = Decimal(repr(value) if isinstance(value, float) else str(value).strip())
     return exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
 
 
-def _present(values: Iterable[Any]) -> list[Any]:
+def _non_null(values: Iterable[Any]) -> list[Any]:
     return [value for value in values if value is not None]
 
 
 _FUNCTIONS: tuple[tuple[str, int, Callable[..., Any]], ...] = (
     ("to_text", 1, _to_text),
-    ("to_bigint", 1, _strict(lambda value: int(_half_up(value)))),
-    ("to_double", 1, _strict(float)),
-    ("round", 1, _strict(lambda value: float(_half_up(value)))),
-    ("round", 2, _strict(lambda value, digits: float(_half_up(value, digits)))),
-    ("concat", -1, lambda *values: "".join(str(_to_text(value)) for value in _present(values))),
-    ("greatest", -1, lambda *values: max(_present(values), default=None)),
-    ("least", -1, lambda *values: min(_present(values), default=None)),
-    ("ceil", 1, _strict(ceil)),
-    ("floor", 1, _strict(floor)),
-    ("sign", 1, _strict(lambda value: (value > 0) - (value < 0))),
-    ("sqrt", 1, _strict(sqrt)),
-    ("ln", 1, _strict(log)),
-    ("log", 1, _strict(log10)),
-    ("power", 2, _strict(lambda base, exponent: float(base) ** exponent)),
+    ("to_bigint", 1, _null_if_any_null(lambda value: int(_round_half_up(value)))),
+    ("to_double", 1, _null_if_any_null(float)),
+    ("round", 1, _null_if_any_null(lambda value: float(_round_half_up(value)))),
+    ("round", 2, _null_if_any_null(lambda value, digits: float(_round_half_up(value, digits)))),
+    ("concat", -1, lambda *values: "".join(str(_to_text(value)) for value in _non_null(values))),
+    ("greatest", -1, lambda *values: max(_non_null(values), default=None)),
+    ("least", -1, lambda *values: min(_non_null(values), default=None)),
+    ("ceil", 1, _null_if_any_null(ceil)),
+    ("floor", 1, _null_if_any_null(floor)),
+    ("sign", 1, _null_if_any_null(lambda value: (value > 0) - (value < 0))),
+    ("sqrt", 1, _null_if_any_null(sqrt)),
+    ("ln", 1, _null_if_any_null(log)),
+    ("log", 1, _null_if_any_null(log10)),
+    ("power", 2, _null_if_any_null(lambda base, exponent: float(base) ** exponent)),
 )
 
 
@@ -102,65 +102,65 @@ class _Variance:
     """Of a sample, by Welford's method."""
 
     def __init__(self) -> None:
-        self._number, self._mean, self._squares = 0, 0.0, 0.0
+        self._count, self._mean, self._squares = 0, 0.0, 0.0
 
     def step(self, value: Any) -> None:
         if value is not None:
-            self._number += 1
-            off = value - self._mean
-            self._mean += off / self._number
-            self._squares += off * (value - self._mean)
+            self._count += 1
+            delta = value - self._mean
+            self._mean += delta / self._count
+            self._squares += delta * (value - self._mean)
 
     def finalize(self) -> float | None:
-        return self._squares / (self._number - 1) if self._number > 1 else None
+        return self._squares / (self._count - 1) if self._count > 1 else None
 
 
-class _Deviation(_Variance):
+class _StandardDeviation(_Variance):
     def finalize(self) -> float | None:
-        found = super().finalize()
-        return None if found is None else sqrt(found)
+        variance = super().finalize()
+        return None if variance is None else sqrt(variance)
 
 
-class _Values:
+class _CollectingAggregate:
     """An aggregate that keeps its values until the end."""
 
     def __init__(self) -> None:
-        self._given: list[tuple[Any, ...]] = []
+        self._rows: list[tuple[Any, ...]] = []
 
     def step(self, *values: Any) -> None:
         if values[0] is not None:
-            self._given.append(values)
-        if len(self._given) > _KEPT:
+            self._rows.append(values)
+        if len(self._rows) > _MAX_KEPT_ROWS:
             raise ValueError
 
 
-class _Percentile(_Values):
+class _Percentile(_CollectingAggregate):
     def finalize(self) -> float | None:
-        if not self._given:
+        if not self._rows:
             return None
-        values = sorted((float(value) for value, _, _ in self._given), reverse=bool(self._given[0][2]))
-        at = float(self._given[0][1]) * (len(values) - 1)
-        low, high = values[floor(at)], values[ceil(at)]
-        return low + (high - low) * (at - floor(at))
+        values = sorted((float(value) for value, _, _ in self._rows), reverse=bool(self._rows[0][2]))
+        position = float(self._rows[0][1]) * (len(values) - 1)
+        low, high = values[floor(position)], values[ceil(position)]
+        return low + (high - low) * (position - floor(position))
 
 
-class _Joined(_Values):
+class _StringAgg(_CollectingAggregate):
     def finalize(self) -> str | None:
-        if not self._given:
+        if not self._rows:
             return None
-        if len(self._given[0]) > 2:  # noqa: PLR2004 # the value, what is between, the key, and whether downwards
-            down = bool(self._given[0][3])
-            self._given.sort(key=lambda row: (row[2] is None, row[2]), reverse=down)
-        first, *others = self._given
+        if len(self._rows[0]) > 2:  # noqa: PLR2004 # the value, what is between, the key, and whether downwards
+            is_descending = bool(self._rows[0][3])
+            self._rows.sort(key=lambda row: (row[2] is None, row[2]), reverse=is_descending)
+        first, *others = self._rows
         return str(_to_text(first[0])) + "".join(f"{row[1]}{_to_text(row[0])}" for row in others)
 
 
 _AGGREGATES: tuple[tuple[str, int, Any], ...] = (
     ("variance", 1, _Variance),
-    ("stddev", 1, _Deviation),
+    ("stddev", 1, _StandardDeviation),
     ("percentile_cont", 3, _Percentile),
-    ("string_agg", 2, _Joined),
-    ("string_agg", 4, _Joined),
+    ("string_agg", 2, _StringAgg),
+    ("string_agg", 4, _StringAgg),
 )
 
 
@@ -168,8 +168,8 @@ def _send(value: object) -> None:
     sys.stdout.write(json.dumps(value) + "\n")
 
 
-def _run(uri: str, sql: str, readable: Iterable[str], entering: Iterable[str]) -> None:
-    connection = opened(uri, readable, entering)
+def _run(uri: str, sql: str, readable: Iterable[str], setup: Iterable[str]) -> None:
+    connection = open_connection(uri, readable, setup)
     cursor = connection.execute(sql)
     _send([column[0] for column in cursor.description])
     while rows := cursor.fetchmany(_CHUNK):
@@ -178,11 +178,11 @@ def _run(uri: str, sql: str, readable: Iterable[str], entering: Iterable[str]) -
 
 
 def _main() -> None:
-    asked = json.load(sys.stdin.buffer)
-    with closing(sqlite3.connect(":memory:")) as any_of_the_process:
-        any_of_the_process.execute(f"PRAGMA hard_heap_limit = {MEMORY}")
+    request = json.load(sys.stdin.buffer)
+    with closing(sqlite3.connect(":memory:")) as memory_connection:
+        memory_connection.execute(f"PRAGMA hard_heap_limit = {MEMORY}")
     try:
-        _run(**asked)
+        _run(**request)
     except MemoryError:
         _send("it needs too much memory")
     except (sqlite3.Error, OverflowError) as error:

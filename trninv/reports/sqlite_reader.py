@@ -18,31 +18,31 @@ from urllib.parse import quote
 from sqlalchemy import Engine
 
 from trninv.errors import SqlError
-from trninv.inventory.database import file_of
+from trninv.inventory.database import database_file
 from trninv.reports import sqlite_process
-from trninv.reports.views import READABLE, entering
+from trninv.reports.views import READABLE, as_of_statements
 
 _COMMAND: Final = ["-I", "-S", str(Path(sqlite_process.__file__))]
 """What the interpreter is told, to be a process for one statement."""
 
 
 def _uri(engine: Engine) -> str:
-    file = file_of(engine)
+    file = database_file(engine)
     if file is None:
         raise SqlError("a database in memory can't be opened for reading only: use a file")
     return f"file:{quote(str(file.absolute()))}?mode=ro"
 
 
 @contextmanager
-def opened(engine: Engine, seconds: float, over: threading.Event) -> Iterator[sqlite3.Cursor]:
+def open_cursor(engine: Engine, seconds: float, timed_out: threading.Event) -> Iterator[sqlite3.Cursor]:
     """A cursor in this process; `over` is set once the time is up, and what it does then fails."""
-    connection = sqlite_process.opened(_uri(engine), READABLE, entering(engine))
+    connection = sqlite_process.open_connection(_uri(engine), READABLE, as_of_statements(engine))
 
     def stop() -> None:
-        over.set()
+        timed_out.set()
         connection.interrupt()
 
-    with _after(seconds, stop):
+    with _call_after(seconds, stop):
         try:
             yield connection.cursor()
         finally:
@@ -50,7 +50,7 @@ def opened(engine: Engine, seconds: float, over: threading.Event) -> Iterator[sq
 
 
 @contextmanager
-def _after(seconds: float, stop: Any) -> Iterator[None]:
+def _call_after(seconds: float, stop: Any) -> Iterator[None]:
     timer = threading.Timer(seconds, stop)
     timer.daemon = True
     timer.start()
@@ -60,26 +60,26 @@ def _after(seconds: float, stop: Any) -> Iterator[None]:
         timer.cancel()
 
 
-class Apart:
+class ProcessCursor:
     """A cursor in a process of its own, for one statement; only what SQLite says of it is known here."""
 
-    def __init__(self, out: IO[bytes], into: IO[bytes], engine: Engine) -> None:
-        self._out, self._into = out, into
-        self._said = {"uri": _uri(engine), "readable": sorted(READABLE), "entering": entering(engine)}
+    def __init__(self, stdout: IO[bytes], stdin: IO[bytes], engine: Engine) -> None:
+        self._stdout, self._stdin = stdout, stdin
+        self._request = {"uri": _uri(engine), "readable": sorted(READABLE), "setup": as_of_statements(engine)}
         self.description: list[tuple[str]] = []
 
     def execute(self, sql: str) -> None:
         """Run a statement."""
-        with suppress(BrokenPipeError), self._into as given:
-            given.write(json.dumps(self._said | {"sql": sql}).encode())
-        self.description = [(name,) for name in self._next()]
+        with suppress(BrokenPipeError), self._stdin as pipe:
+            pipe.write(json.dumps(self._request | {"sql": sql}).encode())
+        self.description = [(name,) for name in self._read_message()]
 
     def fetchmany(self, _size: int) -> list[tuple[Any, ...]]:
         """As many rows as come at a time; none at the end."""
-        return [tuple(row) for row in self._next()]
+        return [tuple(row) for row in self._read_message()]
 
-    def _next(self) -> Any:
-        line = self._out.readline()
+    def _read_message(self) -> Any:
+        line = self._stdout.readline()
         if not line.endswith(b"\n"):
             raise sqlite3.DatabaseError("its process ended before the statement did")
         value = json.loads(line)
@@ -89,7 +89,7 @@ class Apart:
 
 
 @contextmanager
-def apart(engine: Engine, seconds: float, over: threading.Event) -> Iterator[Apart]:
+def process_cursor(engine: Engine, seconds: float, timed_out: threading.Event) -> Iterator[ProcessCursor]:
     """A cursor in a process that is killed when its time is up, or when its rows are not wanted any more."""
     process = subprocess.Popen(  # noqa: S603 # this interpreter, a file of ours
         [sys.executable, *_COMMAND],
@@ -99,13 +99,13 @@ def apart(engine: Engine, seconds: float, over: threading.Event) -> Iterator[Apa
     )
 
     def stop() -> None:
-        over.set()
+        timed_out.set()
         process.kill()
 
-    with process, _after(seconds, stop):
+    with process, _call_after(seconds, stop):
         try:
             assert process.stdin is not None
             assert process.stdout is not None
-            yield Apart(process.stdout, process.stdin, engine)
+            yield ProcessCursor(process.stdout, process.stdin, engine)
         finally:
             process.kill()

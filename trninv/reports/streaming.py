@@ -13,34 +13,36 @@ from sqlalchemy import Engine
 from sqlglot import exp
 
 from trninv.errors import TrninvError
-from trninv.reports.guard import checked
-from trninv.reports.pieces import written
+from trninv.reports.guard import compile_query
+from trninv.reports.pieces import stream_rows
 
-MOST_BYTES = 8 * 2**30
+MAX_EXPORT_BYTES = 8 * 2**30
 """Bytes at most of one export."""
-_SECONDS = 3600.0
-_PIECE = 2**18
+_TIME_LIMIT_SECONDS = 3600.0
+_PIECE_SIZE = 2**18
 
 
-class Spool:
+class ExportSpool:
     """The bytes of an export: `open` begins to read, a thread of its own goes on, `pieces` gives what is there."""
 
-    def __init__(self, name: str, style: str, columns: str = "*", cluster: str | None = None) -> None:
-        names = [exp.column(each.strip()) if each.strip() != "*" else exp.Star() for each in columns.split(",")]
+    def __init__(self, name: str, file_format: str, columns: str = "*", cluster: str | None = None) -> None:
+        names = [exp.column(part.strip()) if part.strip() != "*" else exp.Star() for part in columns.split(",")]
         query = exp.select(*names).from_(name)
         if cluster is not None:
             column = "address" if name == "v_cluster" else "cluster"
             query = query.where(exp.EQ(this=exp.column(column), expression=exp.Literal.string(cluster)))
-        self._style, self._query = style, query.sql(dialect="postgres")
+        self._file_format, self._query = file_format, query.sql(dialect="postgres")
         self._database, self._file = ExitStack(), cast("IO[bytes]", None)
         self._changed = threading.Condition()
-        self._size, self._is_read, self._is_closed = 0, False, False
+        self._size, self._is_complete, self._is_closed = 0, False, False
         self._failure: TrninvError | None = TrninvError("the export was broken off")
 
     def open(self, engine: Engine) -> None:
         """Begin to read a database, so that a failure occurs here and not in the middle of the answer."""
-        query = checked(self._query, engine.dialect.name)
-        pieces = self._database.enter_context(written(engine, query, self._style, seconds=_SECONDS))
+        query = compile_query(self._query, engine.dialect.name)
+        pieces = self._database.enter_context(
+            stream_rows(engine, query, self._file_format, seconds=_TIME_LIMIT_SECONDS)
+        )
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 # the thread closes it
         threading.Thread(target=self._fill, args=(pieces,), name="trninv-export", daemon=True).start()
 
@@ -53,18 +55,18 @@ class Spool:
             except (TrninvError, OSError) as error:
                 self._failure = TrninvError(f"the export was broken off: {error}")
             finally:
-                self._wait_for_the_reader()
+                self._wait_for_client()
 
-    def _wait_for_the_reader(self) -> None:
+    def _wait_for_client(self) -> None:
         with self._changed:
-            self._is_read = True
+            self._is_complete = True
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._is_closed)
 
     def _add(self, piece: bytes) -> bool:
         """Keep a piece; whether anybody wants another."""
         with self._changed:
-            if self._size + len(piece) > MOST_BYTES:
+            if self._size + len(piece) > MAX_EXPORT_BYTES:
                 self._failure = TrninvError("the export is too large")
                 return False
             if not self._is_closed:
@@ -83,25 +85,25 @@ class Spool:
             Reading failed on the way: the answer must not end as if it were whole.
 
         """
-        at = 0
-        while piece := self._piece(at):
-            at += len(piece)
+        offset = 0
+        while piece := self._read_piece(offset):
+            offset += len(piece)
             yield piece
         if self._failure is not None:
             raise self._failure
 
-    def _piece(self, at: int) -> bytes:
+    def _read_piece(self, offset: int) -> bytes:
         with self._changed:
-            self._changed.wait_for(lambda: self._size > at or self._is_read or self._is_closed)
-            if self._is_closed or self._size == at:
+            self._changed.wait_for(lambda: self._size > offset or self._is_complete or self._is_closed)
+            if self._is_closed or self._size == offset:
                 return b""
-            self._file.seek(at)
-            return self._file.read(min(_PIECE, self._size - at))
+            self._file.seek(offset)
+            return self._file.read(min(_PIECE_SIZE, self._size - offset))
 
     @property
-    def is_read(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the database has given everything, and is needed no more."""
-        return self._is_read
+        return self._is_complete
 
     def close(self) -> None:
         """Stop reading and throw the bytes away."""

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Annotated, Self
 
-from trninv.choice import Choice
+from trninv.choice import DescribedEnum
 from trninv.routing.via import Via
-from trninv.units import Bandwidth, Duration, counted
+from trninv.units import Bandwidth, Duration, pluralize
 
 
-class Form(Enum):
+class SchemaScalar(Enum):
     """How the schema shows what Python has a plainer type for."""
 
     ADDRESS = auto()
@@ -30,24 +30,24 @@ class Form(Enum):
     """Not shown at all: ids of rows change with reseeding, addresses do not."""
 
 
-At = Annotated[str, Form.ADDRESS]
-Exact = Annotated[int, Form.EXACT]
-Hidden = Annotated[int, Form.HIDDEN]
+AddressText = Annotated[str, SchemaScalar.ADDRESS]
+ExactInt = Annotated[int, SchemaScalar.EXACT]
+HiddenInt = Annotated[int, SchemaScalar.HIDDEN]
 
 
-class Basis(Choice):
+class Basis(DescribedEnum):
     """What the wiring of an answer rests on."""
 
     DESIGN = "DESIGN", "The design."
     OBSERVED = "OBSERVED", "The design as observed: wiring as the driver's table says, not measured."
 
     @classmethod
-    def of(cls, *, is_observed: bool) -> "Basis":
+    def from_observed(cls, *, is_observed: bool) -> "Basis":
         """Of places of which any was observed, or none."""
         return cls.OBSERVED if is_observed else cls.DESIGN
 
 
-class PathShape(Choice):
+class PathShape(DescribedEnum):
     """Which paths are listed."""
 
     BEST = "BEST", "The k best."
@@ -56,7 +56,7 @@ class PathShape(Choice):
     NODE_DISJOINT = "NODE_DISJOINT", "Up to k paths that share no node but their ends; as many as there are for k = 1."
 
 
-class Balance(Choice):
+class Balance(DescribedEnum):
     """What a bisection halves."""
 
     LIVE = "LIVE", "The healthy chips."
@@ -64,14 +64,14 @@ class Balance(Choice):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class RenderedTable:
     """A part of an answer as a table for people; cells are printed as `str` gives them."""
 
     headers: Sequence[str]
     rows: Iterable[Iterable[object]]
 
 
-Told = Iterator[str | Table]
+Rendered = Iterator[str | RenderedTable]
 """An answer for people: lines and tables, in order."""
 
 
@@ -88,7 +88,7 @@ class CitedFact:
 
     """
 
-    id: Hidden
+    id: HiddenInt
     subject: str
     attribute: str
     value: str
@@ -106,9 +106,9 @@ class Difference:
     """What a scenario changes in an answer: scenario less baseline, null where that says nothing."""
 
     hops: Annotated[int | None, "Of the best path."] = None
-    bytes_per_second: Annotated[Exact | None, "Of path, flow or bisection (its upper bound); one direction."] = None
+    bytes_per_second: Annotated[ExactInt | None, "Of path, flow or bisection (its upper bound); one direction."] = None
     chips: Annotated[int | None, "Chips of a memory pool."] = None
-    bytes: Annotated[Exact | None, "Memory of a memory pool."] = None
+    bytes: Annotated[ExactInt | None, "Memory of a memory pool."] = None
     incomparable: Annotated[str | None, "Why the bisections do not compare; null where they do."] = None
 
     @property
@@ -127,9 +127,9 @@ class Difference:
         return ", ".join(filter(None, parts))
 
 
-def incomparable(before: int, now: int) -> str | None:
+def incomparability_reason(before: int, current: int) -> str | None:
     """Say why bisections of so many chips do not compare: with fewer chips, the halves and their cut are others."""
-    return None if before == now else f"{now:,} chips are halved instead of {before:,}"
+    return None if before == current else f"{current:,} chips are halved instead of {before:,}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,31 +156,31 @@ class Answer(ABC):
     @property
     def difference(self) -> Difference | None:
         """What whatIf changes; null outside of it."""
-        return None if self.baseline is None else self.less(self.baseline)
+        return None if self.baseline is None else self.difference_from(self.baseline)
 
-    def less(self, other: Self) -> Difference:  # noqa: ARG002 # answers that can be compared say how
+    def difference_from(self, other: Self) -> Difference:  # noqa: ARG002 # answers that can be compared say how
         """The difference from another answer of the class, field by field."""
         return Difference()
 
-    def succeeded(self) -> bool:
+    def is_satisfied(self) -> bool:
         """Whether the answer is the one hoped for; a command ends with status 1 if not."""
         return True
 
     @abstractmethod
-    def told(self) -> Told:
+    def render(self) -> Rendered:
         """The answer as lines and tables for people."""
 
-    def compared(self) -> Told:
+    def render_comparison(self) -> Rendered:
         """Against the wiring as it is, where a scenario was asked about."""
-        if self.difference is not None and (changed := str(self.difference)):
-            yield f"against the wiring as it is: {changed}"
+        if self.difference is not None and (difference_text := str(self.difference)):
+            yield f"against the wiring as it is: {difference_text}"
 
 
 @dataclass(frozen=True, slots=True)
 class LinkRef:
     """A link by its row's id and its ends, with what one direction carries."""
 
-    id: Hidden
+    id: HiddenInt
     a: str
     b: str
     bandwidth: Bandwidth
@@ -191,7 +191,7 @@ class LinkRef:
         return f"{self.a}--{self.b}"
 
 
-class StepKind(Choice):
+class StepKind(DescribedEnum):
     """What a step of a path is."""
 
     CHIP = "chip", "A chip."
@@ -206,9 +206,9 @@ class PathStep:
     """A node of a path, or the link to the next one."""
 
     kind: Annotated[StepKind, "What it is."]
-    address: Annotated[At, "Its address."]
+    address: Annotated[AddressText, "Its address."]
     bandwidth: Annotated[Bandwidth | None, "Of a link, one direction."] = None
-    link_id: Annotated[int | None, Form.HIDDEN] = None
+    link_id: Annotated[int | None, SchemaScalar.HIDDEN] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,9 @@ class Path:
     time: Annotated[Duration | None, "What the message takes, by TIME."] = None
 
     @classmethod
-    def of(cls, nodes: Sequence[tuple[str, str]], links: Sequence[LinkRef], time: Duration | None = None) -> "Path":
+    def from_nodes(
+        cls, nodes: Sequence[tuple[str, str]], links: Sequence[LinkRef], time: Duration | None = None
+    ) -> "Path":
         """The path over nodes (kind and address) and the links between them."""
         narrowest = min((link.bandwidth for link in links), default=None)
         kind, address = nodes[0]
@@ -236,8 +238,8 @@ class Path:
     def __str__(self) -> str:
         if not self.hops:
             return "0 hops: the same chip"
-        taken = "" if self.time is None else f", {self.time} for the message alone"
-        return f"{counted(self.hops, 'hop')}, {self.bandwidth} one direction{taken}"
+        time_text = "" if self.time is None else f", {self.time} for the message alone"
+        return f"{pluralize(self.hops, 'hop')}, {self.bandwidth} one direction{time_text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,31 +255,31 @@ class Bounds:
         return self.lower == self.upper
 
     def __str__(self) -> str:
-        return span([self.lower, self.upper])
+        return bandwidth_range([self.lower, self.upper])
 
 
-def span(values: Iterable[Bandwidth]) -> str:
+def bandwidth_range(values: Iterable[Bandwidth]) -> str:
     """The least and the most of some bandwidths."""
-    listed = list(values)
-    low, high = min(listed), max(listed)
-    return str(low) if low == high else f"{low} to {high}"
+    bandwidths = list(values)
+    minimum, maximum = min(bandwidths), max(bandwidths)
+    return str(minimum) if minimum == maximum else f"{minimum} to {maximum}"
 
 
-def size_of(answer: object, name: str) -> int:
+def total_count(answer: object, name: str) -> int:
     """How many there are of what a paged field lists, or lists the first of."""
-    size: int = getattr(answer, f"{name}_size", len(getattr(answer, name)))
-    return size
+    count: int = getattr(answer, f"{name}_size", len(getattr(answer, name)))
+    return count
 
 
-_SHOWN = 40
+_MAX_LISTED_LINKS = 40
 """Links of a cut that are listed for people."""
 
 
-def told_cut(name: str, links: Sequence[LinkRef], size: int) -> Told:
+def render_cut(name: str, links: Sequence[LinkRef], size: int) -> Rendered:
     """A cut of ``size`` links, of which the first are known."""
-    yield f"{name}: {counted(size, 'link')}"
-    for link in links[:_SHOWN]:
+    yield f"{name}: {pluralize(size, 'link')}"
+    for link in links[:_MAX_LISTED_LINKS]:
         yield f"  {link.address}  {link.bandwidth}"
-    if size > _SHOWN:
-        listed = "all" if size == len(links) else f"the first {len(links):,}"
-        yield f"  … {size - _SHOWN:,} more (--format json lists {listed})"
+    if size > _MAX_LISTED_LINKS:
+        listed_part = "all" if size == len(links) else f"the first {len(links):,}"
+        yield f"  … {size - _MAX_LISTED_LINKS:,} more (--format json lists {listed_part})"

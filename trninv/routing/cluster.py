@@ -10,30 +10,30 @@ from sqlalchemy import Connection, func, select
 
 from trninv import solvers
 from trninv.errors import ScopeTooLargeError
-from trninv.inventory.address import address_of, node_addresses
+from trninv.inventory.address import address_expression, node_addresses
 from trninv.inventory.schema import TABLES
 from trninv.routing.answer import LinkRef
 from trninv.routing.hubs import Hubs, hubs, uplinks_between
-from trninv.routing.patterns import Pattern, patterns_of, starts
-from trninv.routing.scenario import Changes
+from trninv.routing.patterns import FailurePattern, failures_by_domain, first_ids
+from trninv.routing.scenario import ScenarioChanges
 from trninv.routing.scope import Scope
-from trninv.routing.wear import Wear, uplinks
-from trninv.routing.wiring import MAX_DOMAINS, Reader, Wiring, cut_links
+from trninv.routing.wear import DomainExits, read_uplinks
+from trninv.routing.wiring import MAX_DOMAINS, SnapshotReader, Wiring, cut_links
 
 if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
     from trninv.solvers.hubs import Narrow
-    from trninv.solvers.quotient import Island, Quotient, Taken
+    from trninv.solvers.quotient import ClassSelection, Island, Quotient
 
-_T = TABLES
-MAX_CUT = 1_000
+_TABLES = TABLES
+MAX_CUT_LINKS = 1_000
 """Links of a cut that an answer lists."""
-_AT_ONCE = 16
+_DOMAINS_PER_READ = 16
 """Domains whose uplinks are read together: few make up a cut that is listed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
+class DomainClass:
     """Domains that are alike.
 
     Attributes
@@ -49,15 +49,15 @@ class Alike:
 
     island: "Island"
     domains: tuple[int, ...]
-    failed: int
-    worn: bool = False
+    failed_count: int
+    is_degraded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSplit:
+class ClusterBisection:
     """A quotient's split in terms of domains and links; ``cut`` lists the first MAX_CUT links of ``cut_size``."""
 
-    kinds: Sequence[Alike]
+    classes: Sequence[DomainClass]
     quotient: "Quotient"
     cut: tuple[LinkRef, ...]
     cut_size: int
@@ -75,7 +75,7 @@ class ClusterSplit:
     @property
     def size(self) -> int:
         """Chips on side A."""
-        return sum(len(taken.chips) * taken.islands for taken in self.quotient.taken)
+        return sum(len(selection.chips) * selection.island_count for selection in self.quotient.selections)
 
     @property
     def method(self) -> str:
@@ -84,39 +84,43 @@ class ClusterSplit:
 
     def sides(self, connection: Connection) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Addresses on either side: whole domains, and the chips of those that are split."""
-        inside, parts = list[int](), (list[str](), list[str]())
-        outside = {domain for kind in self.kinds for domain in kind.domains}
-        for domain, island, taken in shared_out(self.kinds, self.quotient):
+        domains_a, split_chips = list[int](), (list[str](), list[str]())
+        domains_b = {domain for domain_class in self.classes for domain in domain_class.domains}
+        for domain, island, taken in assign_sides(self.classes, self.quotient):
             chips = taken.chips
             if not chips:  # its hub alone is there
                 continue
-            outside.remove(domain)
-            if len(chips) == island.size:
-                inside.append(domain)
+            domains_b.remove(domain)
+            if len(chips) == island.chip_count:
+                domains_a.append(domain)
                 continue
-            like = next(of["domain_id"] for _, of in island.graph.nodes(data=True) if of["domain_id"])
-            first = starts(connection, "node", [domain, like])
-            shift = first[domain] - first[like]
-            named_chips = _node_addresses(connection, [chip + shift for chip in island.chips])
+            sample_domain = next(
+                attributes["domain_id"] for _, attributes in island.graph.nodes(data=True) if attributes["domain_id"]
+            )
+            first_id_of = first_ids(connection, "node", [domain, sample_domain])
+            offset = first_id_of[domain] - first_id_of[sample_domain]
+            chip_address = _node_addresses(connection, [chip + offset for chip in island.chips])
             for chip in island.chips:
-                parts[chip not in chips].append(named_chips[chip + shift])
-        named = _addresses(connection, {*inside, *outside})
-        a, b = ([named[domain] for domain in sorted(side)] for side in (inside, outside))
-        return (*a, *parts[0]), (*b, *parts[1])
+                split_chips[chip not in chips].append(chip_address[chip + offset])
+        domain_address = _domain_addresses(connection, {*domains_a, *domains_b})
+        a, b = ([domain_address[domain] for domain in sorted(side)] for side in (domains_a, domains_b))
+        return (*a, *split_chips[0]), (*b, *split_chips[1])
 
 
-def shared_out(kinds: "Sequence[Alike]", found: "Quotient") -> "Iterator[tuple[int, Island, Taken]]":
+def assign_sides(
+    classes: "Sequence[DomainClass]", quotient: "Quotient"
+) -> "Iterator[tuple[int, Island, ClassSelection]]":
     """Each domain that has chips on side A, or its hub, an island like it, and what is taken in that one's ids."""
-    left = [list(kind.domains) for kind in kinds]
-    for taken in sorted(found.taken, key=lambda taken: -len(taken.chips)):
-        island = kinds[taken.kind].island
-        for _ in range(taken.islands):
-            yield left[taken.kind].pop(0 if len(taken.chips) == island.size else -1), island, taken
+    remaining = [list(class_index.domains) for class_index in classes]
+    for taken in sorted(quotient.selections, key=lambda taken: -len(taken.chips)):
+        island = classes[taken.class_index].island
+        for _ in range(taken.island_count):
+            yield remaining[taken.class_index].pop(0 if len(taken.chips) == island.chip_count else -1), island, taken
 
 
-def _addresses(connection: Connection, domains: Collection[int]) -> dict[int, str]:
-    domain, cluster = _T["domain"], _T["cluster"]
-    query = select(domain.c.id, address_of("domain").label("address"))
+def _domain_addresses(connection: Connection, domains: Collection[int]) -> dict[int, str]:
+    domain, cluster = _TABLES["domain"], _TABLES["cluster"]
+    query = select(domain.c.id, address_expression("domain").label("address"))
     query = query.join(cluster, cluster.c.id == domain.c.cluster_id)
     if len(domains) <= MAX_DOMAINS:
         query = query.where(domain.c.id.in_(domains))
@@ -124,11 +128,11 @@ def _addresses(connection: Connection, domains: Collection[int]) -> dict[int, st
 
 
 def _node_addresses(connection: Connection, nodes: Collection[int]) -> dict[int, str]:
-    query = node_addresses().where(_T["node"].c.id.in_(nodes))
+    query = node_addresses().where(_TABLES["node"].c.id.in_(nodes))
     return {row.id: row.address for row in connection.execute(query)}
 
 
-def islands(reader: Reader, scope: Scope) -> list[Alike]:
+def read_domain_classes(reader: SnapshotReader, scope: Scope) -> list[DomainClass]:
     """The islands of some domains of a cluster.
 
     Raises
@@ -142,137 +146,154 @@ def islands(reader: Reader, scope: Scope) -> list[Alike]:
         raise ScopeTooLargeError(f"chips of {len(domains)} domains: name at most {MAX_DOMAINS}, or the cluster")
     found = hubs(reader, scope.place.cluster_id)
     if scope.members is not None:
-        kinds = [_read(reader, [domain], scope, found) for domain in domains]
+        kinds = [_read_class(reader, [domain], scope, found) for domain in domains]
     else:
-        patterns = patterns_of(connection, scope.place.cluster_id)
+        failures = failures_by_domain(connection, scope.place.cluster_id)
         kinds = [
-            kind
-            for of_one in reader.remembered(("by model", *domains), lambda: _by_model(connection, domains))
-            for kind in _of_one_model(reader, replace(scope, domains=of_one), patterns, found)
+            domain_class
+            for model_domains in reader.cached(("by model", *domains), lambda: _group_by_model(connection, domains))
+            for domain_class in _classes_of_model(reader, replace(scope, domains=model_domains), failures, found)
         ]
-    several = len(frozenset[int]().union(*(kind.island.joins for kind in kinds))) > 1
-    return [replace(kind, island=replace(kind.island, cut_off=True)) for kind in kinds] if several else kinds
+    several = len(frozenset[int]().union(*(domain_class.island.joins for domain_class in kinds))) > 1
+    return (
+        [replace(domain_class, island=replace(domain_class.island, uplink_degraded=True)) for domain_class in kinds]
+        if several
+        else kinds
+    )
 
 
-def _by_model(connection: Connection, domains: Sequence[int]) -> list[list[int]]:
+def _group_by_model(connection: Connection, domains: Sequence[int]) -> list[list[int]]:
     """Domains of one model each."""
-    domain = _T["domain"]
+    domain = _TABLES["domain"]
     query = select(domain.c.id, domain.c.domain_model_id).where(domain.c.id.between(min(domains), max(domains)))
     models = {row.id: row.domain_model_id for row in connection.execute(query)}
-    found: dict[int, list[int]] = {}
-    for each in domains:
-        found.setdefault(models[each], []).append(each)
-    return list(found.values())
+    groups: dict[int, list[int]] = {}
+    for key in domains:
+        groups.setdefault(models[key], []).append(key)
+    return list(groups.values())
 
 
-def _of_one_model(reader: Reader, scope: Scope, patterns: Mapping[int, Pattern], found: Hubs) -> list[Alike]:
+def _classes_of_model(
+    reader: SnapshotReader, scope: Scope, failures: Mapping[int, FailurePattern], found: Hubs
+) -> list[DomainClass]:
     """The islands of domains of one model: the healthy ones, and each kind of damage."""
     domains = scope.domains
-    unlike = reader.remembered(("unlike", *domains), lambda: _unlike(reader.connection, domains))
-    apart = unlike | reader.changes.domains | set(found.domains)
-    kinds = [_read(reader, [domain], scope, found) for domain in domains if domain in apart]
-    groups: dict[Pattern, list[int]] = {}
+    irregular = reader.cached(("unlike", *domains), lambda: _irregular_domains(reader.connection, domains))
+    separate = irregular | reader.changes.domains | set(found.domains)
+    classes = [_read_class(reader, [domain], scope, found) for domain in domains if domain in separate]
+    groups: dict[FailurePattern, list[int]] = {}
     for domain in domains:
-        if domain not in apart:
-            groups.setdefault(patterns.get(domain, ()), []).append(domain)
+        if domain not in separate:
+            groups.setdefault(failures.get(domain, ()), []).append(domain)
     if () not in groups:
-        return kinds + [_read(reader, alike, scope, found) for alike in groups.values()]
+        return classes + [_read_class(reader, equal_domains, scope, found) for equal_domains in groups.values()]
     healthy = groups.pop(())
-    whole = _read(reader, healthy, scope, found)
-    first = {table: starts(reader.connection, table, healthy[-1:])[healthy[-1]] for table in ("node", "link")}
-    wear = Wear(reader.load(healthy[-1:], fabric=True), whole.island)
-    worn = (_worn(wear, _lacks(first, pattern), alike, scope, found) for pattern, alike in groups.items())
-    return [*kinds, whole, *worn]
+    healthy_class = _read_class(reader, healthy, scope, found)
+    first_id_of = {table: first_ids(reader.connection, table, healthy[-1:])[healthy[-1]] for table in ("node", "link")}
+    exits = DomainExits(reader.load(healthy[-1:], fabric=True), healthy_class.island)
+    worn = (
+        _degraded_class(exits, _local_failures(first_id_of, failure), equal_domains, scope, found)
+        for failure, equal_domains in groups.items()
+    )
+    return [*classes, healthy_class, *worn]
 
 
-def unworn(kinds: Sequence[Alike]) -> list["Graph"]:
+def healthy_graphs(classes: Sequence[DomainClass]) -> list["Graph"]:
     """Graphs in which everything is that is of a model of its own."""
-    return [kind.island.graph for kind in kinds if not kind.worn]
+    return [domain_class.island.graph for domain_class in classes if not domain_class.is_degraded]
 
 
-def bisect_kinds(kinds: Sequence[Alike], low: int, high: int, narrow: "Sequence[Narrow]" = ()) -> "Quotient":
+def bisect_classes(
+    classes: Sequence[DomainClass], min_side: int, max_side: int, narrow: "Sequence[Narrow]" = ()
+) -> "Quotient":
     """Bounds on the least cut with ``low`` to ``high`` chips on one side; ``narrow`` links join the kinds' hubs."""
-    return solvers.quotient.bisect([(kind.island, len(kind.domains)) for kind in kinds], low, high, narrow)
+    return solvers.quotient.bisect_quotient(
+        [(domain_class.island, len(domain_class.domains)) for domain_class in classes], min_side, max_side, narrow
+    )
 
 
-def split(reader: Reader, scope: Scope, kinds: Sequence[Alike], low: int, high: int) -> ClusterSplit:
+def bisect_cluster(
+    reader: SnapshotReader, scope: Scope, classes: Sequence[DomainClass], min_side: int, max_side: int
+) -> ClusterBisection:
     """Part the islands' chips, and say which domains and links that means."""
     above = hubs(reader, scope.place.cluster_id)
-    found = bisect_kinds(kinds, low, high, above.narrow)
-    cut = ((taken, kinds[taken.kind].island) for taken in found.taken)
-    size = sum(taken.islands * len(_parted(island, _across(island, taken))) for taken, island in cut)
-    between = uplinks_between(reader, above, found.links)
-    listed = islice(chain(between, _cuts(reader, scope, kinds, found, above)), MAX_CUT)
-    return ClusterSplit(kinds, found, tuple(sorted(listed, key=lambda link: link.id)), size + len(between))
+    quotient = bisect_classes(classes, min_side, max_side, above.narrow)
+    selected = ((taken, classes[taken.class_index].island) for taken in quotient.selections)
+    cut_size = sum(taken.island_count * len(_cut_links(island, _across(island, taken))) for taken, island in selected)
+    between = uplinks_between(reader, above, quotient.links)
+    cut = islice(chain(between, _cut_links_of_cluster(reader, scope, classes, quotient, above)), MAX_CUT_LINKS)
+    return ClusterBisection(classes, quotient, tuple(sorted(cut, key=lambda link: link.id)), cut_size + len(between))
 
 
-def _across(island: "Island", taken: "Taken") -> tuple[int, ...]:
+def _across(island: "Island", taken: "ClassSelection") -> tuple[int, ...]:
     """Chips of an island that are across from its hub."""
     return island.others(taken.chips) if taken.is_hub_taken else taken.chips
 
 
-def are_apart(reader: Reader, scope: Scope, kinds: Sequence[Alike]) -> bool:
+def are_apart(reader: SnapshotReader, scope: Scope, kinds: Sequence[DomainClass]) -> bool:
     """Whether some domains are joined to others by nothing: neither by hubs, nor by a domain that is below several."""
     listed = [(kind.island, len(kind.domains)) for kind in kinds]
     return len(solvers.quotient.pieces(listed, hubs(reader, scope.place.cluster_id).narrow)) > 1
 
 
-def _read(reader: Reader, domains: Sequence[int], scope: Scope, found: Hubs) -> Alike:
+def _read_class(reader: SnapshotReader, domains: Sequence[int], scope: Scope, found: Hubs) -> DomainClass:
     """The kind that some domains are of, from the tables' word on the last of them."""
-    return _kind(reader.load([domains[-1]], fabric=True), domains, scope, found)
+    return _build_class(reader.load([domains[-1]], fabric=True), domains, scope, found)
 
 
-def _lacks(first: Mapping[str, int], pattern: Pattern) -> Changes:
+def _local_failures(first_id_of: Mapping[str, int], failure: FailurePattern) -> ScenarioChanges:
     """Some damage as changes of a domain whose nodes and links begin at these ids."""
-    lacks = Changes()
-    for table, local, factor in pattern:
-        (lacks.nodes if table == "node" else lacks.links)[first[table] + local] = factor
-    return lacks
+    failures = ScenarioChanges()
+    for table, local, factor in failure:
+        (failures.nodes if table == "node" else failures.links)[first_id_of[table] + local] = factor
+    return failures
 
 
-def _worn(wear: Wear, lacks: Changes, domains: Sequence[int], scope: Scope, found: Hubs) -> Alike:
+def _degraded_class(
+    domain_exits: DomainExits, failures: ScenarioChanges, domains: Sequence[int], scope: Scope, found: Hubs
+) -> DomainClass:
     """What is left of the healthy domain, as a kind."""
 
-    def left() -> Alike:
-        return _kind(wear.wiring.changed(lacks), domains, scope, found)
+    def remaining_class() -> DomainClass:
+        return _build_class(domain_exits.wiring.with_scenario(failures), domains, scope, found)
 
-    exits = wear.exits(lacks)
-    if exits is None:
-        return replace(left(), worn=True)
+    exit_capacities = domain_exits.exit_capacities(failures)
+    if exit_capacities is None:
+        return replace(remaining_class(), is_degraded=True)
     island = solvers.quotient.Island(
-        lambda: left().island.graph,
-        tuple(exits),
-        wear.island.above,
-        tuple(exits.values()),
-        sum(exits.values()),
-        hubs=wear.island.hubs,
+        lambda: remaining_class().island.graph,
+        tuple(exit_capacities),
+        domain_exits.island.network_node,
+        tuple(exit_capacities.values()),
+        sum(exit_capacities.values()),
+        hubs=domain_exits.island.hubs,
     )
-    return Alike(island, tuple(domains), wear.island.size - len(exits), worn=True)
+    return DomainClass(island, tuple(domains), domain_exits.island.chip_count - len(exit_capacities), is_degraded=True)
 
 
-def _kind(wiring: Wiring, domains: Sequence[int], scope: Scope, found: Hubs) -> Alike:
+def _build_class(wiring: Wiring, domains: Sequence[int], scope: Scope, found: Hubs) -> DomainClass:
     graph = wiring.graph
-    chips = {node for node, of in graph.nodes(data=True) if of["kind"] == "chip"}
-    kept = {node for node, of in graph.nodes(data=True) if of["domain"] is not None}
+    chips = {node for node, attributes in graph.nodes(data=True) if attributes["kind"] == "chip"}
+    kept_nodes = {node for node, attributes in graph.nodes(data=True) if attributes["domain"] is not None}
     failed = wiring.failed
     if scope.members is not None:
-        kept -= set() if scope.transit else chips - scope.members
+        kept_nodes -= set() if scope.forwarding else chips - scope.members
         chips &= scope.members
         failed &= scope.members
-    above = _above(graph, kept)
+    network_nodes = _above(graph, kept_nodes)
     at_hub: dict[int, set[int]] = {}
-    for node in above:
+    for node in network_nodes:
         at_hub.setdefault(found.of.get(node, node), set()).add(node)
 
     def below(above: Collection[int], hubs: Collection[int]) -> "Island":
-        inside = _below_one(solvers.graph.Graph(graph.subgraph({*kept, *above})), above)
-        return solvers.quotient.Island.of(inside, chips, min(above, default=None), frozenset(hubs))
+        inside = _merge_network_nodes(solvers.graph.Graph(graph.subgraph({*kept_nodes, *above})), above)
+        return solvers.quotient.Island.from_graph(inside, chips, min(above, default=None), frozenset(hubs))
 
-    island = below(above, at_hub)
+    island = below(network_nodes, at_hub)
     if len(at_hub) > 1:
         first = min(at_hub)
         island = replace(island, at_one=below(at_hub[first], [first]))
-    return Alike(island, tuple(domains), len(failed))
+    return DomainClass(island, tuple(domains), len(failed))
 
 
 def _above(graph: "Graph", kept: Collection[int]) -> set[int]:
@@ -282,50 +303,68 @@ def _above(graph: "Graph", kept: Collection[int]) -> set[int]:
     return {near for nic in used or nics for near in graph[nic] if graph.nodes[near]["kind"] == "network_node"}
 
 
-def _below_one(graph: "Graph", above: Collection[int]) -> "Graph":
+def _merge_network_nodes(graph: "Graph", network_nodes: Collection[int]) -> "Graph":
     """The same, with the network nodes that the NICs lead to as the first of them: the fabric above does not block."""
-    first = min(above, default=None)
-    for other in set(above) - {first}:
+    first = min(network_nodes, default=None)
+    for other in set(network_nodes) - {first}:
         address = graph.nodes[other]["address"]
-        for nic, of in list(graph.adj[other].items()):
+        for nic, link in list(graph.adj[other].items()):
             if graph.nodes[nic]["kind"] == "nic":
-                graph.add_edge(nic, first, **of, above=address)
+                graph.add_edge(nic, first, **link, above=address)
         graph.remove_node(other)
     return graph
 
 
-def _unlike(connection: Connection, domains: Sequence[int]) -> set[int]:
+def _irregular_domains(connection: Connection, domains: Sequence[int]) -> set[int]:
     """Domains with other links than most have: more or fewer, or of another bandwidth in all."""
-    link = _T["link"]
+    link = _TABLES["link"]
     measures = func.count(), func.sum(link.c.bandwidth_bytes_per_s)
     query = select(link.c.domain_id, *measures).where(link.c.domain_id.between(min(domains), max(domains)))
-    found = {key: tuple(measured) for key, *measured in connection.execute(query.group_by(link.c.domain_id))}
-    usual = Counter(found.get(domain) for domain in domains).most_common(1)[0][0]
-    return {domain for domain in domains if found.get(domain) != usual}
+    measures_by_domain = {key: tuple(values) for key, *values in connection.execute(query.group_by(link.c.domain_id))}
+    usual_measures = Counter(measures_by_domain.get(domain) for domain in domains).most_common(1)[0][0]
+    return {domain for domain in domains if measures_by_domain.get(domain) != usual_measures}
 
 
-def _parted(island: "Island", chips: Collection[int]) -> tuple[LinkRef, ...]:
+def _cut_links(island: "Island", chips: Collection[int]) -> tuple[LinkRef, ...]:
     """The links that part chips of an island from its others and from its network node."""
-    if island.above is not None and len(chips) == island.size:
-        up = cut_links(island.graph, {island.above})
-        if sum(link.bandwidth for link in up) == island.exit:
-            return up
-    rest = [end for end in island.chips if end not in set(chips)] + ([] if island.above is None else [island.above])
-    return cut_links(island.graph, solvers.flow.minimum_cut(island.graph, chips, rest)[1]) if chips and rest else ()
+    if island.network_node is not None and len(chips) == island.chip_count:
+        uplinks = cut_links(island.graph, {island.network_node})
+        if sum(link.bandwidth for link in uplinks) == island.exit_capacity:
+            return uplinks
+    other_side = [chip for chip in island.chips if chip not in set(chips)] + (
+        [] if island.network_node is None else [island.network_node]
+    )
+    return (
+        cut_links(island.graph, solvers.flow.minimum_cut(island.graph, chips, other_side)[1])
+        if chips and other_side
+        else ()
+    )
 
 
-def _cuts(reader: Reader, scope: Scope, kinds: Sequence[Alike], found: "Quotient", above: Hubs) -> Iterator[LinkRef]:
+def _cut_links_of_cluster(
+    reader: SnapshotReader, scope: Scope, classes: Sequence[DomainClass], quotient: "Quotient", above: Hubs
+) -> Iterator[LinkRef]:
     """Links of the cut within domains and above their NICs, those of split domains first."""
-    listed = ((domain, island, _across(island, taken)) for domain, island, taken in shared_out(kinds, found))
-    shares = sorted((share for share in listed if share[2]), key=lambda share: len(share[2]) == share[1].size)
-    up: dict[int, list[LinkRef]] = {}
-    for at, (domain, island, chips) in enumerate(shares):
-        if at % _AT_ONCE == 0 and scope.members is None:
-            whole = (near for near, of, taken in shares[at : at + _AT_ONCE] if len(taken) == of.size)
-            up = uplinks(reader.connection, set(whole) - reader.changes.domains)
-        if domain in up and sum(link.bandwidth for link in up[domain]) == island.exit:
-            yield from up[domain]
+    listed = (
+        (domain, island, _across(island, other_chips))
+        for domain, island, other_chips in assign_sides(classes, quotient)
+    )
+    shares = sorted((share for share in listed if share[2]), key=lambda share: len(share[2]) == share[1].chip_count)
+    uplinks_by_domain: dict[int, list[LinkRef]] = {}
+    for index, (domain, island, chips) in enumerate(shares):
+        if index % _DOMAINS_PER_READ == 0 and scope.members is None:
+            whole_domains = (
+                other_domain
+                for other_domain, other_island, other_chips in shares[index : index + _DOMAINS_PER_READ]
+                if len(other_chips) == other_island.chip_count
+            )
+            uplinks_by_domain = read_uplinks(reader.connection, set(whole_domains) - reader.changes.domains)
+        if (
+            domain in uplinks_by_domain
+            and sum(link.bandwidth for link in uplinks_by_domain[domain]) == island.exit_capacity
+        ):
+            yield from uplinks_by_domain[domain]
             continue
-        actual = _read(reader, [domain], scope, above).island
-        shift = actual.chips[0] - island.chips[0]
-        yield from _parted(actual, [chip + shift for chip in chips])
+        own_island = _read_class(reader, [domain], scope, above).island
+        offset = own_island.chips[0] - island.chips[0]
+        yield from _cut_links(own_island, [chip + offset for chip in chips])

@@ -8,22 +8,22 @@ from math import ceil
 from sqlalchemy import Connection
 
 from trninv.errors import WrongLevelError
-from trninv.inventory.address import Place, chips_of, read, resolve
+from trninv.inventory.address import Place, chip_ids_of, parse_or_look_up, resolve_place
 from trninv.routing.answer import Path
-from trninv.routing.scenario import Changes
+from trninv.routing.scenario import ScenarioChanges
 from trninv.routing.via import Via
-from trninv.routing.wiring import Reader, Wiring, domains_of, link_ref
-from trninv.solvers.arcs import place
-from trninv.solvers.paths import NodePath, PathMetric, Rule, best_paths, time_of
+from trninv.routing.wiring import SnapshotReader, Wiring, domains_of_nodes, link_ref
+from trninv.solvers.arcs import node_of_port
+from trninv.solvers.paths import NodePath, PathCriterion, PathMetric, best_paths, transfer_time
 from trninv.units import Duration
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class Endpoints:
     """Places where traffic begins and ends, their nodes by address and together, and the wiring of their domains."""
 
-    starts: Mapping[str, frozenset[int]]
-    stops: Mapping[str, frozenset[int]]
+    source_addresses: Mapping[str, frozenset[int]]
+    target_addresses: Mapping[str, frozenset[int]]
     sources: frozenset[int]
     targets: frozenset[int]
     wiring: Wiring
@@ -31,14 +31,14 @@ class Ends:
     avoid: tuple[str, ...]
 
     @classmethod
-    def of(
+    def resolve(
         cls,
-        reader: Reader,
+        reader: SnapshotReader,
         sources: Sequence[str],
         targets: Sequence[str],
         avoid: Iterable[str] = (),
         via: Via | None = None,
-    ) -> "Ends":
+    ) -> "Endpoints":
         """Resolve them, and read the wiring without what is to be avoided.
 
         Raises
@@ -48,62 +48,75 @@ class Ends:
             A place that can not be an endpoint: a NIC, a network node, a cluster.
 
         """
-        (starts, ours), (stops, theirs) = (_together(reader, places) for places in (sources, targets))
-        domains = sorted(ours | theirs)
-        over = Via.of(domains, via)
-        wiring = reader.load(domains, fabric=over is Via.ANY)
+        (source_nodes, source_domains), (target_nodes, target_domains) = (
+            _resolve_places(reader, places) for places in (sources, targets)
+        )
+        domains = sorted(source_domains | target_domains)
+        selection = Via.for_domains(domains, via)
+        wiring = reader.load(domains, fabric=selection is Via.ANY)
         if avoid:
-            avoided = Changes()
+            changes = ScenarioChanges()
             for address in avoid:
-                avoided.add(reader.connection, address, 0)
-            wiring = wiring.changed(avoided)
-        first, last = (frozenset[int]().union(*places.values()) for places in (starts, stops))
-        return cls(starts, stops, first, last, wiring, over, tuple(avoid))
+                changes.add(reader.connection, address, 0)
+            wiring = wiring.with_scenario(changes)
+        all_sources, all_targets = (frozenset[int]().union(*places.values()) for places in (source_nodes, target_nodes))
+        return cls(source_nodes, target_nodes, all_sources, all_targets, wiring, selection, tuple(avoid))
 
     @property
     def source(self) -> str:
         """Where traffic begins, in words."""
-        return " or ".join(self.starts)
+        return " or ".join(self.source_addresses)
 
     @property
     def target(self) -> str:
         """Where it ends, in words."""
-        return " or ".join(self.stops)
+        return " or ".join(self.target_addresses)
 
     @property
-    def joined(self) -> bool:
+    def is_connected(self) -> bool:
         """Whether there is a path."""
-        ahead, behind = self.wiring.arcs
-        return any(best_paths(ahead, self.sources, self.targets, Rule(PathMetric.HOPS), behind))
+        successors, predecessors = self.wiring.adjacency
+        return any(best_paths(successors, self.sources, self.targets, PathCriterion(PathMetric.HOPS), predecessors))
 
-    def unreachable(self, reader: Reader) -> str:
+    def unreachable_reason(self, reader: SnapshotReader) -> str:
         """Why there is no path."""
         for address, nodes in ((self.source, self.sources), (self.target, self.targets)):
             if nodes.isdisjoint(self.wiring.nodes):
                 return f"nothing of {address} is up and not avoided"
-        ours, theirs = ({address.partition("/")[0] for address in places} for places in (self.starts, self.stops))
-        if ours.isdisjoint(theirs):
+        source_clusters, target_clusters = (
+            {address.partition("/")[0] for address in places}
+            for places in (self.source_addresses, self.target_addresses)
+        )
+        if source_clusters.isdisjoint(target_clusters):
             return "no links join clusters, and they are of different ones"
-        wider = self if self.via is Via.ANY else Ends.of(reader, [*self.starts], [*self.stops], self.avoid, Via.ANY)
-        return self.via.unjoined("them", "there is a way" if wider.joined else "there is none either")
+        wider = (
+            self
+            if self.via is Via.ANY
+            else Endpoints.resolve(reader, [*self.source_addresses], [*self.target_addresses], self.avoid, Via.ANY)
+        )
+        return self.via.disconnected_reason("them", "there is a way" if wider.is_connected else "there is none either")
 
-    def named(self, path: NodePath, rule: Rule) -> Path:
+    def to_addresses(self, path: NodePath, criterion: PathCriterion) -> Path:
         """A path of nodes and ports by addresses."""
-        nodes, links, path = self.wiring.nodes, self.wiring.links, tuple(map(place, path))
+        nodes, links, path = self.wiring.nodes, self.wiring.links, tuple(map(node_of_port, path))
         steps = [(nodes[node]["kind"], nodes[node]["address"]) for node in path]
-        taken = Duration(ceil(time_of(links, path, rule.message))) if rule.metric is PathMetric.TIME else None
-        return Path.of(steps, [link_ref(nodes, links, a, b) for a, b in pairwise(path)], taken)
+        time = (
+            Duration(ceil(transfer_time(links, path, criterion.message_bytes)))
+            if criterion.metric is PathMetric.TIME
+            else None
+        )
+        return Path.from_nodes(steps, [link_ref(nodes, links, a, b) for a, b in pairwise(path)], time)
 
 
-def _together(reader: Reader, places: Sequence[str]) -> tuple[dict[str, frozenset[int]], frozenset[int]]:
+def _resolve_places(reader: SnapshotReader, places: Sequence[str]) -> tuple[dict[str, frozenset[int]], frozenset[int]]:
     """The nodes of some places by address, and the domains that they are in."""
-    found = [nodes_at(reader, address, _endpoints) for address in places]
-    domains = frozenset[int]().union(*(within for _, _, within in found))
-    return {address: nodes for address, nodes, _ in found}, domains
+    resolved = [resolve_nodes(reader, address, _endpoint_nodes) for address in places]
+    domains = frozenset[int]().union(*(place_domains for _, _, place_domains in resolved))
+    return {address: nodes for address, nodes, _ in resolved}, domains
 
 
-def nodes_at(
-    reader: Reader, text: str, nodes_of: Callable[[Connection, Place], frozenset[int]]
+def resolve_nodes(
+    reader: SnapshotReader, text: str, nodes_of: Callable[[Connection, Place], frozenset[int]]
 ) -> tuple[str, frozenset[int], frozenset[int]]:
     """A place's address, its nodes, and the domains that they are in; asks nothing about a chip of a domain in memory.
 
@@ -114,19 +127,19 @@ def nodes_at(
         As ``nodes_of`` says, which gives the nodes of other places.
 
     """
-    address = read(reader.connection, text)
-    if known := reader.chip(address):
-        chip, domain = known
+    address = parse_or_look_up(reader.connection, text)
+    if cached := reader.chip(address):
+        chip, domain = cached
         return str(address), frozenset([chip]), frozenset([domain])
-    place = resolve(reader.connection, str(address))
+    place = resolve_place(reader.connection, str(address))
     nodes = nodes_of(reader.connection, place)
-    return place.address, nodes, frozenset(domains_of(reader.connection, nodes))
+    return place.address, nodes, frozenset(domains_of_nodes(reader.connection, nodes))
 
 
-def _endpoints(connection: Connection, place: Place) -> frozenset[int]:
+def _endpoint_nodes(connection: Connection, place: Place) -> frozenset[int]:
     if place.level == "switch":
         return frozenset([place.id])
     if place.level in ("nic", "network_node", "cluster"):
         level = place.level.replace("_", " ")
         raise WrongLevelError(f"{place.address} is a {level}: name a chip, core, server, rack, domain or switch")
-    return frozenset(connection.scalars(chips_of(place)))
+    return frozenset(connection.scalars(chip_ids_of(place)))

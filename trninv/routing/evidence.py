@@ -5,70 +5,76 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from trninv.catalog.facts import EFA_FABRIC, render
+from trninv.catalog.facts import EFA_FABRIC, render_value
 from trninv.inventory.schema import TABLES
 from trninv.routing.answer import CitedFact
-from trninv.routing.wiring import Attributes, Reader
+from trninv.routing.wiring import Attributes, SnapshotReader
 
-_T = TABLES
+_TABLES = TABLES
 
 
-def of_wiring(
-    reader: Reader, nodes: Collection[Attributes], links: Iterable[Mapping[str, Any]]
+def cite_wiring(
+    reader: SnapshotReader, nodes: Collection[Attributes], links: Iterable[Mapping[str, Any]]
 ) -> tuple[CitedFact, ...]:
     """The bandwidth fact of every kind of link, and what is said of the EFA fabric if it is there."""
-    found = of_links(reader, {of["model"] for of in links})
-    if all(of["kind"] != "network_node" for of in nodes):
-        return found
-    return found + of_fabric(reader, nodes)
+    facts = cite_links(reader, {attributes["model"] for attributes in links})
+    if all(attributes["kind"] != "network_node" for attributes in nodes):
+        return facts
+    return facts + cite_fabric(reader, nodes)
 
 
-def of_links(reader: Reader, models: Iterable[str]) -> tuple[CitedFact, ...]:
+def cite_links(reader: SnapshotReader, models: Iterable[str]) -> tuple[CitedFact, ...]:
     """The bandwidth facts of some link models."""
     return cite(reader, sorted(models), ["bandwidth"])
 
 
-def of_fabric(reader: Reader, nodes: Iterable[Attributes]) -> tuple[CitedFact, ...]:
+def cite_fabric(reader: SnapshotReader, nodes: Iterable[Attributes]) -> tuple[CitedFact, ...]:
     """What is said of the EFA fabric that some nodes, network nodes among them, lie in."""
-    listed = list(nodes)
-    seen = any(of.get("vendor_id") for of in listed)
-    return of_fabric_above(reader, {of["domain"] for of in listed if of["domain"]}, seen=seen)
+    node_list = list(nodes)
+    is_observed = any(attributes.get("vendor_id") for attributes in node_list)
+    return cite_fabric_above(
+        reader, {attributes["domain"] for attributes in node_list if attributes["domain"]}, is_observed=is_observed
+    )
 
 
-def of_fabric_above(reader: Reader, domain_models: Iterable[str], *, seen: bool) -> tuple[CitedFact, ...]:
+def cite_fabric_above(
+    reader: SnapshotReader, domain_models: Iterable[str], *, is_observed: bool
+) -> tuple[CitedFact, ...]:
     """What is said of the fabric above some domain models, and of one that was seen, what is assumed of its uplinks."""
-    if seen:
+    if is_observed:
         return cite(reader, [EFA_FABRIC], ["blocking", "uplink"])
     sizes = cite(reader, sorted(domain_models), ["domains_per_network_node", "nodes_per_network_node"])
     return cite(reader, [EFA_FABRIC], ["blocking"]) + sizes
 
 
-def of_latency(reader: Reader) -> tuple[CitedFact, ...]:
+def cite_latency(reader: SnapshotReader) -> tuple[CitedFact, ...]:
     """Everything that is said of latencies."""
-    subjects = reader.connection.scalars(select(_T["fact"].c.subject).where(_T["fact"].c.attribute == "latency"))
+    subjects = reader.connection.scalars(
+        select(_TABLES["fact"].c.subject).where(_TABLES["fact"].c.attribute == "latency")
+    )
     return cite(reader, sorted(set(subjects)), ["latency"])
 
 
-def of_memory(reader: Reader, chips: Iterable[int]) -> tuple[CitedFact, ...]:
+def cite_memory(reader: SnapshotReader, chips: Iterable[int]) -> tuple[CitedFact, ...]:
     """The memory fact of every model among some chips."""
-    chip, model = _T["chip"], _T["chip_model"]
-    wanted = select(model.c.slug).distinct().join(chip, chip.c.chip_model_id == model.c.id)
-    return of_memories(reader, reader.connection.scalars(wanted.where(chip.c.id.in_(list(chips)))))
+    chip, model = _TABLES["chip"], _TABLES["chip_model"]
+    query = select(model.c.slug).distinct().join(chip, chip.c.chip_model_id == model.c.id)
+    return cite_memory_models(reader, reader.connection.scalars(query.where(chip.c.id.in_(list(chips)))))
 
 
-def of_memories(reader: Reader, models: Iterable[str]) -> tuple[CitedFact, ...]:
+def cite_memory_models(reader: SnapshotReader, models: Iterable[str]) -> tuple[CitedFact, ...]:
     """The memory facts of some chip models."""
     return cite(reader, sorted(models), ["device_memory"])
 
 
-def cite(reader: Reader, subjects: Iterable[str], attributes: Iterable[str]) -> tuple[CitedFact, ...]:
+def cite(reader: SnapshotReader, subjects: Iterable[str], attributes: Iterable[str]) -> tuple[CitedFact, ...]:
     """The picked facts about some subjects."""
-    wanted = tuple(subjects), tuple(attributes)
-    return reader.remembered(("facts", *wanted), lambda: _cited(reader.connection, *wanted))
+    key = tuple(subjects), tuple(attributes)
+    return reader.cached(("facts", *key), lambda: _read_facts(reader.connection, *key))
 
 
-def _cited(connection: Connection, subjects: Sequence[str], attributes: Sequence[str]) -> tuple[CitedFact, ...]:
-    fact, source = _T["fact"], _T["source"]
+def _read_facts(connection: Connection, subjects: Sequence[str], attributes: Sequence[str]) -> tuple[CitedFact, ...]:
+    fact, source = _TABLES["fact"], _TABLES["source"]
     query = select(fact, source.c.title, source.c.kind).join(source, source.c.id == fact.c.source_id)
     query = query.where(fact.c.subject.in_(subjects), fact.c.attribute.in_(attributes), fact.c.preference == 0)
     return tuple(
@@ -76,7 +82,7 @@ def _cited(connection: Connection, subjects: Sequence[str], attributes: Sequence
             id=row.id,
             subject=row.subject,
             attribute=row.attribute,
-            value=row.written if row.value is None else render(row.value, row.dimension),
+            value=row.written if row.value is None else render_value(row.value, row.dimension),
             written=f"{row.written} {row.unit}".rstrip(),
             quote=row.quote,
             source=row.title,

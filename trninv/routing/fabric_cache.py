@@ -21,301 +21,353 @@ from trninv.inventory.address import Address
 from trninv.inventory.schema import TABLES
 from trninv.routing import evidence
 from trninv.routing.answer import Basis, CitedFact, LinkRef, Path
-from trninv.routing.basis import is_observed
-from trninv.routing.wiring import Reader, Wiring, Wirings, link_ref
-from trninv.solvers.arcs import place
+from trninv.routing.basis import has_observed_wiring
+from trninv.routing.wiring import SnapshotReader, Wiring, WiringCache, link_ref
+from trninv.solvers.arcs import node_of_port
 from trninv.solvers.paths import Links, NodePath, PathMetric
-from trninv.solvers.toward import Toward, widths
+from trninv.solvers.toward import PathsToTarget, widest_capacities
 from trninv.units import Bandwidth
 
 A = TypeVar("A")
 
-_T = TABLES
-MOST = 20_000
+_TABLES = TABLES
+MAX_DOMAINS_CACHED = 20_000
 """Domains remembered; an entry of a healthy one is a few hundred bytes."""
-MOST_SEARCHES = 4_096
+MAX_SEARCHES_CACHED = 4_096
 """Searches of one state remembered, each of some kilobytes; healthy domains of a model share theirs."""
 
 Facts = tuple[CitedFact, ...]
-Found = tuple[Path, int, Facts]
+PathResult = tuple[Path, int, Facts]
 """The best path, how many are as good, and its facts."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Shared:
+class DomainClassEntry:
     """Alike domains: their wiring in local numbers, ``above`` being the network node, and paths toward its nodes."""
 
     wiring: Wiring
-    above: int | None
+    network_node: int | None
     chips: dict[str, int]
     scale_up: Wiring
     """Without what leads out of the domain."""
-    searches: "_Searches"
+    searches: "SearchCache"
 
     @property
-    def inside(self) -> Links:
+    def inner_links(self) -> Links:
         """The links of the domain alone."""
         return self.scale_up.links
 
-    def toward(self, target: int, floor: int, *, inside: bool = False) -> Toward:
+    def paths_to(self, target: int, floor: int, *, inner_only: bool = False) -> PathsToTarget:
         """The shortest paths to a node over links of at least ``floor``."""
-        ahead, behind = (self.inside, self.inside) if inside else self.wiring.arcs
-        return self.searches.found((id(ahead), target, floor), lambda: Toward.of(ahead, target, floor, behind))
+        successors, predecessors = (self.inner_links, self.inner_links) if inner_only else self.wiring.adjacency
+        return self.searches.get_or_search(
+            (id(successors), target, floor), lambda: PathsToTarget.from_links(successors, target, floor, predecessors)
+        )
 
-    def widths(self, target: int, *, inside: bool = False) -> dict[int, int]:
+    def widest_to(self, target: int, *, inner_only: bool = False) -> dict[int, int]:
         """The capacity of the widest path to a node."""
-        behind = self.inside if inside else self.wiring.arcs.behind
-        return self.searches.found((id(behind), target), lambda: widths(behind, [target]))
+        predecessors = self.inner_links if inner_only else self.wiring.adjacency.predecessors
+        return self.searches.get_or_search(
+            (id(predecessors), target), lambda: widest_capacities(predecessors, [target])
+        )
 
 
-class _Searches:
+class SearchCache:
     """What was found of graphs that live as long as this does."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, Any] = {}
+        self._results: dict[Hashable, Any] = {}
 
-    def found(self, key: Hashable, search: Callable[[], A]) -> A:
-        if (known := self._known.get(key)) is None:
-            if _known_only.get():
-                raise _NotKnownError
-            if len(self._known) >= MOST_SEARCHES:
-                self._known.clear()
-            known = self._known[key] = search()
-        found: A = known
-        return found
+    def get_or_search(self, key: Hashable, search: Callable[[], A]) -> A:
+        if (cached := self._results.get(key)) is None:
+            if is_cached_only.get():
+                raise NotCachedError
+            if len(self._results) >= MAX_SEARCHES_CACHED:
+                self._results.clear()
+            cached = self._results[key] = search()
+        result: A = cached
+        return result
 
 
 @dataclass(frozen=True, slots=True)
-class _Domain:
+class CachedDomain:
     """A domain: what it shares with those like it, where its ids begin, and its way to the top of the fabric."""
 
-    shared: _Shared
+    class_entry: DomainClassEntry
     address: str
     model: str
     first_link: int
     chain: tuple[str, ...]
     uplinks: tuple[LinkRef, ...]
-    wires: tuple[str, ...]
+    uplink_models: tuple[str, ...]
     """The model of each uplink."""
-    seen: bool
+    is_fabric_observed: bool
     """Whether the fabric is one that was seen."""
-    is_observed: bool
+    is_wiring_observed: bool
     """Whether its wiring was."""
 
-    def name(self, node: int) -> str:
-        return self.chain[0] if node == self.shared.above else self.address + self.shared.wiring.nodes[node]["address"]
+    def address_of(self, node: int) -> str:
+        return (
+            self.chain[0]
+            if node == self.class_entry.network_node
+            else self.address + self.class_entry.wiring.nodes[node]["address"]
+        )
 
 
 @dataclass(slots=True)
-class _Memory:
+class RevisionCache:
     """What is known of one state of the database."""
 
     revision: Hashable
-    domains: dict[tuple[str, int], _Domain | None] = field(default_factory=dict)
-    shared: dict[Hashable, _Shared] = field(default_factory=dict)
+    domains: dict[tuple[str, int], CachedDomain | None] = field(default_factory=dict)
+    class_entries: dict[Hashable, DomainClassEntry] = field(default_factory=dict)
     facts: dict[Hashable, Facts] = field(default_factory=dict)
-    searches: _Searches = field(default_factory=_Searches)
+    search_cache: SearchCache = field(default_factory=SearchCache)
 
 
-class _NotKnownError(Exception):
+class NotCachedError(Exception):
     """It would have to be read or searched for, or the database is not in the state of the memory any more."""
 
 
-_known_only: ContextVar[bool] = ContextVar("known_only", default=False)
+is_cached_only: ContextVar[bool] = ContextVar("known_only", default=False)
 
 
 @contextmanager
-def only_known() -> Iterator[None]:
+def cached_only() -> Iterator[None]:
     """Answer from what is remembered alone, which takes microseconds; what is not is no answer."""
-    token = _known_only.set(True)
+    token = is_cached_only.set(True)
     try:
         yield
     finally:
-        _known_only.reset(token)
+        is_cached_only.reset(token)
 
 
-class FabricCache:
+class PathCache:
     """Remembers the domains of a database; thread safe."""
 
-    def __init__(self, wirings: Wirings) -> None:
-        self._wirings, self._memory = wirings, [_Memory(None)]
+    def __init__(self, wirings: WiringCache) -> None:
+        self._wiring_cache, self._revision_cache = wirings, [RevisionCache(None)]
 
-    def within(self, wirings: Wirings) -> "FabricCache":
+    def with_wirings(self, wirings: WiringCache) -> "PathCache":
         """The same, that reads through these wirings."""
-        pinned = copy(self)
-        pinned._wirings = wirings  # noqa: SLF001 # its own
-        return pinned
+        copied = copy(self)
+        copied._wiring_cache = wirings  # noqa: SLF001 # its own
+        return copied
 
-    def path(self, source: Address, target: Address, metric: PathMetric) -> Found | None:
+    def path(self, source: Address, target: Address, metric: PathMetric) -> PathResult | None:
         """The best path, how many are as good, and its facts; None where the graph of both domains must be asked."""
         if metric is PathMetric.TIME:
             return None
-        wide = metric is PathMetric.BANDWIDTH
+        by_bandwidth = metric is PathMetric.BANDWIDTH
 
-        def find(one: Chip, other: Chip) -> Found | None:
-            return one.path(other, wide=wide) if one.domain is other.domain else self._across(one, other, wide=wide)
+        def find(first: CachedChip, second: CachedChip) -> PathResult | None:
+            return (
+                first.path(second, by_bandwidth=by_bandwidth)
+                if first.domain is second.domain
+                else self._path_across(first, second, by_bandwidth=by_bandwidth)
+            )
 
-        return self.ask((source, target), find)
+        return self.answer_for_chips((source, target), find)
 
-    def basis(self, *places: Address) -> Basis | None:
+    def wiring_source(self, *places: Address) -> Basis | None:
         """What the wiring of the domains of chips rests on; None where the tables must be asked."""
-        return self.ask(places, lambda *chips: Basis.of(is_observed=any(chip.domain.is_observed for chip in chips)))
+        return self.answer_for_chips(
+            places,
+            lambda *chips: Basis.from_observed(is_observed=any(chip.domain.is_wiring_observed for chip in chips)),
+        )
 
-    def ask(self, places: Sequence[Address], answer: "Callable[..., A | None]") -> A | None:
+    def answer_for_chips(self, addresses: Sequence[Address], answer: "Callable[..., A | None]") -> A | None:
         """What is answered of chips of a cluster; None where the tables must be asked, as of other places."""
-        revision = self._wirings.current()
-        if revision is None or any(each.level != "chip" or each.cluster != places[0].cluster for each in places):
+        revision = self._wiring_cache.current_revision()
+        if revision is None or any(
+            address.level != "chip" or address.cluster != addresses[0].cluster for address in addresses
+        ):
             return None
-        memory = self._memory[0]
-        if memory.revision != revision or len(memory.domains) > MOST:
-            memory = self._memory[0] = _Memory(revision)
+        cache = self._revision_cache[0]
+        if cache.revision != revision or len(cache.domains) > MAX_DOMAINS_CACHED:
+            cache = self._revision_cache[0] = RevisionCache(revision)
         try:
-            chips = [self._chip(memory, each) for each in places]
+            chips = [self._chip(cache, address) for address in addresses]
             return answer(*chips) if all(chips) else None
-        except _NotKnownError:
+        except NotCachedError:
             return None
 
-    def _chip(self, memory: _Memory, address: Address) -> "Chip | None":
+    def _chip(self, cache: RevisionCache, address: Address) -> "CachedChip | None":
         """None if it is not up."""
-        if (domain := self._domain(memory, address)) is None:
+        if (domain := self._domain(cache, address)) is None:
             return None
-        number = domain.shared.chips.get(_tail(address))
-        return None if number is None else Chip(self, memory, domain, number)
+        number = domain.class_entry.chips.get(_address_suffix(address))
+        return None if number is None else CachedChip(self, cache, domain, number)
 
-    def _across(self, source: "Chip", target: "Chip", *, wide: bool) -> Found | None:
-        (one, start), (other, end) = (source.domain, source.number), (target.domain, target.number)
-        common = next((node for node in one.chain if node in other.chain), None)
-        above, beyond = one.shared.above, other.shared.above
-        if common is None or above is None or beyond is None:
+    def _path_across(self, source: "CachedChip", target: "CachedChip", *, by_bandwidth: bool) -> PathResult | None:
+        (source_domain, start), (target_domain, end) = (source.domain, source.number), (target.domain, target.number)
+        common = next((node for node in source_domain.chain if node in target_domain.chain), None)
+        source_top, target_top = source_domain.class_entry.network_node, target_domain.class_entry.network_node
+        if common is None or source_top is None or target_top is None:
             return None
-        rising, falling = one.chain.index(common), other.chain.index(common)
-        uplinks = one.uplinks[:rising] + other.uplinks[:falling][::-1]
+        source_height, target_height = source_domain.chain.index(common), target_domain.chain.index(common)
+        uplinks = source_domain.uplinks[:source_height] + target_domain.uplinks[:target_height][::-1]
         floor = 0
-        if wide:
-            ends = one.shared.widths(above).get(start, 0), other.shared.widths(beyond).get(end, 0)
-            floor = min(*ends, *(link.bandwidth for link in uplinks))
-        rise, fall = one.shared.toward(above, floor), other.shared.toward(end, floor)
-        up, down = (tuple(map(place, path)) for path in (rise.path(start), fall.path(beyond)))
+        if by_bandwidth:
+            widths = (
+                source_domain.class_entry.widest_to(source_top).get(start, 0),
+                target_domain.class_entry.widest_to(target_top).get(end, 0),
+            )
+            floor = min(*widths, *(link.bandwidth for link in uplinks))
+        paths_up, paths_down = (
+            source_domain.class_entry.paths_to(source_top, floor),
+            target_domain.class_entry.paths_to(end, floor),
+        )
+        up, down = (tuple(map(node_of_port, path)) for path in (paths_up.path(start), paths_down.path(target_top)))
         if not up or not down:
             return None
-        links = [*_links(one, up), *uplinks, *_links(other, down)]
+        links = [*link_references(source_domain, up), *uplinks, *link_references(target_domain, down)]
         nodes = [
-            *((_kind(one, node), one.name(node)) for node in up),
-            *(("network_node", node) for node in (*one.chain[1 : rising + 1], *other.chain[:falling][::-1])),
-            *((_kind(other, node), other.name(node)) for node in down[1:]),
+            *((node_kind(source_domain, node), source_domain.address_of(node)) for node in up),
+            *(
+                ("network_node", node)
+                for node in (*source_domain.chain[1 : source_height + 1], *target_domain.chain[:target_height][::-1])
+            ),
+            *((node_kind(target_domain, node), target_domain.address_of(node)) for node in down[1:]),
         ]
-        models = {_model(each, a, b) for each, part in ((one, up), (other, down)) for a, b in pairwise(part)}
-        models |= {*one.wires[:rising], *other.wires[:falling]}
-        count = rise.ways[start] * fall.ways[beyond]
-        return Path.of(nodes, links), count, source.facts(models, {one.model, other.model})
+        models = {
+            link_model(domain, a, b)
+            for domain, segment in ((source_domain, up), (target_domain, down))
+            for a, b in pairwise(segment)
+        }
+        models |= {*source_domain.uplink_models[:source_height], *target_domain.uplink_models[:target_height]}
+        count = paths_up.path_counts[start] * paths_down.path_counts[target_top]
+        return Path.from_nodes(nodes, links), count, source.facts(models, {source_domain.model, target_domain.model})
 
-    def _domain(self, memory: _Memory, address: Address) -> _Domain | None:
+    def _domain(self, cache: RevisionCache, address: Address) -> CachedDomain | None:
         key = address.cluster, address.steps[0][1]
-        if key not in memory.domains:
-            with self._reading(memory) as reader:
-                memory.domains[key] = _read(reader, memory, *key)
-        return memory.domains[key]
+        if key not in cache.domains:
+            with self._open_reader(cache) as reader:
+                cache.domains[key] = read_cached_domain(reader, cache, *key)
+        return cache.domains[key]
 
-    def cited(self, memory: _Memory, key: Hashable, read: Callable[[Reader], tuple[CitedFact, ...]]) -> Facts:
+    def cached_facts(
+        self, cache: RevisionCache, key: Hashable, read: Callable[[SnapshotReader], tuple[CitedFact, ...]]
+    ) -> Facts:
         """Facts that are read once in a state."""
-        if key not in memory.facts:
-            with self._reading(memory) as reader:
-                memory.facts[key] = read(reader)
-        return memory.facts[key]
+        if key not in cache.facts:
+            with self._open_reader(cache) as reader:
+                cache.facts[key] = read(reader)
+        return cache.facts[key]
 
     @contextmanager
-    def _reading(self, memory: _Memory) -> Iterator[Reader]:
+    def _open_reader(self, cache: RevisionCache) -> Iterator[SnapshotReader]:
         """The state of a memory."""
-        if _known_only.get():
-            raise _NotKnownError
-        with self._wirings.reading() as reader:
-            if reader.revision != memory.revision:
-                raise _NotKnownError
+        if is_cached_only.get():
+            raise NotCachedError
+        with self._wiring_cache.open_reader() as reader:
+            if reader.revision != cache.revision:
+                raise NotCachedError
             yield reader
 
 
 @dataclass(frozen=True, slots=True)
-class Chip:
+class CachedChip:
     """A chip that is up, in the numbers of what its domain shares with those like it."""
 
-    _cache: FabricCache
-    _memory: _Memory
-    domain: _Domain
+    _cache: PathCache
+    _revision_cache: RevisionCache
+    domain: CachedDomain
     number: int
 
     @property
     def wiring(self) -> Wiring:
         """The scale-up links of its domain, in these numbers; addresses lack the domain's."""
-        return self.domain.shared.scale_up
+        return self.domain.class_entry.scale_up
 
-    def name(self, node: int) -> str:
+    def address_of(self, node: int) -> str:
         """The address of a node of the domain."""
-        return self.domain.name(node)
+        return self.domain.address_of(node)
 
-    def found(self, key: Hashable, search: Callable[[], A]) -> A:
+    def get_or_search(self, key: Hashable, search: Callable[[], A]) -> A:
         """What a search in the wiring finds, which is the same in all domains that are alike."""
-        return self.domain.shared.searches.found((id(self.domain.shared), key), search)
+        return self.domain.class_entry.searches.get_or_search((id(self.domain.class_entry), key), search)
 
-    def facts(self, models: AbstractSet[str], above: AbstractSet[str] = frozenset()) -> Facts:
+    def facts(self, models: AbstractSet[str], domain_models: AbstractSet[str] = frozenset()) -> Facts:
         """Of models of links, and of the fabric above models of domains."""
 
-        def read(reader: Reader) -> Facts:
-            of_fabric = evidence.of_fabric_above(reader, above, seen=seen) if above else ()
-            return evidence.of_links(reader, models) + of_fabric
+        def read(reader: SnapshotReader) -> Facts:
+            fabric_facts = (
+                evidence.cite_fabric_above(reader, domain_models, is_observed=is_fabric_observed)
+                if domain_models
+                else ()
+            )
+            return evidence.cite_links(reader, models) + fabric_facts
 
-        seen = self.domain.seen
-        return self._cache.cited(self._memory, (frozenset(models), frozenset(above), seen), read)
+        is_fabric_observed = self.domain.is_fabric_observed
+        return self._cache.cached_facts(
+            self._revision_cache, (frozenset(models), frozenset(domain_models), is_fabric_observed), read
+        )
 
-    def facts_of_memory(self) -> Facts:
+    def memory_facts(self) -> Facts:
         """Of its own model."""
         model = self.wiring.nodes[self.number]["model"]
-        return self._cache.cited(self._memory, model, lambda reader: evidence.of_memories(reader, [model]))
+        return self._cache.cached_facts(
+            self._revision_cache, model, lambda reader: evidence.cite_memory_models(reader, [model])
+        )
 
-    def toward(self, other: "Chip", *, wide: bool) -> Toward:
+    def paths_to(self, other: "CachedChip", *, by_bandwidth: bool) -> PathsToTarget:
         """The best paths to another chip of the domain."""
-        shared = self.domain.shared
-        floor = shared.widths(other.number, inside=True).get(self.number, 0) if wide else 0
-        return shared.toward(other.number, floor, inside=True)
+        class_entry = self.domain.class_entry
+        floor = class_entry.widest_to(other.number, inner_only=True).get(self.number, 0) if by_bandwidth else 0
+        return class_entry.paths_to(other.number, floor, inner_only=True)
 
-    def path(self, other: "Chip", *, wide: bool) -> Found | None:
+    def path(self, other: "CachedChip", *, by_bandwidth: bool) -> PathResult | None:
         """The best path to another chip of the domain; None if there is none."""
-        ways = self.toward(other, wide=wide)
-        if not (taken := ways.path(self.number)):
+        paths = self.paths_to(other, by_bandwidth=by_bandwidth)
+        if not (nodes := paths.path(self.number)):
             return None
-        path = Path.of([(_kind(self.domain, node), self.name(node)) for node in taken], _links(self.domain, taken))
-        return path, ways.ways[self.number], self.facts({_model(self.domain, a, b) for a, b in pairwise(taken)})
+        path = Path.from_nodes(
+            [(node_kind(self.domain, node), self.address_of(node)) for node in nodes],
+            link_references(self.domain, nodes),
+        )
+        return (
+            path,
+            paths.path_counts[self.number],
+            self.facts({link_model(self.domain, a, b) for a, b in pairwise(nodes)}),
+        )
 
     def link(self, a: int, b: int) -> LinkRef:
         """The link between two nodes of the domain."""
-        return _links(self.domain, (a, b))[0]
+        return link_references(self.domain, (a, b))[0]
 
 
-def _tail(address: Address) -> str:
+def _address_suffix(address: Address) -> str:
     return "".join(f"/{letters}{ordinal}" for letters, ordinal in address.steps[1:])
 
 
-def _kind(domain: _Domain, node: int) -> str:
-    return str(domain.shared.wiring.nodes[node]["kind"])
+def node_kind(domain: CachedDomain, node: int) -> str:
+    return str(domain.class_entry.wiring.nodes[node]["kind"])
 
 
-def _model(domain: _Domain, a: int, b: int) -> str:
-    return str(domain.shared.wiring.links[a][b]["model"])
+def link_model(domain: CachedDomain, a: int, b: int) -> str:
+    return str(domain.class_entry.wiring.links[a][b]["model"])
 
 
-def _links(domain: _Domain, nodes: NodePath) -> list[LinkRef]:
-    found = []
+def link_references(domain: CachedDomain, nodes: NodePath) -> list[LinkRef]:
+    references = []
     for a, b in pairwise(nodes):
         low, high = min(a, b), max(a, b)
-        of = domain.shared.wiring.links[low][high]
-        found.append(
-            LinkRef(domain.first_link + of["id"], domain.name(low), domain.name(high), Bandwidth(of["capacity"]))
+        link = domain.class_entry.wiring.links[low][high]
+        references.append(
+            LinkRef(
+                domain.first_link + link["id"],
+                domain.address_of(low),
+                domain.address_of(high),
+                Bandwidth(link["capacity"]),
+            )
         )
-    return found
+    return references
 
 
-def _read(reader: Reader, memory: _Memory, cluster: str, ordinal: int) -> _Domain | None:
+def read_cached_domain(reader: SnapshotReader, cache: RevisionCache, cluster: str, ordinal: int) -> CachedDomain | None:
     """A domain as the tables have it; None if there is nothing of it."""
-    table, clusters, models = _T["domain"], _T["cluster"], _T["domain_model"]
+    table, clusters, models = _TABLES["domain"], _TABLES["cluster"], _TABLES["domain_model"]
     query = select(table.c.id, models.c.slug).join(clusters, clusters.c.id == table.c.cluster_id)
     query = query.join(models, models.c.id == table.c.domain_model_id)
     row = reader.connection.execute(query.where(clusters.c.slug == cluster, table.c.ordinal == ordinal)).first()
@@ -323,64 +375,91 @@ def _read(reader: Reader, memory: _Memory, cluster: str, ordinal: int) -> _Domai
         return None
     wiring = reader.load([row.id], fabric=True)
     nodes, links = wiring.nodes, wiring.links
-    inside = [node for node, of in nodes.items() if of["kind"] != "network_node"]
-    if not inside:
+    domain_nodes = [node for node, attributes in nodes.items() if attributes["kind"] != "network_node"]
+    if not domain_nodes:
         return None
-    chain = _chain(wiring, inside)
-    prefix = f"{cluster}/d{ordinal}"
-    first_link = min((of["id"] for node in inside for of in links[node].values()), default=0)
-    local, above = _local(wiring, inside, chain[:1], first_link, len(prefix))
-    key = repr((above, local.nodes, sorted((a, sorted(near.items())) for a, near in local.links.items())))
-    if key not in memory.shared:
-        memory.shared[key] = _shared(local, above, memory.searches)
+    chain = _network_nodes_above(wiring, domain_nodes)
+    domain_address = f"{cluster}/d{ordinal}"
+    first_link = min((attributes["id"] for node in domain_nodes for attributes in links[node].values()), default=0)
+    local_wiring, network_node = _to_local_numbers(wiring, domain_nodes, chain[:1], first_link, len(domain_address))
+    key = repr(
+        (
+            network_node,
+            local_wiring.nodes,
+            sorted((a, sorted(neighbors.items())) for a, neighbors in local_wiring.links.items()),
+        )
+    )
+    if key not in cache.class_entries:
+        cache.class_entries[key] = _class_entry(local_wiring, network_node, cache.search_cache)
     names = tuple(nodes[node]["address"] for node in chain)
     uplinks = tuple(link_ref(nodes, links, a, b) for a, b in pairwise(chain))
-    wires = tuple(links[a][b]["model"] for a, b in pairwise(chain))
-    seen = any(nodes[node]["vendor_id"] for node in chain)
-    is_seen = is_observed(reader.connection, prefix)
-    return _Domain(memory.shared[key], prefix, row.slug, first_link, names, uplinks, wires, seen, is_seen)
+    uplink_models = tuple(links[a][b]["model"] for a, b in pairwise(chain))
+    is_fabric_observed = any(nodes[node]["vendor_id"] for node in chain)
+    is_wiring_observed = has_observed_wiring(reader.connection, domain_address)
+    return CachedDomain(
+        cache.class_entries[key],
+        domain_address,
+        row.slug,
+        first_link,
+        names,
+        uplinks,
+        uplink_models,
+        is_fabric_observed,
+        is_wiring_observed,
+    )
 
 
-def _chain(wiring: Wiring, inside: list[int]) -> list[int]:
+def _network_nodes_above(wiring: Wiring, domain_nodes: list[int]) -> list[int]:
     """The network nodes from a domain to the top; none if it does not touch just one."""
-    fabric = wiring.nodes.keys() - set(inside)
-    touched = {near for node in inside for near in wiring.links[node] if near in fabric}
+    fabric = wiring.nodes.keys() - set(domain_nodes)
+    touched = {neighbor for node in domain_nodes for neighbor in wiring.links[node] if neighbor in fabric}
     if len(touched) != 1:
         return []
     chain = [touched.pop()]
-    while higher := [near for near in wiring.links[chain[-1]] if near in fabric and near > chain[-1]]:
+    while higher := [neighbor for neighbor in wiring.links[chain[-1]] if neighbor in fabric and neighbor > chain[-1]]:
         chain.append(min(higher))
     return chain
 
 
-def _shared(local: Wiring, above: int | None, searches: _Searches) -> _Shared:
-    kept = {node for node, of in local.nodes.items() if of["kind"] in ("chip", "switch")}
-    inside = {node: {near: of for near, of in local.links[node].items() if near in kept} for node in kept}
-    chips = {of["address"]: node for node, of in local.nodes.items() if of["kind"] == "chip"}
-    scale_up = Wiring({node: of for node, of in local.nodes.items() if node in kept}, inside, frozenset())
-    return _Shared(local, above, chips, scale_up, searches)
+def _class_entry(local_wiring: Wiring, network_node: int | None, searches: SearchCache) -> DomainClassEntry:
+    inner_nodes = {node for node, attributes in local_wiring.nodes.items() if attributes["kind"] in ("chip", "switch")}
+    inner_links = {
+        node: {
+            neighbor: attributes for neighbor, attributes in local_wiring.links[node].items() if neighbor in inner_nodes
+        }
+        for node in inner_nodes
+    }
+    chips = {
+        attributes["address"]: node for node, attributes in local_wiring.nodes.items() if attributes["kind"] == "chip"
+    }
+    scale_up = Wiring(
+        {node: attributes for node, attributes in local_wiring.nodes.items() if node in inner_nodes},
+        inner_links,
+        frozenset(),
+    )
+    return DomainClassEntry(local_wiring, network_node, chips, scale_up, searches)
 
 
-def _local(
-    wiring: Wiring, inside: list[int], above: list[int], first_link: int, prefix: int
+def _to_local_numbers(
+    wiring: Wiring, domain_nodes: list[int], network_nodes: list[int], first_link: int, prefix_length: int
 ) -> tuple[Wiring, int | None]:
     """The same in numbers from 0 on, and the network node's, the last, if there is one; addresses lack the domain's."""
-    first = min(inside)
-    number = {node: node - first for node in inside}
+    first = min(domain_nodes)
+    number_of = {node: node - first for node in domain_nodes}
     nodes = {
-        number[node]: {key: wiring.nodes[node][key] for key in ("kind", "memory", "model")}
-        | {"address": wiring.nodes[node]["address"][prefix:]}
-        for node in inside
+        number_of[node]: {key: wiring.nodes[node][key] for key in ("kind", "memory", "model")}
+        | {"address": wiring.nodes[node]["address"][prefix_length:]}
+        for node in domain_nodes
     }
-    for node in above:
-        number[node] = max(nodes) + 1
-        nodes[number[node]] = {"kind": "network_node", "address": ""}
+    for node in network_nodes:
+        number_of[node] = max(nodes) + 1
+        nodes[number_of[node]] = {"kind": "network_node", "address": ""}
     links = {
-        number[a]: {
-            number[b]: {"id": of["id"] - first_link, "capacity": of["capacity"], "model": of["model"]}
-            for b, of in wiring.links[a].items()
-            if b in number
+        number_of[a]: {
+            number_of[b]: {"id": link["id"] - first_link, "capacity": link["capacity"], "model": link["model"]}
+            for b, link in wiring.links[a].items()
+            if b in number_of
         }
-        for a in number
+        for a in number_of
     }
-    return Wiring(nodes, links, frozenset()), (max(nodes) if above else None)
+    return Wiring(nodes, links, frozenset()), (max(nodes) if network_nodes else None)

@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from sqlalchemy import Connection, Engine
 
 from trninv import solvers
-from trninv.history.moment import Moment, Time, moment
+from trninv.history.moment import PointInTime, Time, resolve_point_in_time
 from trninv.inventory import binding
-from trninv.inventory.address import chips_of, resolve
-from trninv.inventory.binding import Binding, Bound
-from trninv.inventory.database import writing
-from trninv.inventory.past import past as as_it_was
-from trninv.inventory.pinned import AsOf, State, stamped
-from trninv.inventory.revision import Revision
-from trninv.live.findings import Finding, compared_at, findings
-from trninv.live.pins import pin
-from trninv.routing.basis import grounded
-from trninv.routing.fabric_cache import FabricCache, only_known
+from trninv.inventory.address import chip_ids_of, resolve_place
+from trninv.inventory.binding import Binding, BindingChanges
+from trninv.inventory.database import write_transaction
+from trninv.inventory.past import engine_as_of as as_it_was
+from trninv.inventory.pinned import AsOf, SharedSnapshot, read_with_revision
+from trninv.inventory.revision import RevisionTracker
+from trninv.live.findings import Finding, last_comparison_time, list_findings
+from trninv.live.pins import pinned_binding
+from trninv.routing.basis import with_wiring_source
+from trninv.routing.fabric_cache import PathCache, cached_only
 from trninv.routing.question import Question
 from trninv.routing.questions import find
 from trninv.routing.scenario import Scenario
 from trninv.routing.servers import StandingThere
-from trninv.routing.wiring import Reader, Wirings, domains_of, load
+from trninv.routing.wiring import SnapshotReader, WiringCache, domains_of_nodes, load_wiring
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 A = TypeVar("A")
-MOST_MOMENTS = 16
+MAX_TIMES_CACHED = 16
 """Moments of which it is remembered what was found."""
 
 
@@ -67,12 +67,12 @@ class Fleet:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._wirings = Wirings(engine)
-        self._cache = FabricCache(self._wirings)
+        self._wiring_cache = WiringCache(engine)
+        self._path_cache = PathCache(self._wiring_cache)
         self._scenario: Scenario | None = None
-        self._state: State | None = None
+        self._snapshot: SharedSnapshot | None = None
         self._present: Self | None = None
-        self._past = OrderedDict[Moment, Self]()
+        self._fleets_by_time = OrderedDict[PointInTime, Self]()
 
     def __enter__(self) -> Self:
         return self
@@ -83,47 +83,47 @@ class Fleet:
         self.close()
 
     @property
-    def watched(self) -> Revision:
+    def watched(self) -> RevisionTracker:
         """What tells the database's states apart."""
-        return self._wirings.revision
+        return self._wiring_cache.tracker
 
     def revision(self) -> Hashable | None:
         """Equal for equal states of the database; None where they can't be told apart."""
-        return self._wirings.current()
+        return self._wiring_cache.current_revision()
 
     def in_one_state(self) -> Self:
         """The same fleet, of which everything is read from one state: that of the first reading, until it is closed.
 
         What reads through it at the same time takes turns.
         """
-        pinned = copy(self)
-        pinned._state = State(self._wirings.revision)  # noqa: SLF001 # its own
-        pinned._present = self._present or self  # noqa: SLF001
-        pinned._wirings = self._wirings.within(pinned._state)  # noqa: SLF001
-        pinned._cache = self._cache.within(pinned._wirings)  # noqa: SLF001
-        return pinned
+        copied = copy(self)
+        copied._snapshot = SharedSnapshot(self._wiring_cache.tracker)  # noqa: SLF001 # its own
+        copied._present = self._present or self  # noqa: SLF001
+        copied._wiring_cache = self._wiring_cache.in_snapshot(copied._snapshot)  # noqa: SLF001
+        copied._path_cache = self._path_cache.with_wirings(copied._wiring_cache)  # noqa: SLF001
+        return copied
 
     def as_of(self) -> AsOf | None:
         """The one state that was read; None where nothing was yet, or in many."""
-        return self._state.as_of if self._state else None
+        return self._snapshot.as_of if self._snapshot else None
 
     def stamped(self, read: Callable[[], A]) -> tuple[A, AsOf]:
         """What one statement on a connection of its own finds, and of which state if that was the same throughout."""
-        return stamped(self.watched, read)
+        return read_with_revision(self.watched, read)
 
     def beside(self, read: Callable[[], A]) -> A:
         """What a connection of its own finds; the one state is told without its revision if that may be another."""
-        return self._state.beside(read) if self._state else read()
+        return self._snapshot.read_separately(read) if self._snapshot else read()
 
     def renew(self) -> None:
         """Let the one state go: the next reading sees what is written until then."""
-        if self._state:
-            self._state.renew()
+        if self._snapshot:
+            self._snapshot.refresh()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection for looking at the tables."""
-        with self._wirings.reading() as reader:
+        with self._wiring_cache.open_reader() as reader:
             yield reader.connection
 
     def events(self, scope: str | None = None, *, most: int = 50, **tests: Any) -> "tuple[Event, ...]":
@@ -144,27 +144,27 @@ class Fleet:
         AddressError, UnknownAddressError, LimitError, MomentError
 
         """
-        from trninv.history.events import events  # noqa: PLC0415 # it knows the catalog, which questions need not read
+        from trninv.history.events import list_events  # noqa: PLC0415 # it knows the catalog, which questions need not read
 
         with self.reading() as connection:
-            return tuple(events(connection, scope, most=most, **tests))
+            return tuple(list_events(connection, scope, limit=most, **tests))
 
     @contextmanager
-    def wirings(self) -> Iterator[Reader]:
+    def wirings(self) -> Iterator[SnapshotReader]:
         """What reads wirings of one state, as they are or are supposed to be."""
-        with self._wirings.reading() as reader:
-            yield reader.supposing(self._scenario) if self._scenario else reader
+        with self._wiring_cache.open_reader() as reader:
+            yield reader.with_scenario(self._scenario) if self._scenario else reader
 
     def close(self) -> None:
         """Close the database; that of a scenario, of one state or of a moment is its fleet's, and stays open."""
-        if self._state:
-            self._state.close()
+        if self._snapshot:
+            self._snapshot.close()
             return
         if self._scenario is not None or self._present is not None:
             return
-        for past in self._past.values():
-            past._wirings.close()  # noqa: SLF001 # its own
-        self._wirings.close()
+        for past in self._fleets_by_time.values():
+            past._wiring_cache.close()  # noqa: SLF001 # its own
+        self._wiring_cache.close()
         self.engine.dispose()
 
     def what_if(
@@ -197,9 +197,9 @@ class Fleet:
             asked.
 
         """
-        changed = copy(self)
-        changed._scenario = Scenario.of(down, derate, with_, without).beside(self._scenario)  # noqa: SLF001 # its own
-        return changed
+        copied = copy(self)
+        copied._scenario = Scenario.parse(down, derate, with_, without).merge(self._scenario)  # noqa: SLF001 # its own
+        return copied
 
     def at(self, time: Time) -> Self:
         """The same questions of the fleet as it was: states, jobs and bindings at a time, or after an event.
@@ -220,21 +220,21 @@ class Fleet:
         """
         present = self._present or self
         with present.reading() as connection:
-            found = moment(connection, time)
-        known = present._past  # noqa: SLF001 # its own
-        if (past := known.pop(found, None)) is None:
-            past = type(present)(as_it_was(self.engine, found.event, found.time, found.unknown))
+            point_in_time = resolve_point_in_time(connection, time)
+        fleets = present._fleets_by_time  # noqa: SLF001 # its own
+        if (past := fleets.pop(point_in_time, None)) is None:
+            past = type(present)(as_it_was(self.engine, point_in_time.event, point_in_time.time, point_in_time.omitted))
             past._present = present  # noqa: SLF001
-        known[found] = past
-        if len(known) > MOST_MOMENTS:
-            known.popitem(last=False)[1]._wirings.close()  # noqa: SLF001
+        fleets[point_in_time] = past
+        if len(fleets) > MAX_TIMES_CACHED:
+            fleets.popitem(last=False)[1]._wiring_cache.close()  # noqa: SLF001
         if self._scenario is None:
             return past
-        changed = copy(past)
-        changed._scenario = self._scenario  # noqa: SLF001
-        return changed
+        copied = copy(past)
+        copied._scenario = self._scenario  # noqa: SLF001
+        return copied
 
-    def ask(self, question: Question, *arguments: Any, **named: Any) -> Any:
+    def ask(self, question: Question, *arguments: Any, **keywords: Any) -> Any:
         """Ask a declared question.
 
         Raises
@@ -243,19 +243,23 @@ class Fleet:
             As the question says.
 
         """
-        values = question.values(*arguments, **named)
-        if self._scenario is None and question.remembered and (known := question.remembered(self._cache, **values)):
-            return known
-        with self._wirings.reading() as reader:
+        values = question.coerce_values(*arguments, **keywords)
+        if (
+            self._scenario is None
+            and question.answer_from_cache
+            and (cached := question.answer_from_cache(self._path_cache, **values))
+        ):
+            return cached
+        with self._wiring_cache.open_reader() as reader:
             if self._scenario is None:
-                return grounded(question.function(reader, **values), reader, question.addresses(values))
-            answer = question.function(reader.supposing(self._scenario), **values)
-            if question.compares:
-                baseline = grounded(question.function(reader, **values), reader, question.addresses(values))
+                return with_wiring_source(question.function(reader, **values), reader, question.addresses(values))
+            answer = question.function(reader.with_scenario(self._scenario), **values)
+            if question.has_baseline:
+                baseline = with_wiring_source(question.function(reader, **values), reader, question.addresses(values))
                 return replace(answer, baseline=baseline, basis=baseline.basis)
-            return grounded(answer, reader, question.addresses(values))
+            return with_wiring_source(answer, reader, question.addresses(values))
 
-    def known(self, question: Question, *, at_hand: bool = False, **named: Any) -> tuple[Any, AsOf] | None:
+    def known(self, question: Question, *, at_hand: bool = False, **keywords: Any) -> tuple[Any, AsOf] | None:
         """The answer to a declared question from what is remembered, and of which state it is; None where it is not.
 
         Parameters
@@ -269,15 +273,18 @@ class Fleet:
             As the question says.
 
         """
-        if self._scenario is not None or question.remembered is None:
+        if self._scenario is not None or question.answer_from_cache is None:
             return None
-        revision = self.watched.at_hand() if at_hand else self._wirings.current()
+        revision = self.watched.current_if_cheap() if at_hand else self._wiring_cache.current_revision()
         if revision is None:
             return None
-        cache, values = self._cache.within(self._wirings.at(revision)), question.values(**named)
-        with only_known() if at_hand else nullcontext():
-            found = question.remembered(cache, **values)
-        return None if found is None else (found, AsOf.now(revision))
+        cache, values = (
+            self._path_cache.with_wirings(self._wiring_cache.at_revision(revision)),
+            question.coerce_values(**keywords),
+        )
+        with cached_only() if at_hand else nullcontext():
+            answer = question.answer_from_cache(cache, **values)
+        return None if answer is None else (answer, AsOf.latest(revision))
 
     def path(
         self,
@@ -299,8 +306,8 @@ class Fleet:
         ``via`` is "scale_up" or "any": by default the first within a domain, the second across domains. ``or_from``
         and ``or_to`` are other places to begin or end at; the best of all pairs are found.
         """
-        asked = source, target, by, k, avoid, message, shape, via, or_from, or_to
-        answer: PathAnswer = self.ask(find("path"), *asked)
+        arguments = source, target, by, k, avoid, message, shape, via, or_from, or_to
+        answer: PathAnswer = self.ask(find("path"), *arguments)
         return answer
 
     def bandwidth(self, source: str, target: str, via: str | None = None) -> "BandwidthAnswer":
@@ -414,8 +421,8 @@ class Fleet:
             Called with what is counted, how many are done, and of how many.
 
         """
-        means = {"executor": executor, "journal": journal, "progress": progress}
-        answer: SweepAnswer = self.ask(find("sweep"), of, fail, measure, pairs, most, **means)
+        resources = {"executor": executor, "journal": journal, "progress": progress}
+        answer: SweepAnswer = self.ask(find("sweep"), of, fail, measure, pairs, most, **resources)
         return answer
 
     def bindings(self, scope: str | None = None, *, ended: bool = False) -> tuple[Binding, ...]:
@@ -427,16 +434,16 @@ class Fleet:
             Whether those that are over are there too.
 
         """
-        with self._wirings.reading() as reader:
-            place = None if scope is None else resolve(reader.connection, scope)
-            return tuple(binding.bindings(reader.connection, place, ended=ended))
+        with self._wiring_cache.open_reader() as reader:
+            place = None if scope is None else resolve_place(reader.connection, scope)
+            return tuple(binding.list_bindings(reader.connection, place, ended=ended))
 
     def standing(self, servers: Iterable[str]) -> tuple[StandingThere, ...]:
         """What stands in servers, in the order of their addresses."""
-        with self._wirings.reading() as reader:
-            return tuple(StandingThere(*row) for row in binding.standing_at(reader.connection, servers))
+        with self._wiring_cache.open_reader() as reader:
+            return tuple(StandingThere(*row) for row in binding.bound_machines(reader.connection, servers))
 
-    def bind(self, slot: str, instance: str, *, who: str) -> Bound:
+    def bind(self, slot: str, instance: str, *, who: str) -> BindingChanges:
         """Say which instance, by its id or its host's name, stands in a slot; what stood there before ends.
 
         Parameters
@@ -445,32 +452,32 @@ class Fleet:
             Who says so.
 
         """
-        with writing(self.engine) as connection:
-            return binding.put(connection, [pin(connection, slot, instance)], who=who)
+        with write_transaction(self.engine) as connection:
+            return binding.bind(connection, [pinned_binding(connection, slot, instance)], who=who)
 
     def unbind(self, slot: str, *, who: str) -> Binding:
         """Say that nothing stands in a slot, and what did."""
-        with writing(self.engine) as connection:
-            return binding.take_out(connection, slot, who=who)
+        with write_transaction(self.engine) as connection:
+            return binding.unbind(connection, slot, who=who)
 
     def drift(self, scope: str | None = None) -> list[Finding]:
         """Where what machines reported differs from the design, as it did at ``compared_at``, the worst first.
 
         Nothing is compared here: run ``trninv drift`` after imports.
         """
-        with self._wirings.reading() as reader:
-            return findings(reader.connection, scope)
+        with self._wiring_cache.open_reader() as reader:
+            return list_findings(reader.connection, scope)
 
     def compared_at(self) -> str | None:
         """When ``trninv drift`` last compared what machines reported with the design (UTC); None: never."""
-        with self._wirings.reading() as reader:
-            return compared_at(reader.connection)
+        with self._wiring_cache.open_reader() as reader:
+            return last_comparison_time(reader.connection)
 
     def unclaimed_types(self) -> tuple["UnclaimedType", ...]:
         """Return the instance types that no model claims, of machines in no slot, as when drift last compared."""
         from trninv.live.picture import unclaimed_types  # noqa: PLC0415 # it needs the catalog's models
 
-        with self._wirings.reading() as reader:
+        with self._wiring_cache.open_reader() as reader:
             return unclaimed_types(reader.connection)
 
     def graph(self, scope: str) -> "Graph":
@@ -482,23 +489,27 @@ class Fleet:
         ``bandwidth`` (bytes per second, one direction), ``model`` and ``technology``. What is down is left out.
 
         """
-        with self._wirings.reading() as state:
-            reader = state.supposing(self._scenario) if self._scenario else state
-            chips = set(reader.connection.scalars(chips_of(resolve(reader.connection, scope))))
-            domains = domains_of(reader.connection, chips)
-            whole = load(reader.connection, domains, nics=True, fabric=len(domains) > 1).changed(reader.changes)
-        wiring = whole.graph
-        beside = {near for chip in chips if chip in wiring for near in wiring[chip]}
-        kind = {node: of["kind"] for node, of in wiring.nodes(data=True)}
-        fabric = {node for node in wiring if kind[node] == "network_node"}
-        kept = wiring.subgraph(chips | fabric | {near for near in beside if kind[near] != "chip"})
-        named = solvers.graph.Graph()
-        for _, node in kept.nodes(data=True):
-            named.add_node(
+        with self._wiring_cache.open_reader() as base_reader:
+            reader = base_reader.with_scenario(self._scenario) if self._scenario else base_reader
+            chips = set(reader.connection.scalars(chip_ids_of(resolve_place(reader.connection, scope))))
+            domains = domains_of_nodes(reader.connection, chips)
+            loaded = load_wiring(reader.connection, domains, nics=True, fabric=len(domains) > 1).with_scenario(
+                reader.changes
+            )
+        wiring = loaded.graph
+        neighbors = {neighbor for chip in chips if chip in wiring for neighbor in wiring[chip]}
+        kind_of = {node: attributes["kind"] for node, attributes in wiring.nodes(data=True)}
+        fabric = {node for node in wiring if kind_of[node] == "network_node"}
+        kept_graph = wiring.subgraph(
+            chips | fabric | {neighbor for neighbor in neighbors if kind_of[neighbor] != "chip"}
+        )
+        graph = solvers.graph.Graph()
+        for _, node in kept_graph.nodes(data=True):
+            graph.add_node(
                 node["address"],
                 **{key: node[key] for key in ("kind", "rack", "server", "memory", "position")},
             )
-        for a, b, edge in kept.edges(data=True):
-            ends = kept.nodes[a]["address"], kept.nodes[b]["address"]
-            named.add_edge(*ends, bandwidth=edge["capacity"], model=edge["model"], technology=edge["technology"])
-        return named
+        for a, b, edge in kept_graph.edges(data=True):
+            endpoints = kept_graph.nodes[a]["address"], kept_graph.nodes[b]["address"]
+            graph.add_edge(*endpoints, bandwidth=edge["capacity"], model=edge["model"], technology=edge["technology"])
+        return graph

@@ -14,27 +14,29 @@ import numpy as np
 from sqlalchemy import ColumnElement, FromClause, func, select
 
 from trninv import deadline, solvers
-from trninv.inventory.schema import CARRYING, TABLES
-from trninv.routing.cluster import Alike
-from trninv.routing.patterns import starts
+from trninv.inventory.schema import CARRYING_STATES, TABLES
+from trninv.routing.cluster import DomainClass
+from trninv.routing.patterns import first_ids
 from trninv.routing.scope import Scope
 from trninv.routing.via import Via
-from trninv.routing.wiring import MAX_DOMAINS, Reader
-from trninv.solvers.arcs import arcs
+from trninv.routing.wiring import MAX_DOMAINS, SnapshotReader
+from trninv.solvers.arcs import directed_adjacency
 
 if TYPE_CHECKING:
-    from trninv.solvers.distances import Counts, Touching
+    from trninv.solvers.distances import AttachedGroup, Counts
     from trninv.solvers.graph import Graph
 
 _NODE, _LINK, _TOP = TABLES["node"], TABLES["link"], TABLES["node"].alias("top")
 _JOINED: FromClause = _LINK.join(_NODE, _NODE.c.id == _LINK.c.a_id).join(_TOP, _TOP.c.id == _LINK.c.b_id)
-_TO_CHIP: Final = 2
+_HOPS_TO_CHIP: Final = 2
 """Hops from a network node to a chip whose NIC is below it."""
-_CARRYING: ColumnElement[bool] = (_LINK.c.scope == "fabric") & _LINK.c.state.in_(CARRYING) & _TOP.c.state.in_(CARRYING)
+_CARRYING: ColumnElement[bool] = (
+    (_LINK.c.scope == "fabric") & _LINK.c.state.in_(CARRYING_STATES) & _TOP.c.state.in_(CARRYING_STATES)
+)
 
 
 @dataclass(frozen=True, slots=True)
-class _Tree:
+class _FabricTree:
     """What carries of the fabric.
 
     Attributes
@@ -49,112 +51,137 @@ class _Tree:
     """
 
     leaves: Mapping[int, int]
-    several: Mapping[int, Mapping[int, Sequence[int]]]
-    above: Mapping[int, int]
+    nics_by_parent: Mapping[int, Mapping[int, Sequence[int]]]
+    parents: Mapping[int, int]
 
 
-def counted(reader: Reader, scope: Scope, kinds: Sequence[Alike], over: Via) -> "Counts":
+def count_hops(reader: SnapshotReader, scope: Scope, classes: Sequence[DomainClass], via: Via) -> "Counts":
     """Pairs by hops, in a domain and across."""
-    if over is Via.SCALE_UP:
-        return solvers.distances.total(
-            _within(kind, solvers.quotient.without_exits(kind.island.graph)) * len(kind.domains) for kind in kinds
+    if via is Via.SCALE_UP:
+        return solvers.distances.sum_counts(
+            _pairs_in_domain(domain_class, solvers.quotient.scale_up_graph(domain_class.island.graph))
+            * len(domain_class.domains)
+            for domain_class in classes
         )
-    tree = _tree(reader, scope)
-    groups, found = defaultdict[int, list["Counts"]](list), list["Counts"]()
-    for kind in kinds:
-        if own := [domain for domain in kind.domains if domain not in tree.several]:
-            found.append(_within(kind, kind.island.graph) * len(own))
-            below = solvers.distances.below(kind.island.graph, kind.island.chips, kind.island.above)
-            for leaf in (tree.leaves[domain] for domain in own if domain in tree.leaves and len(below)):
-                groups[leaf].append(below)
-    found += solvers.distances.across(groups, tree.above)
-    if tree.several:
-        found += _below_several(reader, kinds, tree, groups)
-    return solvers.distances.total(found)
+    tree = _read_tree(reader, scope)
+    groups, histograms = defaultdict[int, list["Counts"]](list), list["Counts"]()
+    for domain_class in classes:
+        if domains := [domain for domain in domain_class.domains if domain not in tree.nics_by_parent]:
+            histograms.append(_pairs_in_domain(domain_class, domain_class.island.graph) * len(domains))
+            depths = solvers.distances.leaf_depths(
+                domain_class.island.graph, domain_class.island.chips, domain_class.island.network_node
+            )
+            for leaf in (tree.leaves[domain] for domain in domains if domain in tree.leaves and len(depths)):
+                groups[leaf].append(depths)
+    histograms += solvers.distances.pairs_across_tree(groups, tree.parents)
+    if tree.nics_by_parent:
+        histograms += _pairs_with_several_roots(reader, classes, tree, groups)
+    return solvers.distances.sum_counts(histograms)
 
 
-def _within(kind: Alike, graph: "Graph") -> "Counts":
-    return solvers.distances.within(arcs(graph.nodes, dict(graph.adjacency())).ahead, kind.island.chips)
+def _pairs_in_domain(domain_class: DomainClass, graph: "Graph") -> "Counts":
+    return solvers.distances.pairs_in_graph(
+        directed_adjacency(graph.nodes, dict(graph.adjacency())).successors, domain_class.island.chips
+    )
 
 
-def _below_several(
-    reader: Reader, kinds: Sequence[Alike], tree: _Tree, groups: Mapping[int, Sequence["Counts"]]
+def _pairs_with_several_roots(
+    reader: SnapshotReader,
+    classes: Sequence[DomainClass],
+    tree: _FabricTree,
+    groups_by_leaf: Mapping[int, Sequence["Counts"]],
 ) -> Iterator["Counts"]:
     """Pairs of which at least one chip is in a domain that is below several network nodes."""
-    others = [solvers.distances.Touching.at(leaf, solvers.distances.total(group)) for leaf, group in groups.items()]
-    several = list["Touching"]()
-    for kind in kinds:
-        own = [domain for domain in kind.domains if domain in tree.several]
-        for touching, inside in _touching(reader, kind, own, tree):
-            several.append(touching)
-            yield solvers.distances.among(touching, inside, tree.above)
-    for at, one in enumerate(several):
-        deadline.check()
-        for other in (*several[at + 1 :], *others):
-            yield solvers.distances.between(one, other, tree.above)
+    others = [
+        solvers.distances.AttachedGroup.from_counts(leaf, solvers.distances.sum_counts(group))
+        for leaf, group in groups_by_leaf.items()
+    ]
+    attached = list["AttachedGroup"]()
+    for domain_class in classes:
+        domains = [domain for domain in domain_class.domains if domain in tree.nics_by_parent]
+        for attached_group, inner_hops in _attached_groups(reader, domain_class, domains, tree):
+            attached.append(attached_group)
+            yield solvers.distances.pairs_in_group(attached_group, inner_hops, tree.parents)
+    for index, first in enumerate(attached):
+        deadline.raise_if_expired()
+        for second in (*attached[index + 1 :], *others):
+            yield solvers.distances.pairs_between_groups(first, second, tree.parents)
 
 
-def _touching(
-    reader: Reader, kind: Alike, domains: Sequence[int], tree: _Tree
-) -> Iterator[tuple["Touching", "Counts"]]:
+def _attached_groups(
+    reader: SnapshotReader, domain_class: DomainClass, domains: Sequence[int], tree: _FabricTree
+) -> Iterator[tuple["AttachedGroup", "Counts"]]:
     """Domains of a kind below several network nodes, and the hops between their chips over scale-up links."""
     if not domains:
         return
-    graph, ends = kind.island.graph, kind.island.chips
-    chips = sorted(node for node, of in graph.nodes(data=True) if of["kind"] == "chip")
-    number = {chip: at for at, chip in enumerate(chips)}
-    inside = solvers.distances.matrix(dict(solvers.quotient.without_exits(graph).adjacency()), chips)
-    listed = [number[end] for end in ends]
-    like = graph.nodes[chips[0]]["domain_id"] if chips else domains[0]
-    first = starts(reader.connection, "node", [*domains, like])
+    graph, endpoints = domain_class.island.graph, domain_class.island.chips
+    chips = sorted(node for node, attributes in graph.nodes(data=True) if attributes["kind"] == "chip")
+    index_of = {chip: index for index, chip in enumerate(chips)}
+    inner_hops = solvers.distances.hop_matrix(dict(solvers.quotient.scale_up_graph(graph).adjacency()), chips)
+    endpoint_indices = [index_of[end] for end in endpoints]
+    sample_domain = graph.nodes[chips[0]]["domain_id"] if chips else domains[0]
+    first_id_of = first_ids(reader.connection, "node", [*domains, sample_domain])
     for domain in domains:
-        shift = first[domain] - first[like]
-        named = {node: [nic - shift for nic in nics] for node, nics in tree.several[domain].items()}
-        exits = {node: users for node, nics in named.items() if (users := _users(graph, nics, number))}
-        yield solvers.distances.Touching.of(inside, listed, exits, _TO_CHIP), inside[np.ix_(listed, listed)]
+        offset = first_id_of[domain] - first_id_of[sample_domain]
+        local_nics = {node: [nic - offset for nic in nics] for node, nics in tree.nics_by_parent[domain].items()}
+        exits = {
+            node: chip_indices
+            for node, nics in local_nics.items()
+            if (chip_indices := _nic_chips(graph, nics, index_of))
+        }
+        yield (
+            solvers.distances.AttachedGroup.from_hops(inner_hops, endpoint_indices, exits, _HOPS_TO_CHIP),
+            inner_hops[np.ix_(endpoint_indices, endpoint_indices)],
+        )
 
 
-def _users(graph: "Graph", nics: Collection[int], number: Mapping[int, int]) -> list[int]:
+def _nic_chips(graph: "Graph", nics: Collection[int], index_of: Mapping[int, int]) -> list[int]:
     """Numbers of the chips that NICs lead to, as far as they are in a graph."""
-    return sorted({number[near] for nic in nics if nic in graph for near in graph[nic] if near in number})
+    return sorted(
+        {index_of[neighbor] for nic in nics if nic in graph for neighbor in graph[nic] if neighbor in index_of}
+    )
 
 
-def _tree(reader: Reader, scope: Scope) -> _Tree:
+def _read_tree(reader: SnapshotReader, scope: Scope) -> _FabricTree:
     down = reader.changes.down
-    lost = {key for key, factor in reader.changes.links.items() if not factor}
-    ours = _LINK.c.domain_id.in_(scope.domains) if scope.members is not None else _NODE.c.cluster_id == scope.place.id
+    failed_links = {key for key, factor in reader.changes.links.items() if not factor}
+    in_scope = (
+        _LINK.c.domain_id.in_(scope.domains) if scope.members is not None else _NODE.c.cluster_id == scope.place.id
+    )
     nearest, farthest = func.min(_LINK.c.b_id), func.max(_LINK.c.b_id)
-    query = select(_LINK.c.domain_id, nearest, farthest).select_from(_JOINED).where(_CARRYING, ours)
-    found = reader.connection.execute(query.where(_LINK.c.domain_id.is_not(None)).group_by(_LINK.c.domain_id)).all()
-    several = [domain for domain, low, high in found if low != high]
+    query = select(_LINK.c.domain_id, nearest, farthest).select_from(_JOINED).where(_CARRYING, in_scope)
+    rows = reader.connection.execute(query.where(_LINK.c.domain_id.is_not(None)).group_by(_LINK.c.domain_id)).all()
+    several_parents = [domain for domain, low, high in rows if low != high]
     uplinks = (
         select(_LINK.c.id, _LINK.c.a_id, _LINK.c.b_id)
         .select_from(_JOINED)
         .where(
             _CARRYING,
-            _NODE.c.state.in_(CARRYING),
+            _NODE.c.state.in_(CARRYING_STATES),
             _LINK.c.domain_id.is_(None),
             _NODE.c.cluster_id == scope.place.cluster_id,
         )
     )
-    return _Tree(
-        {domain: low for domain, low, high in found if low == high and low not in down},
-        _nics(reader, several, lost),
+    return _FabricTree(
+        {domain: low for domain, low, high in rows if low == high and low not in down},
+        _read_nics(reader, several_parents, failed_links),
         {
             row.a_id: row.b_id
             for row in reader.connection.execute(uplinks)
-            if row.id not in lost and not down & {row.a_id, row.b_id}
+            if row.id not in failed_links and not down & {row.a_id, row.b_id}
         },
     )
 
 
-def _nics(reader: Reader, domains: Sequence[int], lost: Collection[int]) -> dict[int, dict[int, list[int]]]:
+def _read_nics(
+    reader: SnapshotReader, domains: Sequence[int], failed_links: Collection[int]
+) -> dict[int, dict[int, list[int]]]:
     """NICs of domains whose uplinks carry, by the network nodes above them."""
     query = select(_LINK.c.id, _LINK.c.domain_id, _LINK.c.a_id, _LINK.c.b_id).select_from(_JOINED).where(_CARRYING)
-    found: dict[int, dict[int, list[int]]] = {domain: {} for domain in domains}
-    for at in range(0, len(domains), MAX_DOMAINS):
-        some = _LINK.c.domain_id.in_(domains[at : at + MAX_DOMAINS])
-        for row in reader.connection.execute(query.where(some)):
-            if row.id not in lost and row.b_id not in reader.changes.down:
-                found[row.domain_id].setdefault(row.b_id, []).append(row.a_id)
-    return found
+    nics: dict[int, dict[int, list[int]]] = {domain: {} for domain in domains}
+    for offset in range(0, len(domains), MAX_DOMAINS):
+        in_chunk = _LINK.c.domain_id.in_(domains[offset : offset + MAX_DOMAINS])
+        for row in reader.connection.execute(query.where(in_chunk)):
+            if row.id not in failed_links and row.b_id not in reader.changes.down:
+                nics[row.domain_id].setdefault(row.b_id, []).append(row.a_id)
+    return nics

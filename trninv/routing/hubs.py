@@ -13,11 +13,11 @@ from sqlalchemy import Connection, func, select
 
 from trninv import solvers
 from trninv.inventory.address import node_addresses
-from trninv.inventory.schema import CARRYING, TABLES
-from trninv.inventory.state import PPM, Condition, carried
+from trninv.inventory.schema import CARRYING_STATES, TABLES
+from trninv.inventory.state import PPM, Condition, carried_bandwidth
 from trninv.routing.answer import LinkRef
-from trninv.routing.scenario import Changes
-from trninv.routing.wiring import Reader
+from trninv.routing.scenario import ScenarioChanges
+from trninv.routing.wiring import SnapshotReader
 from trninv.units import Bandwidth
 
 if TYPE_CHECKING:
@@ -55,22 +55,22 @@ class Hubs:
     domains: Collection[int]
 
 
-def hubs(reader: Reader, cluster: int) -> Hubs:
+def hubs(reader: SnapshotReader, cluster: int) -> Hubs:
     """Return a cluster's hubs, with what the reader supposes."""
     supposed = frozenset(reader.changes.network_nodes)
     if not supposed:
-        return reader.remembered(("hubs", cluster), lambda: _hubs(reader, cluster, Changes()))
+        return reader.cached(("hubs", cluster), lambda: _hubs(reader, cluster, ScenarioChanges()))
     return _hubs(reader, cluster, reader.changes)
 
 
-def _hubs(reader: Reader, cluster: int, changes: Changes) -> Hubs:
-    fabric = reader.remembered(("fabric", cluster), lambda: _fabric(reader.connection, cluster))
+def _hubs(reader: SnapshotReader, cluster: int, changes: ScenarioChanges) -> Hubs:
+    fabric = reader.cached(("fabric", cluster), lambda: _fabric(reader.connection, cluster))
     left = {node: _left(condition) * changes.nodes.get(node, PPM) // PPM for node, condition in fabric.nodes.items()}
     wide, narrow = list[tuple[int, int]](), list[tuple[int, tuple[int, int], int]]()
     for row in fabric.uplinks:
         ends = row.a_id, row.b_id
         own = Condition(row.state, row.factor_ppm), *(fabric.nodes[end] for end in ends)
-        carries = carried(row.bandwidth_bytes_per_s, *own) * changes.of_link(row.id, *ends) // PPM
+        carries = carried_bandwidth(row.bandwidth_bytes_per_s, *own) * changes.link_capacity_ppm(row.id, *ends) // PPM
         if carries >= fabric.below.get(row.a_id, 0) * left[row.a_id] // PPM and carries:
             wide.append(ends)
         elif carries:
@@ -89,7 +89,9 @@ def _left(condition: Condition) -> int:
 
 def _fabric(connection: Connection, cluster: int) -> _Fabric:
     node, link = _T["node"], _T["link"]
-    below = select(func.sum(link.c.bandwidth_bytes_per_s)).where(link.c.b_id == node.c.id, link.c.state.in_(CARRYING))
+    below = select(func.sum(link.c.bandwidth_bytes_per_s)).where(
+        link.c.b_id == node.c.id, link.c.state.in_(CARRYING_STATES)
+    )
     ours = node.c.cluster_id == cluster, node.c.kind == "network_node"
     # a sum for each, so that nothing has to be sorted
     query = select(node.c.id, node.c.state, node.c.factor_ppm, below.scalar_subquery().label("carries")).where(*ours)
@@ -108,7 +110,7 @@ def _domains_below(connection: Connection, nodes: Collection[int]) -> frozenset[
     return frozenset(connection.scalars(query))
 
 
-def uplinks_between(reader: Reader, found: Hubs, links: Collection[int]) -> list[LinkRef]:
+def uplinks_between(reader: SnapshotReader, found: Hubs, links: Collection[int]) -> list[LinkRef]:
     """Return links between hubs as an answer names them."""
     link, carries = _T["link"], {each.link: each.carries for each in found.narrow}
     rows = reader.connection.execute(select(link).where(link.c.id.in_(links)).order_by(link.c.id)).all()

@@ -10,39 +10,41 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from trninv.errors import UsageError, WorkerError
-from trninv.solvers.damage import Task, solve
+from trninv.solvers.damage import MeasureTask, measure_task
 
 Progress = Callable[[str, int, int], None]
 """Told what is counted, how many are done, and of how many."""
 
 
-def solved(
-    tasks: Iterable[Task], executor: Executor | None, journal: Path | None, progress: Progress
+def solve_tasks(
+    tasks: Iterable[MeasureTask], executor: Executor | None, journal: Path | None, progress: Progress
 ) -> dict[str, tuple[int, int]]:
     """Values by task; what a journal has is not solved again, and each new one is added to it at once."""
-    wanted = {task.key: task for task in tasks}
-    kept = _read(journal)
+    task_by_key = {task.key: task for task in tasks}
+    journaled = _read_journal(journal)
     values = {
         key: (lower, upper)
-        for key, task in wanted.items()
-        for lower, upper, nodes in kept.get(key, ())
-        if lower == upper or nodes >= task.nodes
+        for key, task in task_by_key.items()
+        for lower, upper, nodes in journaled.get(key, ())
+        if lower == upper or nodes >= task.max_nodes
     }
-    left = [task for key, task in wanted.items() if key not in values]
-    with _pool(executor, len(left)) as pool:
-        waiting: dict[Future[tuple[int, int]], str] = {pool.submit(solve, task): task.key for task in left}
+    remaining = [task for key, task in task_by_key.items() if key not in values]
+    with _pool(executor, len(remaining)) as pool:
+        futures: dict[Future[tuple[int, int]], str] = {pool.submit(measure_task, task): task.key for task in remaining}
         try:
-            for done in as_completed(waiting):
-                values[waiting[done]] = done.result()
-                task, (lower, upper) = wanted[waiting[done]], values[waiting[done]]
-                row = {"task": task.key, "lower": lower, "upper": upper, "nodes": task.nodes}
+            for finished in as_completed(futures):
+                values[futures[finished]] = finished.result()
+                task, (lower, upper) = task_by_key[futures[finished]], values[futures[finished]]
+                row = {"task": task.key, "lower": lower, "upper": upper, "nodes": task.max_nodes}
                 _append(journal, json.dumps(row))
-                progress("failures", len(values), len(wanted))
+                progress("failures", len(values), len(task_by_key))
         except BrokenProcessPool:
-            again = f"run it again: {journal} has what was solved" if journal else "a journal would keep what is solved"
-            raise WorkerError(f"a worker process died (out of memory?): {again}") from None
+            advice = (
+                f"run it again: {journal} has what was solved" if journal else "a journal would keep what is solved"
+            )
+            raise WorkerError(f"a worker process died (out of memory?): {advice}") from None
         finally:
-            for future in waiting:
+            for future in futures:
                 future.cancel()
     return values
 
@@ -52,17 +54,17 @@ def _pool(executor: Executor | None, tasks: int) -> Iterator[Executor]:
     if executor is not None:
         yield executor
         return
-    with ProcessPoolExecutor(max_workers=max(min(os.cpu_count() or 1, tasks), 1)) as own:
+    with ProcessPoolExecutor(max_workers=max(min(os.cpu_count() or 1, tasks), 1)) as own_pool:
         try:
-            yield own
+            yield own_pool
         except BaseException:
-            own.shutdown(wait=False, cancel_futures=True)
+            own_pool.shutdown(wait=False, cancel_futures=True)
             for process in multiprocessing.active_children():
                 process.terminate()  # a solver may be at work for seconds yet
             raise
 
 
-def _read(journal: Path | None) -> dict[str, list[tuple[int, int, int]]]:
+def _read_journal(journal: Path | None) -> dict[str, list[tuple[int, int, int]]]:
     """Bounds by task with the work that they were given; what is not a result of a sweep is passed over.
 
     Raises
@@ -71,9 +73,9 @@ def _read(journal: Path | None) -> dict[str, list[tuple[int, int, int]]]:
         The file can't be read or written.
 
     """
-    found: dict[str, list[tuple[int, int, int]]] = {}
+    bounds_by_task: dict[str, list[tuple[int, int, int]]] = {}
     if journal is None:
-        return found
+        return bounds_by_task
     try:
         journal.touch()
         text = journal.read_text("utf-8", errors="replace")
@@ -85,10 +87,10 @@ def _read(journal: Path | None) -> dict[str, list[tuple[int, int, int]]]:
         try:
             row = json.loads(line)
             bounds = int(row["lower"]), int(row["upper"]), int(row["nodes"])
-            found.setdefault(str(row["task"]), []).append(bounds)
+            bounds_by_task.setdefault(str(row["task"]), []).append(bounds)
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             continue
-    return found
+    return bounds_by_task
 
 
 def _append(journal: Path | None, line: str) -> None:

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from trninv import solvers
-from trninv.inventory.address import resolve
-from trninv.inventory.past import among_lost
-from trninv.inventory.schema import CARRYING, STATES, TABLES, is_not_up
-from trninv.routing.patterns import patterns_of
+from trninv.inventory.address import resolve_place
+from trninv.inventory.past import maybe_unhealthy
+from trninv.inventory.schema import CARRYING_STATES, STATES, TABLES, is_unhealthy
+from trninv.routing.patterns import failures_by_domain
 
-_T = TABLES
-_DOMAIN, _SERVER, _NODE, _CHIP, _LINK = (_T[name] for name in ("domain", "server", "node", "chip", "link"))
+_TABLES = TABLES
+_DOMAIN, _SERVER, _NODE, _CHIP, _LINK = (_TABLES[name] for name in ("domain", "server", "node", "chip", "link"))
 
 MAGIC: Final = b"TRNI"
 
@@ -25,7 +25,7 @@ Bytes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DomainRange:
     """Domains of one model, which follow each other; ``first_…``: the ordinals at which they begin."""
 
     domains: int
@@ -58,7 +58,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
+class ClusterOverview:
     """A cluster's chips in the order of their addresses.
 
     Attributes
@@ -73,9 +73,9 @@ class Overview:
     """
 
     cluster: str
-    parts: tuple[Part, ...]
+    ranges: tuple[DomainRange, ...]
     states: bytes
-    pools: bytes
+    pool_sizes: bytes
 
     @property
     def chips(self) -> int:
@@ -85,31 +85,36 @@ class Overview:
     @property
     def domains(self) -> int:
         """Domains in all."""
-        return sum(part.domains for part in self.parts)
+        return sum(domain_range.domains for domain_range in self.ranges)
 
     def address(self, chip: int) -> str:
         """Of the chip at a place of the order."""
-        part = next(part for part in reversed(self.parts) if part.first_chip <= chip)
-        server, ordinal = divmod(chip - part.first_chip, part.chips_per_server)
-        domain, of = divmod(server, part.servers_per_domain)
-        return f"{self.cluster}/d{part.first_domain + domain}/s{of}/c{ordinal}"
+        domain_range = next(domain_range for domain_range in reversed(self.ranges) if domain_range.first_chip <= chip)
+        server, ordinal = divmod(chip - domain_range.first_chip, domain_range.chips_per_server)
+        domain, server_ordinal = divmod(server, domain_range.servers_per_domain)
+        return f"{self.cluster}/d{domain_range.first_domain + domain}/s{server_ordinal}/c{ordinal}"
 
-    def packed(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """What /chips serves: MAGIC; 32-bit integers, little-endian; the states; the pools.
 
         The integers of a cluster of one model are the format's version (1), chips, chips a server, servers a domain,
         servers a rack; of several 2, chips, the number of parts, and of each its domains, servers a domain, chips a
         server and servers a rack.
         """
-        if len(self.parts) == 1:
-            _, *sizes = self.parts[0].sizes
+        if len(self.ranges) == 1:
+            _, *sizes = self.ranges[0].sizes
             numbers = [1, self.chips, sizes[1], sizes[0], sizes[2]]
         else:
-            numbers = [2, self.chips, len(self.parts), *(size for part in self.parts for size in part.sizes)]
-        return MAGIC + struct.pack(f"<{len(numbers)}I", *numbers) + self.states + self.pools
+            numbers = [
+                2,
+                self.chips,
+                len(self.ranges),
+                *(size for domain_range in self.ranges for size in domain_range.sizes),
+            ]
+        return MAGIC + struct.pack(f"<{len(numbers)}I", *numbers) + self.states + self.pool_sizes
 
 
-def overview(connection: Connection, cluster: str) -> Overview:
+def read_overview(connection: Connection, cluster: str) -> ClusterOverview:
     """Read what is not up; all else is as the domains' models say, and domains with the same damage are read once.
 
     Raises
@@ -117,36 +122,40 @@ def overview(connection: Connection, cluster: str) -> Overview:
     AddressError, UnknownAddressError
 
     """
-    place = resolve(connection, cluster)
-    parts = parts_of(connection, place.cluster_id)
-    states = np.zeros(sum(part.chips for part in parts), dtype=np.uint8)
-    pools = np.concatenate([np.full(part.chips, part.chips_per_domain, dtype=np.uint8) for part in parts])
-    if lost := connection.execute(_chips(_NODE.c.state).where(*_lost(connection, place.cluster_id))).all():
-        at = places(parts, np.array([(chip.domain, chip.server, chip.ordinal) for chip in lost]))
-        states[at] = [STATES.index(chip.state) for chip in lost]
-    for first, reached in _reaches(connection, place.cluster_id, parts):
-        pools[first : first + len(reached)] = reached
-    return Overview(place.address, parts, states.tobytes(), pools.tobytes())
+    place = resolve_place(connection, cluster)
+    ranges = domain_ranges(connection, place.cluster_id)
+    states = np.zeros(sum(domain_range.chips for domain_range in ranges), dtype=np.uint8)
+    pool_sizes = np.concatenate(
+        [np.full(domain_range.chips, domain_range.chips_per_domain, dtype=np.uint8) for domain_range in ranges]
+    )
+    if unhealthy := connection.execute(
+        _chips_query(_NODE.c.state).where(*_is_unhealthy(connection, place.cluster_id))
+    ).all():
+        positions = chip_positions(ranges, np.array([(chip.domain, chip.server, chip.ordinal) for chip in unhealthy]))
+        states[positions] = [STATES.index(chip.state) for chip in unhealthy]
+    for first_chip, sizes in _pool_sizes_by_domain(connection, place.cluster_id, ranges):
+        pool_sizes[first_chip : first_chip + len(sizes)] = sizes
+    return ClusterOverview(place.address, ranges, states.tobytes(), pool_sizes.tobytes())
 
 
-def places(parts: Sequence[Part], ordinals: NDArray[np.int64]) -> NDArray[np.int64]:
+def chip_positions(ranges: Sequence[DomainRange], ordinals: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where chips are in the order of addresses: rows of the ordinals of domain, server and chip."""
-    found = np.zeros(len(ordinals), dtype=np.int64)
+    positions = np.zeros(len(ordinals), dtype=np.int64)
     domain, server, chip = ordinals.T
-    for part in parts:
-        before = (domain - part.first_domain) * part.chips_per_domain
-        at = part.first_chip + before + server * part.chips_per_server + chip
-        found = np.where(domain >= part.first_domain, at, found)
-    return found
+    for domain_range in ranges:
+        chips_before = (domain - domain_range.first_domain) * domain_range.chips_per_domain
+        position = domain_range.first_chip + chips_before + server * domain_range.chips_per_server + chip
+        positions = np.where(domain >= domain_range.first_domain, position, positions)
+    return positions
 
 
-def parts_of(connection: Connection, cluster: int) -> tuple[Part, ...]:
+def domain_ranges(connection: Connection, cluster: int) -> tuple[DomainRange, ...]:
     """Of a cluster, by its id."""
-    return tuple(_parts(connection, cluster))
+    return tuple(_read_domain_ranges(connection, cluster))
 
 
-def _parts(connection: Connection, cluster: int) -> Iterator[Part]:
-    server_model, model = _T["server_model"], _T["domain_model"]
+def _read_domain_ranges(connection: Connection, cluster: int) -> Iterator[DomainRange]:
+    server_model, model = _TABLES["server_model"], _TABLES["domain_model"]
     domains = connection.execute(
         select(_DOMAIN.c.id, model.c.servers, server_model.c.chips, _DOMAIN.c.domain_model_id)
         .join(model, model.c.id == _DOMAIN.c.domain_model_id)
@@ -155,49 +164,55 @@ def _parts(connection: Connection, cluster: int) -> Iterator[Part]:
         .order_by(_DOMAIN.c.ordinal)
     )
     domain = chip = rack = 0
-    for _, alike in groupby(domains, key=lambda row: row.domain_model_id):
-        first, *others = alike
+    for _, domain_rows in groupby(domains, key=lambda row: row.domain_model_id):
+        first, *rest = domain_rows
         per_rack = _servers_per_rack(connection, first.id)
-        part = Part(1 + len(others), first.servers, first.chips, per_rack, domain, chip, rack)
-        yield part
-        domain, chip, rack = domain + part.domains, chip + part.chips, rack + part.racks
+        domain_range = DomainRange(1 + len(rest), first.servers, first.chips, per_rack, domain, chip, rack)
+        yield domain_range
+        domain, chip, rack = domain + domain_range.domains, chip + domain_range.chips, rack + domain_range.racks
 
 
-def _chips(*columns: ColumnElement[Any]) -> Select[Any]:
+def _chips_query(*columns: ColumnElement[Any]) -> Select[Any]:
     """Of each chip its domain's ordinal, its server's and its own."""
     chips = _CHIP.join(_NODE, _NODE.c.id == _CHIP.c.id).join(_SERVER).join(_DOMAIN)
     ordinals = _DOMAIN.c.ordinal.label("domain"), _SERVER.c.ordinal.label("server"), _CHIP.c.ordinal
     return select(*ordinals, *columns).select_from(chips)
 
 
-def _lost(connection: Connection, cluster: int) -> tuple[ColumnElement[bool], ...]:
+def _is_unhealthy(connection: Connection, cluster: int) -> tuple[ColumnElement[bool], ...]:
     """Nodes of a cluster that are not up; not by the cluster's index: the few that are not come first."""
-    return is_not_up(_NODE), among_lost(connection, _NODE), _NODE.c.cluster_id + 0 == cluster
+    return is_unhealthy(_NODE), maybe_unhealthy(connection, _NODE), _NODE.c.cluster_id + 0 == cluster
 
 
-def _reaches(connection: Connection, cluster: int, parts: Sequence[Part]) -> Iterator[tuple[int, Bytes]]:
+def _pool_sizes_by_domain(
+    connection: Connection, cluster: int, ranges: Sequence[DomainRange]
+) -> Iterator[tuple[int, Bytes]]:
     """Where the chips begin of each domain of which something carries nothing, and their pools."""
     ordinals = select(_DOMAIN.c.id, _DOMAIN.c.ordinal).where(_DOMAIN.c.cluster_id == cluster)
     ordinal_of = {row.id: row.ordinal for row in connection.execute(ordinals)}
-    alike: dict[tuple[Part, frozenset[tuple[str, int]]], list[int]] = {}
-    for domain, pattern in patterns_of(connection, cluster).items():
-        if out := frozenset((table, local) for table, local, left in pattern if not left):
-            part = next(part for part in reversed(parts) if part.first_domain <= ordinal_of[domain])
-            alike.setdefault((part, out), []).append(domain)
-    reached = _reach(connection, [domains[0] for domains in alike.values()]) if alike else {}
-    for (part, _), domains in alike.items():
+    domains_by_failure: dict[tuple[DomainRange, frozenset[tuple[str, int]]], list[int]] = {}
+    for domain, failures in failures_by_domain(connection, cluster).items():
+        if failure := frozenset((table, local) for table, local, carried in failures if not carried):
+            domain_range = next(
+                domain_range for domain_range in reversed(ranges) if domain_range.first_domain <= ordinal_of[domain]
+            )
+            domains_by_failure.setdefault((domain_range, failure), []).append(domain)
+    sizes_by_domain = (
+        _pool_sizes(connection, [domains[0] for domains in domains_by_failure.values()]) if domains_by_failure else {}
+    )
+    for (domain_range, _), domains in domains_by_failure.items():
         for domain in domains:
-            before = (ordinal_of[domain] - part.first_domain) * part.chips_per_domain
-            yield part.first_chip + before, reached[ordinal_of[domains[0]]]
+            chips_before = (ordinal_of[domain] - domain_range.first_domain) * domain_range.chips_per_domain
+            yield domain_range.first_chip + chips_before, sizes_by_domain[ordinal_of[domains[0]]]
 
 
-def _reach(connection: Connection, domains: Sequence[int]) -> dict[int, Bytes]:
+def _pool_sizes(connection: Connection, domains: Sequence[int]) -> dict[int, Bytes]:
     """Healthy chips within reach of each chip of some domains, by the domain's ordinal.
 
     They are the sizes of the components that carrying links make.
     """
-    inside = _chips(_NODE.c.id, _NODE.c.state).where(_NODE.c.domain_id.in_(domains))
-    chips = connection.execute(inside.order_by(_DOMAIN.c.ordinal, _SERVER.c.ordinal, _CHIP.c.ordinal)).all()
+    chip_query = _chips_query(_NODE.c.id, _NODE.c.state).where(_NODE.c.domain_id.in_(domains))
+    chips = connection.execute(chip_query.order_by(_DOMAIN.c.ordinal, _SERVER.c.ordinal, _CHIP.c.ordinal)).all()
     links = connection.execute(
         select(_LINK.c.a_id, _LINK.c.b_id)
         .join(end_a := _NODE.alias("end_a"), end_a.c.id == _LINK.c.a_id)
@@ -205,15 +220,18 @@ def _reach(connection: Connection, domains: Sequence[int]) -> dict[int, Bytes]:
         .where(
             _LINK.c.domain_id.in_(domains),
             _LINK.c.scope != "host",
-            *(of.c.state.in_(CARRYING) for of in (_LINK, end_a, end_b)),
+            *(table.c.state.in_(CARRYING_STATES) for table in (_LINK, end_a, end_b)),
         )
     ).all()
-    ends = np.array([tuple(link) for link in links], dtype=np.int64).reshape(-1, 2)
-    healthy = np.array([chip.state in CARRYING for chip in chips])
-    sizes = solvers.components.sizes(ends, np.array([chip.id for chip in chips]), healthy)
-    pools = np.where(healthy, sizes, 0).astype(np.uint8)
-    begins = [at for at, chip in enumerate(chips) if not at or chips[at - 1].domain != chip.domain]
-    return {chips[at].domain: pool for at, pool in zip(begins, np.split(pools, begins[1:]), strict=True)}
+    link_ends = np.array([tuple(link) for link in links], dtype=np.int64).reshape(-1, 2)
+    healthy = np.array([chip.state in CARRYING_STATES for chip in chips])
+    component_sizes = solvers.components.component_sizes(link_ends, np.array([chip.id for chip in chips]), healthy)
+    pool_sizes = np.where(healthy, component_sizes, 0).astype(np.uint8)
+    first_indices = [index for index, chip in enumerate(chips) if not index or chips[index - 1].domain != chip.domain]
+    return {
+        chips[index].domain: pool
+        for index, pool in zip(first_indices, np.split(pool_sizes, first_indices[1:]), strict=True)
+    }
 
 
 def _servers_per_rack(connection: Connection, domain: int) -> int:

@@ -15,28 +15,28 @@ from functools import cached_property
 from types import UnionType
 from typing import Any, Final, TypeVar, Union, get_args, get_origin
 
-from trninv.choice import Choice
-from trninv.errors import LimitError
-from trninv.inventory.named import ends
+from trninv.choice import DescribedEnum
+from trninv.errors import InvalidArgumentError
+from trninv.inventory.named import split_link
 from trninv.routing.answer import Answer
-from trninv.routing.scenario import listed
+from trninv.routing.scenario import unique_addresses
 from trninv.units import Bandwidth, Capacity, Quantity
 
 A = TypeVar("A", bound=Answer)
 
-ROUTED: Final = 4_000
+ROUTED_COST: Final = 4_000
 """Price of what routes: milliseconds to seconds of a processor; an object of a GraphQL answer costs 1."""
-SCAN: Final = 100
+SCAN_COST: Final = 100
 """Price of a count or a sum, of a list that is found whole, and of a change."""
 
 
-class Text(str):
+class FreeText(str):
     """Words that are no address, such as a shape."""
 
     __slots__ = ()
 
 
-FORMS: Final = (str, tuple, Choice, bool, int, Capacity, Bandwidth)
+PARAMETER_TYPES: Final = (str, tuple, DescribedEnum, bool, int, Capacity, Bandwidth)
 """What a parameter may be: an address (or `Text`), addresses, one of some words, a switch, a number, bytes, bytes per
 second."""
 
@@ -63,9 +63,9 @@ class Argument:
 
     """
 
-    says: str
-    least: int = 0
-    most: int | None = None
+    description: str
+    minimum: int = 0
+    maximum: int | None = None
     name: str = ""
     option: str | None = None
     metavar: str = ""
@@ -73,41 +73,45 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class QuestionParameter:
     """A parameter of a question: `form` is one of `FORMS`."""
 
     name: str
-    form: type
+    value_type: type
     argument: Argument
     default: Any
-    optional: bool
+    is_optional: bool
 
     @classmethod
-    def of(cls, parameter: inspect.Parameter) -> "Parameter":
+    def from_signature(cls, parameter: inspect.Parameter) -> "QuestionParameter":
         """As a function declares it."""
-        form, argument = get_args(parameter.annotation)
-        optional = get_origin(form) in (Union, UnionType)
-        if optional:
-            form = next(each for each in get_args(form) if each is not type(None))
-        return cls(parameter.name, get_origin(form) or form, argument, parameter.default, optional)
+        value_type, argument = get_args(parameter.annotation)
+        is_optional = get_origin(value_type) in (Union, UnionType)
+        if is_optional:
+            value_type = next(member for member in get_args(value_type) if member is not type(None))
+        return cls(parameter.name, get_origin(value_type) or value_type, argument, parameter.default, is_optional)
 
     @property
-    def required(self) -> bool:
+    def is_required(self) -> bool:
         """Whether it has no default."""
         return self.default is inspect.Parameter.empty
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """What it means, with its limits."""
-        low, high = self.argument.least, self.argument.most
-        return self.argument.says if high is None else f"{self.argument.says.removesuffix('.')}: {low:,} to {high:,}."
+        minimum, maximum = self.argument.minimum, self.argument.maximum
+        return (
+            self.argument.description
+            if maximum is None
+            else f"{self.argument.description.removesuffix('.')}: {minimum:,} to {maximum:,}."
+        )
 
     @property
-    def words(self) -> tuple[Choice, ...]:
+    def choices(self) -> tuple[DescribedEnum, ...]:
         """Its possible values, if it is an enumeration; otherwise empty."""
-        return tuple(self.form) if issubclass(self.form, Choice) else ()
+        return tuple(self.value_type) if issubclass(self.value_type, DescribedEnum) else ()
 
-    def read(self, value: Any) -> Any:  # of any form
+    def coerce(self, value: Any) -> Any:  # of any form
         """A value as a caller gives it, in the parameter's form.
 
         Raises
@@ -116,30 +120,30 @@ class Parameter:
             It can't be one.
 
         """
-        if value is None and self.optional:
+        if value is None and self.is_optional:
             return None
-        if self.words:
-            return self._word(str(value))
-        if issubclass(self.form, tuple):
-            return tuple(listed(value))
-        if issubclass(self.form, Quantity):
-            value = self.form.parse(value) if isinstance(value, str) else self.form(value)
-        if issubclass(self.form, int) and self.form is not bool:
-            self._check(value)
+        if self.choices:
+            return self._choice(str(value))
+        if issubclass(self.value_type, tuple):
+            return tuple(unique_addresses(value))
+        if issubclass(self.value_type, Quantity):
+            value = self.value_type.parse(value) if isinstance(value, str) else self.value_type(value)
+        if issubclass(self.value_type, int) and self.value_type is not bool:
+            self._check_limits(value)
         return value
 
-    def _word(self, value: str) -> Choice:
-        words = {word.name: word for word in self.words}
-        if (name := value.upper().replace("-", "_")) not in words:
-            raise LimitError(f"{self.name} {value!r}: choose {' or '.join(words).lower()}")
-        return words[name]
+    def _choice(self, value: str) -> DescribedEnum:
+        choices = {choice.name: choice for choice in self.choices}
+        if (name := value.upper().replace("-", "_")) not in choices:
+            raise InvalidArgumentError(f"{self.name} {value!r}: choose {' or '.join(choices).lower()}")
+        return choices[name]
 
-    def _check(self, value: int) -> None:
-        low, high = self.argument.least, self.argument.most
-        if value < low or (high is not None and value > high):
-            limits = f"{low} or more" if high is None else f"{low:,} to {high:,}"
-            unit = {Capacity: " bytes", Bandwidth: " bytes per second"}.get(self.form, "")
-            raise LimitError(f"{self.name} {int(value):,}: ask for {limits}{unit}")
+    def _check_limits(self, value: int) -> None:
+        minimum, maximum = self.argument.minimum, self.argument.maximum
+        if value < minimum or (maximum is not None and value > maximum):
+            limits = f"{minimum} or more" if maximum is None else f"{minimum:,} to {maximum:,}"
+            unit = {Capacity: " bytes", Bandwidth: " bytes per second"}.get(self.value_type, "")
+            raise InvalidArgumentError(f"{self.name} {int(value):,}: ask for {limits}{unit}")
 
 
 @dataclass(frozen=True)
@@ -169,13 +173,13 @@ class Question:
     """
 
     function: Callable[..., Answer]
-    price: int
+    cost: int
     command: str
     field: str
     examples: Sequence[str]
-    remembered: Callable[..., Answer | None] | None = None
-    compares: bool = True
-    job: str = ""
+    answer_from_cache: Callable[..., Answer | None] | None = None
+    has_baseline: bool = True
+    job_mutation: str = ""
 
     @property
     def name(self) -> str:
@@ -183,40 +187,48 @@ class Question:
         return self.function.__name__
 
     @cached_property
-    def says(self) -> str:
+    def description(self) -> str:
         """What it asks, in a sentence or two."""
         return inspect.getdoc(self.function) or ""
 
     @cached_property
     def signature(self) -> inspect.Signature:
         """Its parameters, the reader left out."""
-        whole = inspect.signature(self.function)
-        return whole.replace(parameters=list(whole.parameters.values())[1:])
+        full = inspect.signature(self.function)
+        return full.replace(parameters=list(full.parameters.values())[1:])
 
     @cached_property
-    def parameters(self) -> tuple[Parameter, ...]:
+    def parameters(self) -> tuple[QuestionParameter, ...]:
         """What is asked; the keyword-only ones of the function are means, which only Python gives."""
-        asked = (each for each in self.signature.parameters.values() if each.kind is not inspect.Parameter.KEYWORD_ONLY)
-        return tuple(map(Parameter.of, asked))
+        positional = (
+            parameter
+            for parameter in self.signature.parameters.values()
+            if parameter.kind is not inspect.Parameter.KEYWORD_ONLY
+        )
+        return tuple(map(QuestionParameter.from_signature, positional))
 
     @cached_property
-    def _named(self) -> dict[str, Parameter]:
-        return {each.name: each for each in self.parameters}
+    def _by_name(self) -> dict[str, QuestionParameter]:
+        return {parameter.name: parameter for parameter in self.parameters}
 
     @cached_property
     def _defaults(self) -> dict[str, Any]:
         """What is not given, in the forms of the parameters."""
-        empty, named = inspect.Parameter.empty, self._named
-        defaults = {name: of.default for name, of in self.signature.parameters.items() if of.default is not empty}
-        return {name: named[name].read(value) if name in named else value for name, value in defaults.items()}
+        no_default, by_name = inspect.Parameter.empty, self._by_name
+        defaults = {
+            name: parameter.default
+            for name, parameter in self.signature.parameters.items()
+            if parameter.default is not no_default
+        }
+        return {name: by_name[name].coerce(value) if name in by_name else value for name, value in defaults.items()}
 
     @property
-    def answer(self) -> type[Answer]:
+    def answer_type(self) -> type[Answer]:
         """The class of its answers."""
-        found: type[Answer] = self.signature.return_annotation
-        return found
+        annotation: type[Answer] = self.signature.return_annotation
+        return annotation
 
-    def values(self, *arguments: Any, **named: Any) -> dict[str, Any]:  # of any form
+    def coerce_values(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:  # of any form
         """What is asked, in the forms of the parameters.
 
         Raises
@@ -225,35 +237,37 @@ class Question:
             A value is beyond its limits.
 
         """
-        given = self.signature.bind(*arguments, **named).arguments if arguments else named
-        named_so = self._named
-        read = {name: named_so[name].read(value) if name in named_so else value for name, value in given.items()}
-        return self._defaults | read
+        passed = self.signature.bind(*arguments, **keywords).arguments if arguments else keywords
+        by_name = self._by_name
+        coerced = {name: by_name[name].coerce(value) if name in by_name else value for name, value in passed.items()}
+        return self._defaults | coerced
 
     def addresses(self, values: Mapping[str, Any]) -> Iterator[str]:  # of any form
         """The places that these values, in the forms of the parameters, name: of a link, both ends."""
-        for each in self.parameters:
-            if each.form is str and (value := values[each.name]) is not None:
-                yield from ends(value)
+        for parameter in self.parameters:
+            if parameter.value_type is str and (value := values[parameter.name]) is not None:
+                yield from split_link(value)
 
 
 def question(
     *,
-    price: int,
+    cost: int,
     command: str = "",
     field: str | None = None,
     examples: Sequence[str],
-    remembered: Callable[..., Answer | None] | None = None,
-    compares: bool = True,
-    job: str = "",
+    answer_from_cache: Callable[..., Answer | None] | None = None,
+    has_baseline: bool = True,
+    job_mutation: str = "",
 ) -> Callable[[Callable[..., A]], Question]:
     """Declare a question; see `Question`. `command` and `field` follow from the function's name unless given."""
 
     def declare(function: Callable[..., A]) -> Question:
         first, *rest = function.__name__.split("_")
-        camel = first + "".join(map(str.capitalize, rest))
-        named = command or function.__name__.replace("_", "-")
-        shown = camel if field is None else field
-        return Question(function, price, named, shown, examples, remembered, compares, job)
+        camel_case = first + "".join(map(str.capitalize, rest))
+        command_name = command or function.__name__.replace("_", "-")
+        field_name = camel_case if field is None else field
+        return Question(
+            function, cost, command_name, field_name, examples, answer_from_cache, has_baseline, job_mutation
+        )
 
     return declare

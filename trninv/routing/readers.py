@@ -12,11 +12,11 @@ from trninv.routing.fleet import Fleet
 
 T = TypeVar("T")
 
-REST: Final = 5.0
+STANDBY_PAUSE_SECONDS: Final = 5.0
 """Seconds in which a standby that was behind, or did not answer, is not asked again."""
 
 
-class Readers:
+class ReadReplicas:
     """A primary and, where there is one, its standby. Thread safe.
 
     Parameters
@@ -32,34 +32,34 @@ class Readers:
     """
 
     def __init__(
-        self, primary: Fleet, standby: Fleet | None = None, noted: Callable[[str], None] = lambda _: None
+        self, primary: Fleet, standby: Fleet | None = None, on_read: Callable[[str], None] = lambda _: None
     ) -> None:
         self.logins = dict[Engine, Engine]()
         self.fleets = (primary,) if standby is None else (primary, standby)
-        self._primary, self._standby, self._noted = primary, standby, noted
-        self._lock, self._not_before = Lock(), 0.0
+        self._primary, self._standby, self._on_read = primary, standby, on_read
+        self._lock, self._standby_pause_until = Lock(), 0.0
 
     def read(self, work: Callable[[Fleet], T]) -> T:
         """What reads a fleet; on the primary from the beginning where the standby does not do it."""
-        if self._standby is not None and self._may_try():
+        if self._standby is not None and self._should_try_standby():
             try:
-                found = work(self._standby)
+                result = work(self._standby)
             except DatabaseError:
-                self._not_before = time.monotonic() + REST
+                self._standby_pause_until = time.monotonic() + STANDBY_PAUSE_SECONDS
             else:
-                self._not_before = 0.0
-                self._noted("standby")
-                return found
-        found = work(self._primary)
-        self._noted("primary")
-        return found
+                self._standby_pause_until = 0.0
+                self._on_read("standby")
+                return result
+        result = work(self._primary)
+        self._on_read("primary")
+        return result
 
-    def _may_try(self) -> bool:
+    def _should_try_standby(self) -> bool:
         """Whether to ask the standby; after a failure, one asks and the others wait for what comes of it."""
         with self._lock:
             now = time.monotonic()
-            if now < self._not_before:
+            if now < self._standby_pause_until:
                 return False
-            if self._not_before:
-                self._not_before = now + REST
+            if self._standby_pause_until:
+                self._standby_pause_until = now + STANDBY_PAUSE_SECONDS
             return True

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 
 from trninv.routing.answer import Answer
-from trninv.routing.question import Parameter, Question
-from trninv.routing.shown import shown
+from trninv.routing.question import Question, QuestionParameter
+from trninv.routing.shown import answer_fields
 
-_HEAD = """# Questions
+_HEADER = """# Questions
 
 Made from the declarations in trninv/routing/questions and trninv/jobs/questions by `python -m trninv.jobs.reference`;
 do not edit it here.
@@ -18,30 +18,43 @@ a place, `--without JOB` ends a job (`what_if(with_=…, without=…)`). Every b
 """
 
 
-def page(questions: Iterable[Question]) -> str:
+def render_page(questions: Iterable[Question]) -> str:
     """The page as Markdown."""
-    common = [f"- `{each.name}`: {each.says}" for each in shown(Answer)]
-    own = (line for of in questions for line in _lines(of))
-    return "\n".join([_HEAD, "Every answer has, beside its own:\n", *common, "", *own])
+    common = [f"- `{answer_field.name}`: {answer_field.description}" for answer_field in answer_fields(Answer)]
+    lines = (line for question in questions for line in _render_question(question))
+    return "\n".join([_HEADER, "Every answer has, beside its own:\n", *common, "", *lines])
 
 
-def _lines(of: Question) -> Iterator[str]:
-    yield f"## {of.command}\n"
-    yield f"{of.says}\n"
-    field = f"`{of.field}`" if of.field else f"the mutation `{of.job}`, as a job"
-    yield f"Command `trninv {of.command}`; in GraphQL {field}; in Python `{of.name}`. Price: {of.price:,}.\n"
+def _render_question(question: Question) -> Iterator[str]:
+    yield f"## {question.command}\n"
+    yield f"{question.description}\n"
+    field = f"`{question.field}`" if question.field else f"the mutation `{question.job_mutation}`, as a job"
+    yield (
+        f"Command `trninv {question.command}`; in GraphQL {field}; in Python `{question.name}`. Price: "
+        f"{question.cost:,}.\n"
+    )
     yield "| parameter | default | what it means |"
     yield "| --- | --- | --- |"
-    yield from map(_row, of.parameters)
-    common = {each.name for each in shown(Answer)}
+    yield from map(_render_parameter, question.parameters)
+    common = {answer_field.name for answer_field in answer_fields(Answer)}
     yield "\nThe answer:\n"
-    yield from (f"- `{each.name}`: {each.says}" for each in shown(of.answer) if each.name not in common)
+    yield from (
+        f"- `{answer_field.name}`: {answer_field.description}"
+        for answer_field in answer_fields(question.answer_type)
+        if answer_field.name not in common
+    )
     yield ""
-    yield from (f"    trninv {example}" for example in of.examples)
+    yield from (f"    trninv {example}" for example in question.examples)
     yield ""
 
 
-def _row(of: Parameter) -> str:
-    default = "required" if of.required else "" if of.default in (None, ()) else f"`{str(of.default).lower()}`"
-    words = "".join(f" `{word.name.lower()}`: {word.says}" for word in of.words)
-    return f"| `{of.name}` | {default} | {of.says}{words} |"
+def _render_parameter(parameter: QuestionParameter) -> str:
+    default = (
+        "required"
+        if parameter.is_required
+        else ""
+        if parameter.default in (None, ())
+        else f"`{str(parameter.default).lower()}`"
+    )
+    choices = "".join(f" `{choice.name.lower()}`: {choice.description}" for choice in parameter.choices)
+    return f"| `{parameter.name}` | {default} | {parameter.description}{choices} |"

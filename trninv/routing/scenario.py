@@ -6,11 +6,11 @@ from fractions import Fraction
 
 from sqlalchemy import Connection, select
 
-from trninv.errors import LimitError, WrongLevelError
-from trninv.inventory.address import is_link, nodes_of, resolve, resolve_link
-from trninv.inventory.ranges import each_of
+from trninv.errors import InvalidArgumentError, WrongLevelError
+from trninv.inventory.address import is_link, node_condition, resolve_link, resolve_place
+from trninv.inventory.ranges import expand_chip_ranges
 from trninv.inventory.schema import TABLES
-from trninv.inventory.state import PPM, millionths
+from trninv.inventory.state import PPM, to_ppm
 
 MAX_ADDRESSES = 1_000
 """Addresses that one list of a question may have."""
@@ -35,16 +35,16 @@ class Scenario:
 
     down: tuple[str, ...] = ()
     derate: tuple[tuple[str, float | Fraction], ...] = ()
-    with_: tuple[tuple[str, str], ...] = ()
-    without: tuple[str, ...] = ()
+    assumed_allocations: tuple[tuple[str, str], ...] = ()
+    assumed_released: tuple[str, ...] = ()
 
     @classmethod
-    def of(
+    def parse(
         cls,
         down: Sequence[str] | str = (),
         derate: Mapping[str, float | Fraction] | None = None,
-        with_: Mapping[str, Sequence[str] | str] | None = None,
-        without: Sequence[str] | str = (),
+        assume_allocations: Mapping[str, Sequence[str] | str] | None = None,
+        assume_released: Sequence[str] | str = (),
     ) -> "Scenario":
         """As a caller writes it; one address may stand alone.
 
@@ -54,27 +54,31 @@ class Scenario:
             Nothing supposed, too many addresses or jobs, or a factor that is not between 0 and 1.
 
         """
-        derated = tuple((derate or {}).items())
-        holds = tuple((job, place) for job, places in (with_ or {}).items() for place in listed(places))
-        supposed = cls(tuple(listed(down)), derated, holds, tuple(listed(without)))
-        listed([address for address, _ in derated])
-        listed([f"{job}={place}" for job, place in holds])
-        if supposed == cls():
-            raise LimitError("suppose something: an address that is down or derated, a job with places or without")
-        for _, factor in derated:
-            millionths(factor)
-        return supposed
+        factors = tuple((derate or {}).items())
+        allocations = tuple(
+            (job, place) for job, places in (assume_allocations or {}).items() for place in unique_addresses(places)
+        )
+        scenario = cls(tuple(unique_addresses(down)), factors, allocations, tuple(unique_addresses(assume_released)))
+        unique_addresses([address for address, _ in factors])
+        unique_addresses([f"{job}={place}" for job, place in allocations])
+        if scenario == cls():
+            raise InvalidArgumentError(
+                "suppose something: an address that is down or derated, a job with places or without"
+            )
+        for _, factor in factors:
+            to_ppm(factor)
+        return scenario
 
-    def beside(self, other: "Scenario | None") -> "Scenario":
+    def merge(self, other: "Scenario | None") -> "Scenario":
         """Both at once; of two factors the lesser holds."""
         if other is None:
             return self
-        parts = self.down + other.down, self.derate + other.derate, self.with_ + other.with_
-        return Scenario(*parts, self.without + other.without)
+        parts = self.down + other.down, self.derate + other.derate, self.assumed_allocations + other.assumed_allocations
+        return Scenario(*parts, self.assumed_released + other.assumed_released)
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class ScenarioChanges:
     """A scenario in ids.
 
     Attributes
@@ -94,15 +98,15 @@ class Changes:
     links: dict[int, int] = field(default_factory=dict)
     domains: set[int] = field(default_factory=set)
     network_nodes: set[int] = field(default_factory=set)
-    with_: tuple[tuple[str, str], ...] = ()
-    without: tuple[str, ...] = ()
+    assumed_allocations: tuple[tuple[str, str], ...] = ()
+    assumed_released: tuple[str, ...] = ()
 
     @property
     def down(self) -> frozenset[int]:
         """Nodes that carry nothing."""
         return frozenset(node for node, factor in self.nodes.items() if not factor)
 
-    def of_link(self, key: int, a: int, b: int) -> int:
+    def link_capacity_ppm(self, key: int, a: int, b: int) -> int:
         """Millionths that a link between two nodes still carries."""
         return min(self.links.get(key, PPM), self.nodes.get(a, PPM), self.nodes.get(b, PPM))
 
@@ -113,24 +117,24 @@ class Changes:
             key = resolve_link(connection, address).id
             row = connection.execute(select(link).where(link.c.id == key)).one()
             self.links[key] = min(factor, self.links.get(key, PPM))
-            self._touch(row.a_id, row.domain_id)
+            self._mark_domain(row.a_id, row.domain_id)
             return
-        place = resolve(connection, address)
+        place = resolve_place(connection, address)
         if place.level == "cluster":
             raise WrongLevelError(f"{address} is a cluster: suppose something of places within it")
         node = TABLES["node"]
-        for row in connection.execute(select(node.c.id, node.c.domain_id).where(nodes_of(place))):
+        for row in connection.execute(select(node.c.id, node.c.domain_id).where(node_condition(place))):
             self.nodes[row.id] = min(factor, self.nodes.get(row.id, PPM))
-            self._touch(row.id, row.domain_id)
+            self._mark_domain(row.id, row.domain_id)
 
-    def _touch(self, node: int, domain: int | None) -> None:
+    def _mark_domain(self, node: int, domain: int | None) -> None:
         if domain is None:
             self.network_nodes.add(node)
         else:
             self.domains.add(domain)
 
 
-def listed(addresses: Sequence[str] | str) -> Sequence[str]:
+def unique_addresses(addresses: Sequence[str] | str) -> Sequence[str]:
     """Addresses without repetitions; one may stand alone.
 
     Raises
@@ -138,13 +142,13 @@ def listed(addresses: Sequence[str] | str) -> Sequence[str]:
     LimitError
 
     """
-    found = [addresses] if isinstance(addresses, str) else list(dict.fromkeys(addresses))
-    if len(found) > MAX_ADDRESSES:
-        raise LimitError(f"{len(found):,} addresses: name at most {MAX_ADDRESSES}")
-    return found
+    unique = [addresses] if isinstance(addresses, str) else list(dict.fromkeys(addresses))
+    if len(unique) > MAX_ADDRESSES:
+        raise InvalidArgumentError(f"{len(unique):,} addresses: name at most {MAX_ADDRESSES}")
+    return unique
 
 
-def changes(connection: Connection, scenario: Scenario) -> Changes:
+def resolve_scenario(connection: Connection, scenario: Scenario) -> ScenarioChanges:
     """What a scenario means for the wiring.
 
     Raises
@@ -154,9 +158,11 @@ def changes(connection: Connection, scenario: Scenario) -> Changes:
         A whole cluster.
 
     """
-    found = Changes(with_=scenario.with_, without=scenario.without)
+    resolved = ScenarioChanges(
+        assumed_allocations=scenario.assumed_allocations, assumed_released=scenario.assumed_released
+    )
     for address, factor in scenario.derate:
-        found.add(connection, address, millionths(factor))
-    for address in each_of(scenario.down):
-        found.add(connection, address, 0)
-    return found
+        resolved.add(connection, address, to_ppm(factor))
+    for address in expand_chip_ranges(scenario.down):
+        resolved.add(connection, address, 0)
+    return resolved

@@ -8,9 +8,9 @@ from sqlalchemy import Connection
 
 from trninv import solvers
 from trninv.errors import ScopeTooLargeError, WrongLevelError
-from trninv.inventory.address import Place, chips_of, resolve
+from trninv.inventory.address import Place, chip_ids_of, resolve_place
 from trninv.routing.via import Via
-from trninv.routing.wiring import Reader, domains_in, domains_of
+from trninv.routing.wiring import SnapshotReader, domains_in_cluster, domains_of_nodes
 
 if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
@@ -32,10 +32,12 @@ class Scope:
     place: Place
     domains: Sequence[int]
     members: frozenset[int] | None
-    transit: bool = False
+    forwarding: bool = False
 
     @classmethod
-    def of(cls, reader: Reader, scope: str, chips: Sequence[str] = (), *, transit: bool = False) -> "Scope":
+    def resolve(
+        cls, reader: SnapshotReader, scope: str, chips: Sequence[str] = (), *, forwarding: bool = False
+    ) -> "Scope":
         """Resolve it.
 
         Raises
@@ -46,22 +48,22 @@ class Scope:
 
         """
         connection = reader.connection
-        place = resolve(connection, scope)
+        place = resolve_place(connection, scope)
         if place.level == "cluster" and not chips:
-            domains = domains_in(connection, place)
+            domains = domains_in_cluster(connection, place)
             if len(domains) > 1:
                 return cls(place, domains, None)
-        members = frozenset(connection.scalars(chips_of(place)))
+        members = frozenset(connection.scalars(chip_ids_of(place)))
         if chips:
-            members = _named(connection, chips, members, place)
-        return cls(place, domains_of(connection, members), members, transit)
+            members = _resolve_members(connection, chips, members, place)
+        return cls(place, domains_of_nodes(connection, members), members, forwarding)
 
     @property
     def via(self) -> Via:
         """Over which links, unless a question says otherwise."""
-        return Via.of(self.domains)
+        return Via.for_domains(self.domains)
 
-    def inside(self, reader: Reader, what: str) -> "Inside":
+    def graph(self, reader: SnapshotReader, question: str) -> "ScopeGraph":
         """The graph of a scope of one domain.
 
         Raises
@@ -71,37 +73,46 @@ class Scope:
 
         """
         if len(self.domains) != 1 or self.members is None:
-            raise ScopeTooLargeError(f"{self.place.address} has {len(self.domains)} domains: {what} is of one domain")
+            raise ScopeTooLargeError(
+                f"{self.place.address} has {len(self.domains)} domains: {question} is of one domain"
+            )
         wiring = reader.load(self.domains)
-        ends = sorted(self.members & wiring.nodes.keys())
-        graph = wiring.graph
-        if not self.transit:
-            switches = {near for end in ends for near in graph[end] if graph.nodes[near]["kind"] == "switch"}
-            graph = solvers.graph.Graph(graph.subgraph({*ends, *switches}))
-        return Inside(graph, ends, len(self.members & wiring.failed))
+        endpoints = sorted(self.members & wiring.nodes.keys())
+        scope_graph = wiring.graph
+        if not self.forwarding:
+            switches = {
+                neighbor
+                for end in endpoints
+                for neighbor in scope_graph[end]
+                if scope_graph.nodes[neighbor]["kind"] == "switch"
+            }
+            scope_graph = solvers.graph.Graph(scope_graph.subgraph({*endpoints, *switches}))
+        return ScopeGraph(scope_graph, endpoints, len(self.members & wiring.failed))
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class ScopeGraph:
     """The links among some chips of a domain, through the switches that they are attached to (of transit: through all).
 
     ``lost`` of the scope's chips have failed.
     """
 
     graph: "Graph"
-    ends: list[int]
-    lost: int
+    endpoints: list[int]
+    failed_count: int
 
-    def names(self) -> list[str]:
+    def addresses(self) -> list[str]:
         """Addresses of the chips."""
-        return [self.graph.nodes[end]["address"] for end in self.ends]
+        return [self.graph.nodes[node]["address"] for node in self.endpoints]
 
 
-def _named(connection: Connection, chips: Sequence[str], members: frozenset[int], scope: Place) -> frozenset[int]:
-    named: set[int] = set()
+def _resolve_members(
+    connection: Connection, chips: Sequence[str], members: frozenset[int], scope: Place
+) -> frozenset[int]:
+    chosen: set[int] = set()
     for address in chips:
-        wanted = set(connection.scalars(chips_of(resolve(connection, address))))
-        if not wanted <= members:
+        place_chips = set(connection.scalars(chip_ids_of(resolve_place(connection, address))))
+        if not place_chips <= members:
             raise WrongLevelError(f"{address} is not within {scope.address}")
-        named |= wanted
-    return frozenset(named)
+        chosen |= place_chips
+    return frozenset(chosen)

@@ -5,42 +5,42 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated, Final
 
-from trninv.routing.answer import Answer, At
+from trninv.routing.answer import AddressText, Answer
 
-MOST_STANDING: Final = 100
+MAX_INSTANCES: Final = 100
 """Servers of an answer of which it is said what stands in them."""
-_SERVER = re.compile(r"([^\s/]+/d\d+/s\d+)(?:/\S*)?")
-_LEFT_OUT = {"facts", "baseline"}
+_SERVER_PATTERN = re.compile(r"([^\s/]+/d\d+/s\d+)(?:/\S*)?")
+_SKIPPED_FIELDS = {"facts", "baseline"}
 
 
 @dataclass(frozen=True, slots=True)
 class StandingThere:
     """What stands in a server."""
 
-    server: Annotated[At, "The server."]
+    server: Annotated[AddressText, "The server."]
     instance: Annotated[str | None, "The instance's id."]
     host: Annotated[str | None, "The name of its host."]
 
 
-def servers_of(answer: Answer, most: int = MOST_STANDING) -> list[str]:
+def servers_in_answer(answer: Answer, limit: int = MAX_INSTANCES) -> list[str]:
     """Addresses of the first servers that an answer names, in its order."""
-    found = dict[str, None]()
-    for text in _texts(answer):
+    servers = dict[str, None]()
+    for text in _all_texts(answer):
         for end in text.split("--"):
-            if at := _SERVER.fullmatch(end):
-                found[at[1]] = None
-        if len(found) >= most:
+            if match := _SERVER_PATTERN.fullmatch(end):
+                servers[match[1]] = None
+        if len(servers) >= limit:
             break
-    return list(found)[:most]
+    return list(servers)[:limit]
 
 
-def _texts(value: object) -> Iterator[str]:
+def _all_texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, tuple):
-        for each in value:
-            yield from _texts(each)
+        for item in value:
+            yield from _all_texts(item)
     elif is_dataclass(value):
-        for each in fields(value):
-            if each.name not in _LEFT_OUT:
-                yield from _texts(getattr(value, each.name))
+        for item in fields(value):
+            if item.name not in _SKIPPED_FIELDS:
+                yield from _all_texts(getattr(value, item.name))

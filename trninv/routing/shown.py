@@ -5,41 +5,47 @@ import inspect
 from functools import cache
 from typing import Annotated, Any, get_args, get_origin
 
-from trninv.routing.answer import Form
+from trninv.routing.answer import SchemaScalar
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Shown:
+class AnswerField:
     """A field or property: ``hint`` is its type, ``forms`` how the schema shows it."""
 
     name: str
-    hint: Any
-    forms: frozenset[Form]
-    says: str
+    type_hint: Any
+    scalars: frozenset[SchemaScalar]
+    description: str
 
 
 @cache
-def shown(kind: type) -> tuple[Shown, ...]:
+def answer_fields(answer_type: type) -> tuple[AnswerField, ...]:
     """What a dataclass shows: its fields in their order, then its properties; what is hidden is left out."""
-    fields = {field.name: _shown(field.name, field.type, "") for field in dataclasses.fields(kind)}
+    fields = {field.name: _to_field(field.name, field.type, "") for field in dataclasses.fields(answer_type)}
     properties = {
-        name: _shown(name, inspect.signature(member.fget).return_annotation, inspect.getdoc(member) or "")
-        for parent in kind.__mro__
+        name: _to_field(name, inspect.signature(member.fget).return_annotation, inspect.getdoc(member) or "")
+        for parent in answer_type.__mro__
         for name, member in vars(parent).items()
         if isinstance(member, property) and member.fget
     }
-    return tuple(each for each in (fields | properties).values() if Form.HIDDEN not in each.forms)
+    return tuple(
+        answer_field
+        for answer_field in (fields | properties).values()
+        if SchemaScalar.HIDDEN not in answer_field.scalars
+    )
 
 
-def _shown(name: str, hint: Any, says: str) -> Shown:  # a type
-    hint, notes = unannotated(hint)
-    said = next((note for note in notes if isinstance(note, str)), says)
-    return Shown(name, hint, frozenset(note for note in notes if isinstance(note, Form)), said)
+def _to_field(name: str, type_hint: Any, default: str) -> AnswerField:  # a type
+    type_hint, notes = strip_annotations(type_hint)
+    description = next((note for note in notes if isinstance(note, str)), default)
+    return AnswerField(
+        name, type_hint, frozenset(note for note in notes if isinstance(note, SchemaScalar)), description
+    )
 
 
-def unannotated(hint: Any) -> tuple[Any, tuple[Any, ...]]:  # a type
+def strip_annotations(type_hint: Any) -> tuple[Any, tuple[Any, ...]]:  # a type
     """A type without what is noted beside it, and the notes."""
-    if get_origin(hint) is not Annotated:
-        return hint, ()
-    inner, *notes = get_args(hint)
+    if get_origin(type_hint) is not Annotated:
+        return type_hint, ()
+    inner, *notes = get_args(type_hint)
     return inner, tuple(notes)

@@ -7,35 +7,37 @@ well. Which of both a question is about follows from the places that it names, n
 from collections.abc import Collection
 from typing import Annotated
 
-from trninv.choice import Choice
+from trninv.choice import DescribedEnum
 
 
-class Via(Choice):
+class Via(DescribedEnum):
     """Over which links."""
 
     SCALE_UP = "SCALE_UP", "Scale-up links (NeuronLink and its switches) alone."
     ANY = "ANY", "Scale-up links and the EFA fabric."
 
     @classmethod
-    def of(cls, domains: Collection[int], asked: "Via | None" = None) -> "Via":
+    def for_domains(cls, domains: Collection[int], requested: "Via | None" = None) -> "Via":
         """What is asked for; else scale-up links alone within a domain, both across domains."""
-        return asked or (cls.ANY if len(domains) > 1 else cls.SCALE_UP)
+        return requested or (cls.ANY if len(domains) > 1 else cls.SCALE_UP)
 
     @property
-    def over(self) -> str:
+    def definition_suffix(self) -> str:
         """The end of a definition."""
         return {
             Via.SCALE_UP: "; over scale-up links",
             Via.ANY: "; over scale-up links and the EFA fabric, through no other domain",
         }[self]
 
-    def unjoined(self, what: str, otherwise: str = "") -> str:
+    def disconnected_reason(self, subject: str, alternative: str = "") -> str:
         """That nothing joins them, and what is ``otherwise``: over EFA as well."""
         if self is Via.ANY:
-            return f"no links that are up join {what}"
-        found = f"no scale-up links that are up join {what}"
-        return f"{found}; via ANY, over EFA as well, {otherwise}" if otherwise else found
+            return f"no links that are up join {subject}"
+        reason = f"no scale-up links that are up join {subject}"
+        return f"{reason}; via ANY, over EFA as well, {alternative}" if alternative else reason
 
 
-Reason = Annotated[str | None, "What is not joined over these links, and whether it is via ANY; null where all is."]
-ASKED = "Over which links: within a domain scale-up links alone, across domains EFA as well, unless said."
+DisconnectedReason = Annotated[
+    str | None, "What is not joined over these links, and whether it is via ANY; null where all is."
+]
+VIA_DESCRIPTION = "Over which links: within a domain scale-up links alone, across domains EFA as well, unless said."

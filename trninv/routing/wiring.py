@@ -22,17 +22,17 @@ from trninv import solvers
 from trninv.catalog.facts import EFA_FABRIC
 from trninv.errors import ScopeTooLargeError
 from trninv.inventory.address import Address, Place, node_addresses
-from trninv.inventory.pinned import State
-from trninv.inventory.revision import Revision
-from trninv.inventory.schema import CARRYING, TABLES
-from trninv.inventory.state import PPM, UP, Condition, carried
+from trninv.inventory.pinned import SharedSnapshot
+from trninv.inventory.revision import RevisionTracker
+from trninv.inventory.schema import CARRYING_STATES, TABLES
+from trninv.inventory.state import PPM, UP, Condition, carried_bandwidth
 from trninv.routing.answer import LinkRef
-from trninv.routing.scenario import Changes, Scenario, changes
-from trninv.solvers.arcs import Arcs, arcs, join_links, place
+from trninv.routing.scenario import Scenario, ScenarioChanges, resolve_scenario
+from trninv.solvers.arcs import Adjacency, directed_adjacency, join_links, node_of_port
 from trninv.solvers.paths import Links
-from trninv.topology.blueprint import Node
+from trninv.topology.blueprint import BlueprintNode
 from trninv.topology.pattern import Position
-from trninv.topology.register import pattern, sides
+from trninv.topology.register import get_pattern, parse_sides
 from trninv.units import Bandwidth
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 
-_T = TABLES
+_TABLES = TABLES
 MAX_DOMAINS = 64
 """Domains that one wiring may span; a larger question belongs to the quotient of the cluster."""
 
@@ -64,41 +64,45 @@ class Wiring:
         return graph
 
     @cached_property
-    def arcs(self) -> Arcs:
+    def adjacency(self) -> Adjacency:
         """Where traffic may go on, each NIC as its two ports."""
-        return arcs(self.nodes, self.links)
+        return directed_adjacency(self.nodes, self.links)
 
-    def cut(self, side: Collection[int]) -> tuple[LinkRef, ...]:
+    def cut_links(self, side: Collection[int]) -> tuple[LinkRef, ...]:
         """Links that lead from some nodes and ports to the others, by id."""
-        ahead, inside = self.arcs.ahead, set(side)
-        crossing = ((a, b) for a in inside for b in ahead[a] if b not in inside)
-        found = (link_ref(self.nodes, self.links, place(a), place(b)) for a, b in crossing)
-        return tuple(sorted(found, key=lambda link: link.id))
+        successors, side_nodes = self.adjacency.successors, set(side)
+        crossing = ((a, b) for a in side_nodes for b in successors[a] if b not in side_nodes)
+        references = (link_ref(self.nodes, self.links, node_of_port(a), node_of_port(b)) for a, b in crossing)
+        return tuple(sorted(references, key=lambda link: link.id))
 
     def edges(self) -> Iterator[tuple[int, int, Attributes]]:
         """Every link once: both ends, the lower first, and its attributes."""
-        return ((a, b, of) for a, near in self.links.items() for b, of in near.items() if a < b)
+        return ((a, b, link) for a, neighbors in self.links.items() for b, link in neighbors.items() if a < b)
 
     def chips(self) -> dict[str, tuple[int, int]]:
         """Node and domain of its chips, by address."""
-        return {of["address"]: (node, of["domain_id"]) for node, of in self.nodes.items() if of["kind"] == "chip"}
+        return {
+            attributes["address"]: (node, attributes["domain_id"])
+            for node, attributes in self.nodes.items()
+            if attributes["kind"] == "chip"
+        }
 
-    def changed(self, changes: Changes) -> "Wiring":
+    def with_scenario(self, changes: ScenarioChanges) -> "Wiring":
         """The same with what a scenario supposes."""
         down = changes.down
-        nodes = {node: of for node, of in self.nodes.items() if node not in down}
+        nodes = {node: link for node, link in self.nodes.items() if node not in down}
         links: dict[int, dict[int, Attributes]] = {node: {} for node in nodes}
-        for a, b, of in self.edges():
-            factor = changes.of_link(of["id"], a, b)
+        for a, b, link in self.edges():
+            factor = changes.link_capacity_ppm(link["id"], a, b)
             if factor == PPM:
-                links[a][b] = links[b][a] = of
-            elif left := of["capacity"] * factor // PPM:
-                links[a][b] = links[b][a] = of | {"capacity": left}
-        lost = {node for node in down & self.nodes.keys() if self.nodes[node]["kind"] == "chip"}
-        return Wiring(nodes, links, self.failed | lost)
+                links[a][b] = links[b][a] = link
+            elif remaining := link["capacity"] * factor // PPM:
+                links[a][b] = links[b][a] = link | {"capacity": remaining}
+        failed_chips = {node for node in down & self.nodes.keys() if self.nodes[node]["kind"] == "chip"}
+        return Wiring(nodes, links, self.failed | failed_chips)
 
 
-def join(wirings: Sequence[Wiring]) -> Wiring:
+def merge_wirings(wirings: Sequence[Wiring]) -> Wiring:
     """The wirings of domains as one; they share what is above them."""
     if len(wirings) == 1:
         return wirings[0]
@@ -110,20 +114,20 @@ def join(wirings: Sequence[Wiring]) -> Wiring:
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class UpOverrides:
     """Nodes and links, by id, that are taken for up whatever their state is."""
 
     nodes: frozenset[int] = frozenset()
     links: frozenset[int] = frozenset()
 
 
-_AS_IT_IS = Restored()
-MOST_FOUND = 10_000
+NO_OVERRIDES = UpOverrides()
+MAX_CACHED_RESULTS = 10_000
 """Small findings of one state of the database that are remembered."""
 
 
 @dataclass(slots=True)
-class _Known:
+class _CacheEntry:
     """What is known of one state of the database.
 
     Attributes
@@ -140,143 +144,143 @@ class _Known:
     revision: Hashable = None
     domains: OrderedDict[tuple[int, bool], Wiring] = field(default_factory=OrderedDict)
     chips: dict[str, tuple[int, int]] = field(default_factory=dict)
-    found: dict[Hashable, Any] = field(default_factory=dict)
+    results: dict[Hashable, Any] = field(default_factory=dict)
 
 
-class Wirings:
+class WiringCache:
     """Reads wirings of an engine's database, and remembers domains for as long as it stays as it is; thread safe."""
 
     def __init__(self, engine: Engine) -> None:
-        self.engine, self.revision, self._lock, self._known = engine, Revision(engine), Lock(), [_Known()]
-        self._state: State | None = None
-        self._at: Hashable | None = None
+        self.engine, self.tracker, self._lock, self._entries = engine, RevisionTracker(engine), Lock(), [_CacheEntry()]
+        self._snapshot: SharedSnapshot | None = None
+        self._fixed_revision: Hashable | None = None
 
-    def at(self, revision: Hashable) -> "Wirings":
+    def at_revision(self, revision: Hashable) -> "WiringCache":
         """The same, whose `current` is a revision that was just found."""
-        known = copy(self)
-        known._at = revision  # noqa: SLF001 # its own
-        return known
+        copied = copy(self)
+        copied._fixed_revision = revision  # noqa: SLF001 # its own
+        return copied
 
-    def within(self, state: State) -> "Wirings":
+    def in_snapshot(self, snapshot: SharedSnapshot) -> "WiringCache":
         """The same, of one state."""
-        pinned = copy(self)
-        pinned._state = state  # noqa: SLF001 # its own
-        return pinned
+        copied = copy(self)
+        copied._snapshot = snapshot  # noqa: SLF001 # its own
+        return copied
 
-    def current(self) -> Hashable | None:
+    def current_revision(self) -> Hashable | None:
         """The revision that is read."""
-        if self._at is not None:
-            return self._at
-        return self._state.revision() if self._state else self.revision.current()
+        if self._fixed_revision is not None:
+            return self._fixed_revision
+        return self._snapshot.revision() if self._snapshot else self.tracker.current()
 
     def close(self) -> None:
         """Stop watching the database."""
-        self.revision.close()
+        self.tracker.close()
 
     @contextmanager
-    def reading(self) -> "Iterator[Reader]":
+    def open_reader(self) -> "Iterator[SnapshotReader]":
         """One state of the database."""
-        with self._state.reading() if self._state else self.revision.reading() as (connection, revision):
-            known = _Known() if revision is None else self._of(revision)
-            yield Reader(connection, revision, known, self._lock, Changes())
+        with self._snapshot.connection() if self._snapshot else self.tracker.read() as (connection, revision):
+            entry = _CacheEntry() if revision is None else self._entry_for(revision)
+            yield SnapshotReader(connection, revision, entry, self._lock, ScenarioChanges())
 
-    def _of(self, revision: Hashable) -> _Known:
+    def _entry_for(self, revision: Hashable) -> _CacheEntry:
         with self._lock:
-            if self._known[0].revision != revision:
-                self._known[0] = _Known(revision)
-            return self._known[0]
+            if self._entries[0].revision != revision:
+                self._entries[0] = _CacheEntry(revision)
+            return self._entries[0]
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class SnapshotReader:
     """A connection that sees one state of the database, what is already known of it, and what is supposed."""
 
     connection: Connection
     revision: Hashable | None
-    _known: _Known
+    _entry: _CacheEntry
     _lock: Lock
-    changes: Changes
-    restored: Restored = _AS_IT_IS
+    changes: ScenarioChanges
+    up_overrides: UpOverrides = NO_OVERRIDES
 
-    def restoring(self, restored: Restored) -> "Reader":
+    def with_up_overrides(self, up_overrides: UpOverrides) -> "SnapshotReader":
         """The same state with some things up."""
-        return replace(self, restored=restored)
+        return replace(self, up_overrides=up_overrides)
 
-    def supposing(self, scenario: Scenario) -> "Reader":
+    def with_scenario(self, scenario: Scenario) -> "SnapshotReader":
         """The same state as it would be."""
-        return replace(self, changes=changes(self.connection, scenario))
+        return replace(self, changes=resolve_scenario(self.connection, scenario))
 
     def load(self, domain_ids: Collection[int], *, fabric: bool = False) -> Wiring:
         """As `load`, from what is remembered where it is."""
-        return join(list(self.parts(domain_ids, fabric=fabric).values()))
+        return merge_wirings(list(self.parts(domain_ids, fabric=fabric).values()))
 
     def parts(self, domain_ids: Collection[int], *, fabric: bool = False) -> dict[int, Wiring]:
         """The same of every domain by itself, by its id."""
-        _few(domain_ids)
+        check_domain_count(domain_ids)
         changed = self.changes.nodes or self.changes.links
         found = {domain: self._domain(domain, fabric) for domain in domain_ids}
-        return {domain: part.changed(self.changes) for domain, part in found.items()} if changed else found
+        return {domain: part.with_scenario(self.changes) for domain, part in found.items()} if changed else found
 
     def chip(self, address: Address) -> tuple[int, int] | None:
         """Node and domain of a chip, if its domain was read and it is up."""
-        return self._known.chips.get(str(address))
+        return self._entry.chips.get(str(address))
 
-    def remembered(self, key: Hashable, read: Callable[[], A]) -> A:
+    def cached(self, key: Hashable, read: Callable[[], A]) -> A:
         """What was read of this state under a key, or is read now; of the state as it is, without what is supposed."""
-        known = self._known.found
-        if key not in known:
-            if len(known) >= MOST_FOUND:
-                known.clear()
-            known[key] = read()
-        found: A = known[key]
-        return found
+        results = self._entry.results
+        if key not in results:
+            if len(results) >= MAX_CACHED_RESULTS:
+                results.clear()
+            results[key] = read()
+        result: A = results[key]
+        return result
 
     def _domain(self, domain: int, fabric: bool) -> Wiring:
-        if self.restored != _AS_IT_IS:
-            return load(self.connection, [domain], fabric=fabric, restored=self.restored)
-        key, known = (domain, fabric), self._known
-        found = known.domains.get(key)
-        if found is None:
-            found = load(self.connection, [domain], fabric=fabric)
-            known.chips.update(found.chips())
+        if self.up_overrides != NO_OVERRIDES:
+            return load_wiring(self.connection, [domain], fabric=fabric, up_overrides=self.up_overrides)
+        key, entry = (domain, fabric), self._entry
+        wiring = entry.domains.get(key)
+        if wiring is None:
+            wiring = load_wiring(self.connection, [domain], fabric=fabric)
+            entry.chips.update(wiring.chips())
         with self._lock:
-            known.domains[key] = found
-            known.domains.move_to_end(key)
-            if len(known.domains) > MAX_DOMAINS:
-                _, forgotten = known.domains.popitem(last=False)
-                for address in forgotten.chips():
-                    known.chips.pop(address, None)
-        return found
+            entry.domains[key] = wiring
+            entry.domains.move_to_end(key)
+            if len(entry.domains) > MAX_DOMAINS:
+                _, evicted = entry.domains.popitem(last=False)
+                for address in evicted.chips():
+                    entry.chips.pop(address, None)
+        return wiring
 
 
-def domains_of(connection: Connection, nodes: Iterable[int]) -> list[int]:
+def domains_of_nodes(connection: Connection, nodes: Iterable[int]) -> list[int]:
     """Ids of the domains that nodes belong to, in order."""
-    node = _T["node"]
-    wanted = select(node.c.domain_id).distinct().where(node.c.id.in_(list(nodes))).order_by(node.c.domain_id)
-    return list(connection.scalars(wanted))
+    node = _TABLES["node"]
+    query = select(node.c.domain_id).distinct().where(node.c.id.in_(list(nodes))).order_by(node.c.domain_id)
+    return list(connection.scalars(query))
 
 
-def domains_beside(connection: Connection, domains: Iterable[int]) -> list[int]:
+def domains_in_same_clusters(connection: Connection, domains: Iterable[int]) -> list[int]:
     """Ids of all domains of the clusters that some are of, in order."""
-    domain = _T["domain"]
+    domain = _TABLES["domain"]
     clusters = select(domain.c.cluster_id).where(domain.c.id.in_(list(domains)))
-    wanted = select(domain.c.id).where(domain.c.cluster_id.in_(clusters)).order_by(domain.c.id)
-    return list(connection.scalars(wanted))
+    query = select(domain.c.id).where(domain.c.cluster_id.in_(clusters)).order_by(domain.c.id)
+    return list(connection.scalars(query))
 
 
-def domains_in(connection: Connection, cluster: Place) -> list[int]:
+def domains_in_cluster(connection: Connection, cluster: Place) -> list[int]:
     """Ids of a cluster's domains, in order."""
-    domain = _T["domain"]
+    domain = _TABLES["domain"]
     return list(connection.scalars(select(domain.c.id).where(domain.c.cluster_id == cluster.id).order_by(domain.c.id)))
 
 
-def load(
+def load_wiring(
     connection: Connection,
     domain_ids: Collection[int],
     *,
     nics: bool = False,
     fabric: bool = False,
-    restored: Restored = _AS_IT_IS,
+    up_overrides: UpOverrides = NO_OVERRIDES,
 ) -> Wiring:
     """The wiring of domains: their scale-up links, which no path within a domain leaves.
 
@@ -295,13 +299,13 @@ def load(
         More than MAX_DOMAINS domains.
 
     """
-    _few(domain_ids)
-    above = _network_nodes(connection, domain_ids) if fabric else []
+    check_domain_count(domain_ids)
+    network_nodes = _network_nodes(connection, domain_ids) if fabric else []
     nodes: dict[int, Attributes] = {}
     degraded: dict[int, Condition] = {}
     failed = set()
-    for row in connection.execute(_nodes(domain_ids, above, nics=nics or fabric)):
-        condition = UP if row.id in restored.nodes else Condition(row.state, row.factor_ppm)
+    for row in connection.execute(_nodes(domain_ids, network_nodes, nics=nics or fabric)):
+        condition = UP if row.id in up_overrides.nodes else Condition(row.state, row.factor_ppm)
         if condition.factor_ppm is not None:
             degraded[row.id] = condition
         if condition.carries:
@@ -317,18 +321,18 @@ def load(
                 "position": _position(row),
                 "ordinal": row.ordinal,
                 "wiring": row.wiring,
-                "sides": sides(row.sides or ""),
+                "sides": parse_sides(row.sides or ""),
                 "vendor_id": row.vendor_id,
             }
         elif row.kind == "chip":
             failed.add(row.id)
     links: dict[int, dict[int, Attributes]] = {node: {} for node in nodes}
     latency = _latencies(connection)
-    for row in connection.execute(_links(domain_ids, above, restored.links)):
+    for row in connection.execute(_links(domain_ids, network_nodes, up_overrides.links)):
         if row.a_id in nodes and row.b_id in nodes:
-            ends = (degraded[end] for end in (row.a_id, row.b_id) if end in degraded)
-            own = UP if row.id in restored.links else Condition(row.state, row.factor_ppm)
-            capacity = carried(row.bandwidth_bytes_per_s, own, *ends)
+            end_conditions = (degraded[end] for end in (row.a_id, row.b_id) if end in degraded)
+            link_condition = UP if row.id in up_overrides.links else Condition(row.state, row.factor_ppm)
+            capacity = carried_bandwidth(row.bandwidth_bytes_per_s, link_condition, *end_conditions)
             if not capacity:
                 continue
             links[row.a_id][row.b_id] = links[row.b_id][row.a_id] = {
@@ -344,13 +348,13 @@ def load(
 def _latencies(connection: Connection) -> dict[str, int]:
     """Nanoseconds by technology, or by scope: a way over EFA is one from HBM to HBM, half of it at either host."""
     fact = TABLES["fact"]
-    found = select(fact.c.subject, fact.c.value).where(fact.c.attribute == "latency", fact.c.preference == 0)
-    known = {row.subject: int(row.value) for row in connection.execute(found)}
-    over_efa = known.pop(EFA_FABRIC, None)
-    return known if over_efa is None else known | {"host": over_efa // 2, "fabric": 0}
+    query = select(fact.c.subject, fact.c.value).where(fact.c.attribute == "latency", fact.c.preference == 0)
+    latencies = {row.subject: int(row.value) for row in connection.execute(query)}
+    efa_latency = latencies.pop(EFA_FABRIC, None)
+    return latencies if efa_latency is None else latencies | {"host": efa_latency // 2, "fabric": 0}
 
 
-def _few(domain_ids: Collection[int]) -> None:
+def check_domain_count(domain_ids: Collection[int]) -> None:
     if len(domain_ids) > MAX_DOMAINS:
         raise ScopeTooLargeError(f"{len(domain_ids)} domains in one graph: ask about at most {MAX_DOMAINS}")
 
@@ -358,30 +362,32 @@ def _few(domain_ids: Collection[int]) -> None:
 def link_ref(nodes: Mapping[int, Attributes], links: Links, a: int, b: int) -> LinkRef:
     """The link between two nodes of a wiring; of network nodes that are seen as one, it has its own one's address."""
     low, high = min(a, b), max(a, b)
-    of = links[low][high]
-    return LinkRef(of["id"], nodes[low]["address"], of.get("above", nodes[high]["address"]), Bandwidth(of["capacity"]))
+    link = links[low][high]
+    return LinkRef(
+        link["id"], nodes[low]["address"], link.get("above", nodes[high]["address"]), Bandwidth(link["capacity"])
+    )
 
 
 def cut_links(graph: "Graph", side: Collection[int]) -> tuple[LinkRef, ...]:
     """Links between a set of nodes and the rest, by id."""
-    crossing = (link_ref(graph.nodes, graph.adj, a, b) for a, b in solvers.graph.cut(graph, side))
+    crossing = (link_ref(graph.nodes, graph.adj, a, b) for a, b in solvers.graph.cut_edges(graph, side))
     return tuple(sorted(crossing, key=lambda link: link.id))
 
 
 def _network_nodes(connection: Connection, domain_ids: Collection[int]) -> list[int]:
     """The slice of the fabric above some domains: their network nodes of every tier."""
-    link = _T["link"]
-    below = select(link.c.b_id).distinct().where(link.c.domain_id.in_(list(domain_ids)), link.c.scope == "fabric")
-    found: list[int] = []
-    while tier := list(connection.scalars(below)):
-        found += tier
-        below = select(link.c.b_id).distinct().where(link.c.a_id.in_(tier), link.c.scope == "fabric")
-    return sorted(found)
+    link = _TABLES["link"]
+    query = select(link.c.b_id).distinct().where(link.c.domain_id.in_(list(domain_ids)), link.c.scope == "fabric")
+    nodes: list[int] = []
+    while tier := list(connection.scalars(query)):
+        nodes += tier
+        query = select(link.c.b_id).distinct().where(link.c.a_id.in_(tier), link.c.scope == "fabric")
+    return sorted(nodes)
 
 
-def _nodes(domain_ids: Collection[int], above: Collection[int], *, nics: bool) -> Any:
+def _nodes(domain_ids: Collection[int], network_nodes: Collection[int], *, nics: bool) -> Any:
     node, chip, switch, model, domain, domain_model, server, rack = (
-        _T[name] for name in ("node", "chip", "switch", "chip_model", "domain", "domain_model", "server", "rack")
+        _TABLES[name] for name in ("node", "chip", "switch", "chip_model", "domain", "domain_model", "server", "rack")
     )
     of_switch = server.alias("of_switch")
     query = node_addresses().add_columns(
@@ -397,19 +403,19 @@ def _nodes(domain_ids: Collection[int], above: Collection[int], *, nics: bool) -
         domain_model.c.slug.label("domain"),
         domain_model.c.wiring,
         domain_model.c.sides,
-        _T["network_node"].c.vendor_id,
+        _TABLES["network_node"].c.vendor_id,
     )
     query = query.outerjoin(model, model.c.id == chip.c.chip_model_id)
     query = query.outerjoin(of_switch, of_switch.c.id == switch.c.server_id)
     query = query.outerjoin(rack, rack.c.id == func.coalesce(server.c.rack_id, switch.c.rack_id))
     query = query.outerjoin(domain_model, domain_model.c.id == domain.c.domain_model_id)
     kinds = ("chip", "switch", "nic") if nics else ("chip", "switch")
-    inside = and_(node.c.domain_id.in_(list(domain_ids)), node.c.kind.in_(kinds))
-    return query.where(or_(inside, node.c.id.in_(list(above)))).order_by(node.c.id)
+    in_domains = and_(node.c.domain_id.in_(list(domain_ids)), node.c.kind.in_(kinds))
+    return query.where(or_(in_domains, node.c.id.in_(list(network_nodes)))).order_by(node.c.id)
 
 
-def _links(domain_ids: Collection[int], above: Collection[int], restored: Collection[int]) -> Any:
-    link, model = _T["link"], _T["link_model"]
+def _links(domain_ids: Collection[int], network_nodes: Collection[int], restored_links: Collection[int]) -> Any:
+    link, model = _TABLES["link"], _TABLES["link_model"]
     query = select(
         link.c.id,
         link.c.a_id,
@@ -421,13 +427,15 @@ def _links(domain_ids: Collection[int], above: Collection[int], restored: Collec
         link.c.factor_ppm,
         model.c.slug.label("model"),
     ).join(model, model.c.id == link.c.link_model_id)
-    ours = or_(link.c.domain_id.in_(list(domain_ids)), link.c.a_id.in_(list(above)))
-    carrying = link.c.state.in_(CARRYING)
-    wanted = or_(carrying, link.c.id.in_(sorted(restored))) if restored else carrying
-    return query.where(ours, wanted).order_by(link.c.id)
+    in_scope = or_(link.c.domain_id.in_(list(domain_ids)), link.c.a_id.in_(list(network_nodes)))
+    carrying = link.c.state.in_(CARRYING_STATES)
+    is_included = or_(carrying, link.c.id.in_(sorted(restored_links))) if restored_links else carrying
+    return query.where(in_scope, is_included).order_by(link.c.id)
 
 
 def _position(row: Any) -> Position | None:  # a row of _nodes
     if row.kind != "chip":
         return None
-    return pattern(row.wiring).position(Node("chip", row.server, row.rack, row.ordinal), sides(row.sides))
+    return get_pattern(row.wiring).position(
+        BlueprintNode("chip", row.server, row.rack, row.ordinal), parse_sides(row.sides)
+    )

@@ -5,14 +5,14 @@ from starlette.requests import Request
 from trninv.errors import ForbiddenError, UnauthenticatedError
 from trninv.graphql import workers
 from trninv.inventory import access
-from trninv.inventory.database import reading
-from trninv.service.shared import shared
+from trninv.inventory.database import read_transaction
+from trninv.service.shared import get_services
 
-_ANYBODY = access.Holder("", "admin")
+_ANONYMOUS = access.Principal("", "admin")
 """Who asks where no tokens are asked for."""
 
 
-async def holder(request: Request, scope: str) -> access.Holder:
+async def authenticate(request: Request, scope: str) -> access.Principal:
     """The holder of a request's token.
 
     Raises
@@ -23,20 +23,20 @@ async def holder(request: Request, scope: str) -> access.Holder:
         The token's scope does not allow this.
 
     """
-    at = shared(request)
-    if at.settings.auth != "tokens":
-        return _ANYBODY
-    kind, _, given = request.headers.get("authorization", "").partition(" ")
-    if kind.lower() != "bearer" or not given:
+    services = get_services(request)
+    if services.settings.auth != "tokens":
+        return _ANONYMOUS
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() != "bearer" or not token:
         raise UnauthenticatedError("send a token: Authorization: Bearer trninv_…")
 
-    def find() -> access.Holder:
-        with reading(at.fleet.engine) as connection:
-            return access.holder(connection, given.strip())
+    def find_principal() -> access.Principal:
+        with read_transaction(services.fleet.engine) as connection:
+            return access.find_principal(connection, token.strip())
 
-    found = await at.read(find)
-    if not found.may(scope):
+    principal = await services.read(find_principal)
+    if not principal.allows(scope):
         raise ForbiddenError(f"{request.url.path} wants a token of scope {scope}")
-    request.state.who = found.name
-    workers.client.set(f"token {found.name}")
-    return found
+    request.state.who = principal.name
+    workers.current_client.set(f"token {principal.name}")
+    return principal

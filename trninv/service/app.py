@@ -11,51 +11,51 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from trninv.errors import TrninvError
 from trninv.service import changes, chips, explorer, export, failures, graphql, health, observations, reports, sql
-from trninv.service.arrival import Arrival
-from trninv.service.middleware import Guard, Hosts, Texts
-from trninv.service.shared import Shared
+from trninv.service.arrival import RequestBodyMiddleware
+from trninv.service.middleware import AccessLogMiddleware, AllowedHostsMiddleware, PathCharactersMiddleware
+from trninv.service.shared import Services
 from trninv.settings import Settings
 
-GZIP_FROM = 1_000
+GZIP_MIN_SIZE = 1_000
 """Bytes of an answer that is worth compressing."""
 
-_SERVED = (graphql, explorer, changes, chips, health, reports, sql, export, observations)
-_THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
+ROUTE_MODULES = (graphql, explorer, changes, chips, health, reports, sql, export, observations)
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 
-def app(url: str | None = None, settings: Settings | None = None) -> Starlette:
+def create_app(url: str | None = None, settings: Settings | None = None) -> Starlette:
     """The application over a database (its URL, or the default one)."""
     settings = settings or Settings.load()
-    shared = Shared(url, settings)
+    services = Services(url, settings)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
-        shared.news.end()
-        shared.close()
+        services.broadcaster.close()
+        services.close()
 
-    made = Starlette(
-        routes=[route for of in _SERVED for route in of.ROUTES],
-        middleware=[Middleware(Guard, note=shared.note), *_middleware(settings)],
+    application = Starlette(
+        routes=[route for module in ROUTE_MODULES for route in module.ROUTES],
+        middleware=[Middleware(AccessLogMiddleware, note=services.log_request), *_build_middleware(settings)],
         exception_handlers={
-            TrninvError: failures.refused,
-            HTTPException: failures.not_served,
-            Exception: failures.broken,
+            TrninvError: failures.expected_error_response,
+            HTTPException: failures.not_found_response,
+            Exception: failures.internal_error_response,
         },
         lifespan=lifespan,
     )
-    made.state.shared = shared
-    return made
+    application.state.shared = services
+    return application
 
 
-def _middleware(settings: Settings) -> list[Middleware]:
-    hosts = settings.allowed_hosts or (("*",) if settings.auth == "tokens" else _THIS_MACHINE)
+def _build_middleware(settings: Settings) -> list[Middleware]:
+    hosts = settings.allowed_hosts or (("*",) if settings.auth == "tokens" else LOOPBACK_HOSTS)
     origins = settings.cors_origins
     cors = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"])
     return [
-        Middleware(Arrival, seconds=settings.request_seconds),
+        Middleware(RequestBodyMiddleware, seconds=settings.request_seconds),
         *([cors] if origins else []),
-        Middleware(Hosts, names=hosts),
-        Middleware(Texts),
-        Middleware(GZipMiddleware, minimum_size=GZIP_FROM, compresslevel=5),
+        Middleware(AllowedHostsMiddleware, names=hosts),
+        Middleware(PathCharactersMiddleware),
+        Middleware(GZipMiddleware, minimum_size=GZIP_MIN_SIZE, compresslevel=5),
     ]

@@ -12,19 +12,19 @@ from trninv.errors import RequestError, TimeLimitError
 from trninv.graphql import workers
 from trninv.service import wire
 
-MAX_BODY = 1_000_000
-CLIENT_LEFT = 499
+MAX_BODY_BYTES = 1_000_000
+CLIENT_CLOSED_REQUEST = 499
 
 
-class _LeftError(Exception):
+class _ClientDisconnectedError(Exception):
     """The client hung up."""
 
 
-class _LongError(Exception):
+class _BodyTooLargeError(Exception):
     """The body is longer than MAX_BODY."""
 
 
-class Arrival:
+class RequestBodyMiddleware:
     """ASGI middleware: reads a request whole before it is answered, and cancels the answer if its client leaves.
 
     The time limit begins here, and ends when the answer begins.
@@ -37,80 +37,80 @@ class Arrival:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        workers.client.set((scope.get("client") or ("", 0))[0])
-        with deadline.limit(self._seconds) as clock:
+        workers.current_client.set((scope.get("client") or ("", 0))[0])
+        with deadline.time_limit(self._seconds) as clock:
             try:
-                body = await _whole(receive)
-            except _LeftError:
-                answer = Response(status_code=CLIENT_LEFT)
-            except _LongError:
-                answer = wire.refusal(RequestError(f"a request has at most {MAX_BODY:,} bytes"), 413)
+                body = await _read_body(receive)
+            except _ClientDisconnectedError:
+                response = Response(status_code=CLIENT_CLOSED_REQUEST)
+            except _BodyTooLargeError:
+                response = wire.error_response(RequestError(f"a request has at most {MAX_BODY_BYTES:,} bytes"), 413)
             except TimeoutError:
-                late = TimeLimitError(f"the request did not arrive within {self._seconds:g} s: send it at once")
-                answer = wire.refusal(late, 408)
+                error = TimeLimitError(f"the request did not arrive within {self._seconds:g} s: send it at once")
+                response = wire.error_response(error, 408)
             else:
-                await _Waiting(clock, receive, send).answer(self._app, scope, body)
+                await _PendingResponse(clock, receive, send).run(self._app, scope, body)
                 return
-            await answer(scope, receive, send)
+            await response(scope, receive, send)
 
 
-async def _whole(receive: Receive) -> bytes:
-    body, more = bytearray(), True
-    async with asyncio.timeout(deadline.remaining(inf)):
-        while more:
+async def _read_body(receive: Receive) -> bytes:
+    body, has_more = bytearray(), True
+    async with asyncio.timeout(deadline.cap_timeout(inf)):
+        while has_more:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise _LeftError
+                raise _ClientDisconnectedError
             body += message.get("body", b"")
-            if len(body) > MAX_BODY:
-                raise _LongError
-            more = message.get("more_body", False)
+            if len(body) > MAX_BODY_BYTES:
+                raise _BodyTooLargeError
+            has_more = message.get("more_body", False)
     return bytes(body)
 
 
-class _Waiting:
+class _PendingResponse:
     """A client that waits for its answer, as far as is known."""
 
     def __init__(self, clock: deadline.Deadline, receive: Receive, send: Send) -> None:
         self._clock, self._receive, self._send = clock, receive, send
-        self._answering, self._gone = CancelScope(), Event()
+        self._cancel_scope, self._disconnected = CancelScope(), Event()
         self._body: bytes | None = None
-        self._begun = False
-        self._watching: asyncio.Task[None] | None = None
+        self._has_started = False
+        self._watch_task: asyncio.Task[None] | None = None
 
-    async def answer(self, app: ASGIApp, scope: Scope, body: bytes) -> None:
+    async def run(self, app: ASGIApp, scope: Scope, body: bytes) -> None:
         self._body = body
-        beginning = asyncio.get_running_loop().call_soon(self._begin)  # never, of what is answered at once
+        start_handle = asyncio.get_running_loop().call_soon(self._start_watching)  # never, of what is answered at once
         try:
-            with self._answering:
-                await app(scope, self._read, self._write)
+            with self._cancel_scope:
+                await app(scope, self._next_message, self._send_message)
         finally:
-            beginning.cancel()
-            if self._watching:
-                self._watching.cancel()
-        if self._answering.cancelled_caught:
-            await Response(status_code=CLIENT_LEFT)(scope, self._receive, self._send)
+            start_handle.cancel()
+            if self._watch_task:
+                self._watch_task.cancel()
+        if self._cancel_scope.cancelled_caught:
+            await Response(status_code=CLIENT_CLOSED_REQUEST)(scope, self._receive, self._send)
 
-    def _begin(self) -> None:
-        self._watching = asyncio.create_task(self._watch())
+    def _start_watching(self) -> None:
+        self._watch_task = asyncio.create_task(self._watch_for_disconnect())
 
-    async def _watch(self) -> None:
+    async def _watch_for_disconnect(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self._gone.set()
-        if not self._begun:  # what is being sent sees for itself
+        self._disconnected.set()
+        if not self._has_started:  # what is being sent sees for itself
             self._clock.cancel()
-            self._answering.cancel()
+            self._cancel_scope.cancel()
 
-    async def _read(self) -> Message:
+    async def _next_message(self) -> Message:
         if self._body is not None:
             body, self._body = self._body, None
             return {"type": "http.request", "body": body, "more_body": False}
-        await self._gone.wait()
+        await self._disconnected.wait()
         return {"type": "http.disconnect"}
 
-    async def _write(self, message: Message) -> None:
-        if not self._begun:
-            self._begun = True
+    async def _send_message(self, message: Message) -> None:
+        if not self._has_started:
+            self._has_started = True
             self._clock.lift()
         await self._send(message)

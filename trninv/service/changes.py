@@ -14,36 +14,38 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from trninv.errors import BusyError, ForbiddenError, MomentError, RequestError, TrninvError, UnauthenticatedError
-from trninv.history.events import last
-from trninv.history.within import Within
+from trninv.errors import BusyError, ForbiddenError, InvalidTimeError, RequestError, TrninvError, UnauthenticatedError
+from trninv.history.events import last_event_number
+from trninv.history.within import ScopeMatcher
 from trninv.inventory.happened import EVENT
 from trninv.routing.fleet import Fleet
-from trninv.service.access import holder
-from trninv.service.connections import ENDING
-from trninv.service.news import Change
-from trninv.service.query import query
-from trninv.service.shared import Shared, shared
-from trninv.service.wire import EVENTS
+from trninv.service.access import authenticate
+from trninv.service.connections import END_RESPONSE_KEY
+from trninv.service.news import BroadcastEvent
+from trninv.service.query import query_parameters
+from trninv.service.shared import Services, get_services
+from trninv.service.wire import EVENT_STREAM
 
 _HEADERS: Final = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
-_AT_ONCE: Final = 32
+_EVENTS_PER_TURN: Final = 32
 """Events that are told before others have their turn: half of those that a subscription remembers for all."""
-_NUMBER: Final = re.compile("[0-9]{1,18}")
+_EVENT_ID: Final = re.compile("[0-9]{1,18}")
 
-Tell = Callable[[Change], bytes]
+EventFormatter = Callable[[BroadcastEvent], bytes]
 """A change as bytes."""
 
 
-async def changes(request: Request) -> Response:
+async def stream_events(request: Request) -> Response:
     """Every change of a state, of a scope or of everything, from now on or after an event (Last-Event-ID)."""
-    await holder(request, "read")
+    await authenticate(request, "read")
     if request.method == "HEAD":
-        return Response(headers=_HEADERS, media_type=EVENTS)
-    return await listening(request, query(request, ["scope", "lastEventId"]).get("scope"), lambda change: change.frame)
+        return Response(headers=_HEADERS, media_type=EVENT_STREAM)
+    return await event_stream_response(
+        request, query_parameters(request, ["scope", "lastEventId"]).get("scope"), lambda change: change.frame
+    )
 
 
-async def listening(request: Request, scope: str | None, tell: Tell) -> Response:
+async def event_stream_response(request: Request, scope: str | None, format_event: EventFormatter) -> Response:
     """An answer that goes on as things change.
 
     Raises
@@ -58,71 +60,77 @@ async def listening(request: Request, scope: str | None, tell: Tell) -> Response
         The scope is no place with parts that have states.
 
     """
-    at, number = shared(request), _asked(request)
+    services, number = get_services(request), _last_event_id(request)
 
-    def begin(fleet: Fleet) -> tuple[int, int, Within | None]:
+    def read_position(fleet: Fleet) -> tuple[int, int, ScopeMatcher | None]:
         with fleet.reading() as connection:
-            newest = last(connection)
+            newest = last_event_number(connection)
             oldest = connection.scalar(select(func.min(EVENT.c.id))) or 1
-            within = None if scope is None else Within.of(connection, scope)
-        return newest if number is None else _checked(number, oldest, newest), newest, within
+            scope_filter = None if scope is None else ScopeMatcher.from_scope(connection, scope)
+        return newest if number is None else _check_position(number, oldest, newest), newest, scope_filter
 
     try:
-        at.listeners.acquire_nowait()
+        services.listeners.acquire_nowait()
     except anyio.WouldBlock:
-        raise BusyError(f"{at.listeners.max_value:,} listen to changes already: ask again later") from None
+        raise BusyError(f"{services.listeners.max_value:,} listen to changes already: ask again later") from None
     try:
-        position, newest, within = await at.read(begin, at.fleet)
+        position, newest, scope_filter = await services.read(read_position, services.fleet)
     except BaseException:
-        at.listeners.release()
+        services.listeners.release()
         raise
-    at.news.begin(newest)
-    return _Listening(at, _told(request, position, within, tell))
+    services.broadcaster.subscribe(newest)
+    return _EventStreamResponse(services, _generate_frames(request, position, scope_filter, format_event))
 
 
-def _asked(request: Request) -> int | None:
+def _last_event_id(request: Request) -> int | None:
     """The event after which to go on: the header's, which a client that comes again sends, else the parameter's."""
-    given = request.headers.get("last-event-id") or request.query_params.get("lastEventId") or None
-    if given is not None and not _NUMBER.fullmatch(given):
-        raise RequestError(f"Last-Event-ID {given[:40]!r} is not the number of an event: send an id of this stream")
-    return None if given is None else int(given)
+    text = request.headers.get("last-event-id") or request.query_params.get("lastEventId") or None
+    if text is not None and not _EVENT_ID.fullmatch(text):
+        raise RequestError(f"Last-Event-ID {text[:40]!r} is not the number of an event: send an id of this stream")
+    return None if text is None else int(text)
 
 
-def _checked(number: int, oldest: int, newest: int) -> int:
+def _check_position(number: int, oldest: int, newest: int) -> int:
     if number > newest:
-        raise MomentError(f"there is no event {number}: the last one is {newest}")
+        raise InvalidTimeError(f"there is no event {number}: the last one is {newest}")
     if number < oldest - 1:
-        raise MomentError(f"events before {oldest} are not kept any more: go on after {oldest - 1}")
+        raise InvalidTimeError(f"events before {oldest} are not kept any more: go on after {oldest - 1}")
     return number
 
 
-async def _told(request: Request, position: int, within: Within | None, tell: Tell) -> AsyncIterator[bytes]:
-    at = shared(request)
-    seconds = at.settings.heartbeat
+async def _generate_frames(
+    request: Request, position: int, scope_filter: ScopeMatcher | None, format_event: EventFormatter
+) -> AsyncIterator[bytes]:
+    services = get_services(request)
+    seconds = services.settings.heartbeat
     yield b"retry: %d\n\n" % (1_000 + secrets.randbelow(2_000))  # not all at once after a restart
-    beat = time.monotonic() + seconds
-    while not at.news.has_ended:
-        found = await at.news.after(position, beat - time.monotonic())
-        if found and found[0].number > position + 1:
-            yield b": events before %d are not kept any more\n\n" % found[0].number
+    next_heartbeat = time.monotonic() + seconds
+    while not services.broadcaster.is_closed:
+        entries = await services.broadcaster.wait_for_events(position, next_heartbeat - time.monotonic())
+        if entries and entries[0].number > position + 1:
+            yield b": events before %d are not kept any more\n\n" % entries[0].number
             return  # who comes again is refused, and told so
-        for begin in range(0, len(found), _AT_ONCE):
-            some = found[begin : begin + _AT_ONCE]
-            if told := b"".join(tell(each) for each in some if within is None or within.has(each.event.address)):
-                yield told
-            position = some[-1].number
+        for start in range(0, len(entries), _EVENTS_PER_TURN):
+            chunk = entries[start : start + _EVENTS_PER_TURN]
+            if frames := b"".join(
+                format_event(entry)
+                for entry in chunk
+                if scope_filter is None or scope_filter.matches(entry.event.address)
+            ):
+                yield frames
+            position = chunk[-1].number
             await asyncio.sleep(0)  # others have their turn
-        if time.monotonic() >= beat:
-            beat = time.monotonic() + seconds
-            if not await _may_listen(request):
+        if time.monotonic() >= next_heartbeat:
+            next_heartbeat = time.monotonic() + seconds
+            if not await _is_token_valid(request):
                 return
             yield b":\nid: %d\n\n" % position
 
 
-async def _may_listen(request: Request) -> bool:
+async def _is_token_valid(request: Request) -> bool:
     """Whether the token is still good; as long as nobody can tell, it is."""
     try:
-        await holder(request, "read")
+        await authenticate(request, "read")
     except (UnauthenticatedError, ForbiddenError):
         return False
     except TrninvError:
@@ -130,20 +138,20 @@ async def _may_listen(request: Request) -> bool:
     return True
 
 
-class _Listening(StreamingResponse):
+class _EventStreamResponse(StreamingResponse):
     """What a listener is told; its place is free however that ends."""
 
-    def __init__(self, at: Shared, told: AsyncIterator[bytes]) -> None:
-        super().__init__(told, headers=_HEADERS, media_type=EVENTS)
-        self._at = at
+    def __init__(self, services: Services, frames: AsyncIterator[bytes]) -> None:
+        super().__init__(frames, headers=_HEADERS, media_type=EVENT_STREAM)
+        self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope[ENDING] = self._at.news.end
+        scope[END_RESPONSE_KEY] = self._services.broadcaster.close
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._at.news.leave()
-            self._at.listeners.release()
+            self._services.broadcaster.unsubscribe()
+            self._services.listeners.release()
 
 
-ROUTES = [Route("/changes", changes)]
+ROUTES = [Route("/changes", stream_events)]

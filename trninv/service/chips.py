@@ -9,56 +9,60 @@ from starlette.routing import Route
 
 from trninv.graphql.api import Request as DocumentRequest
 from trninv.inventory.pinned import AsOf
-from trninv.jobs.holders import holders
+from trninv.jobs.holders import read_allocation_map
 from trninv.routing.fleet import Fleet
-from trninv.routing.overview import overview
-from trninv.routing.wiring import Reader
+from trninv.routing.overview import read_overview
+from trninv.routing.wiring import SnapshotReader
 from trninv.service import wire
-from trninv.service.access import holder
-from trninv.service.query import query
-from trninv.service.shared import shared
-from trninv.service.stamped import as_of
+from trninv.service.access import authenticate
+from trninv.service.query import query_parameters
+from trninv.service.shared import get_services
+from trninv.service.stamped import revision_headers
 
 
-async def chips(request: Request) -> Response:
+async def chip_overview(request: Request) -> Response:
     """Two bytes a chip, as `trninv.routing.overview.Overview.packed` says."""
 
-    def packed(reader: Reader, cluster: str) -> bytes:
-        return overview(reader.connection, cluster).packed()
+    def encode_overview(reader: SnapshotReader, cluster: str) -> bytes:
+        return read_overview(reader.connection, cluster).to_bytes()
 
-    return await _answered(request, packed, "application/octet-stream")
+    return await _cluster_response(request, encode_overview, "application/octet-stream")
 
 
-async def jobs(request: Request) -> Response:
+async def chip_jobs(request: Request) -> Response:
     """JSON, as `trninv.jobs.holders.Holders` says."""
 
-    def told(reader: Reader, cluster: str) -> bytes:
-        return json.dumps(holders(reader, cluster).fields(), separators=(",", ":")).encode()
+    def encode_jobs(reader: SnapshotReader, cluster: str) -> bytes:
+        return json.dumps(read_allocation_map(reader, cluster).to_json(), separators=(",", ":")).encode()
 
-    return await _answered(request, told, "application/json")
+    return await _cluster_response(request, encode_jobs, "application/json")
 
 
-async def _answered(request: Request, find: Callable[[Reader, str], bytes], media_type: str) -> Response:
+async def _cluster_response(
+    request: Request, encode: Callable[[SnapshotReader, str], bytes], media_type: str
+) -> Response:
     """What is found of a cluster, now or `?at=` a time; the ETag lasts as long as the state."""
-    who = await holder(request, "read")
-    at, cluster = shared(request), request.path_params["cluster"]
-    time = query(request, ["at"]).get("at")
+    principal = await authenticate(request, "read")
+    services, cluster = get_services(request), request.path_params["cluster"]
+    time = query_parameters(request, ["at"]).get("at")
 
-    def then(fleet: Fleet) -> Fleet:
+    def select_fleet(fleet: Fleet) -> Fleet:
         return fleet if time is None else fleet.at(time)
 
-    revision = await at.read(lambda: then(at.fleet).revision())
-    etag = wire.etag_of(DocumentRequest(request.url.path), revision, at.process, who.name, graphql=False)
+    revision = await services.read(lambda: select_fleet(services.fleet).revision())
+    etag = wire.compute_etag(
+        DocumentRequest(request.url.path), revision, services.process_id, principal.name, graphql=False
+    )
     if not_modified := wire.not_modified(request, etag):
         return not_modified
 
     def read(fleet: Fleet) -> tuple[bytes, AsOf | None]:
-        with then(fleet).in_one_state() as one, one.wirings() as reader:
-            return find(reader, cluster), one.as_of()
+        with select_fleet(fleet).in_one_state() as snapshot, snapshot.wirings() as reader:
+            return encode(reader, cluster), snapshot.as_of()
 
-    body, state = await at.read(at.readers.read, read)
-    headers = wire.validators(etag, vary="Authorization") | as_of(state)
+    body, state = await services.read(services.readers.read, read)
+    headers = wire.cache_headers(etag, vary="Authorization") | revision_headers(state)
     return Response(body, headers=headers, media_type=media_type)
 
 
-ROUTES = [Route("/chips/{cluster}", chips), Route("/chips/{cluster}/jobs", jobs)]
+ROUTES = [Route("/chips/{cluster}", chip_overview), Route("/chips/{cluster}/jobs", chip_jobs)]

@@ -9,12 +9,12 @@ from starlette.staticfiles import StaticFiles
 
 import trninv
 
-WEB = Path(trninv.__file__).parent / "web"
+WEB_DIRECTORY = Path(trninv.__file__).parent / "web"
 
 
-async def explorer(_request: Request) -> Response:
+async def explorer_page(_request: Request) -> Response:
     """The page; its views are told apart by what follows #."""
-    return FileResponse(WEB / "index.html", headers={"Cache-Control": "no-cache"})
+    return FileResponse(WEB_DIRECTORY / "index.html", headers={"Cache-Control": "no-cache"})
 
 
-ROUTES = [Route("/", explorer), Mount("/assets", StaticFiles(directory=WEB / "assets"))]
+ROUTES = [Route("/", explorer_page), Mount("/assets", StaticFiles(directory=WEB_DIRECTORY / "assets"))]

@@ -10,11 +10,11 @@ from starlette.responses import Response
 from trninv.errors import (
     BusyError,
     DatabaseError,
+    DatabaseUnreachableError,
     ForbiddenError,
     InternalError,
     MethodError,
     NotFoundError,
-    NotReachableError,
     QuotaError,
     ReadOnlyError,
     RequestError,
@@ -24,57 +24,61 @@ from trninv.errors import (
     UsageError,
 )
 from trninv.service import wire
-from trninv.service.shared import shared
+from trninv.service.shared import get_services
 
-_STATUS: Final[Mapping[type[TrninvError], int]] = {
+_STATUS_BY_ERROR: Final[Mapping[type[TrninvError], int]] = {
     UnauthenticatedError: 401,
     ForbiddenError: 403,
     NotFoundError: 404,
     ReadOnlyError: 409,
     UsageError: 400,
     TimeLimitError: 503,
-    NotReachableError: 503,
+    DatabaseUnreachableError: 503,
     BusyError: 503,
     QuotaError: 429,
 }
-_NOT_SERVED: Final[Mapping[int, type[TrninvError]]] = {404: NotFoundError, 405: MethodError}
+_ERROR_BY_STATUS: Final[Mapping[int, type[TrninvError]]] = {404: NotFoundError, 405: MethodError}
 
 
-async def refused(request: Request, error: Exception) -> Response:
+async def expected_error_response(request: Request, error: Exception) -> Response:
     """An expected failure."""
     assert isinstance(error, TrninvError)
-    if isinstance(error, NotReachableError):
-        shared(request).failed(request, error)
-        error = NotReachableError(f"the database did not answer: see the server's log for request {_id(request)}")
+    if isinstance(error, DatabaseUnreachableError):
+        get_services(request).log_failure(request, error)
+        error = DatabaseUnreachableError(
+            f"the database did not answer: see the server's log for request {_request_id(request)}"
+        )
     elif isinstance(error, DatabaseError) and not isinstance(error, ReadOnlyError):  # its words are for the operator
-        return await broken(request, error)
+        return await internal_error_response(request, error)
     request.state.code = error.code
-    status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
-    answer = wire.refusal(error, status, graphql=wire.accepts_graphql(request.headers))
+    status = next((status for kind, status in _STATUS_BY_ERROR.items() if isinstance(error, kind)), 500)
+    response = wire.error_response(error, status, graphql=wire.accepts_graphql(request.headers))
     if isinstance(error, UnauthenticatedError):
-        answer.headers["WWW-Authenticate"] = "Bearer"
+        response.headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, QuotaError):
-        answer.headers["Retry-After"] = str(error.retry_after)
-    return answer
+        response.headers["Retry-After"] = str(error.retry_after)
+    return response
 
 
-async def broken(request: Request, error: Exception) -> Response:
+async def internal_error_response(request: Request, error: Exception) -> Response:
     """Any other failure: the client is told its id, the log has the rest."""
-    shared(request).failed(request, error)
+    get_services(request).log_failure(request, error)
     request.state.code = InternalError.code
-    told = InternalError(f"internal error: see the server's log for request {_id(request)}")
-    return wire.refusal(told, 500)
+    internal_error = InternalError(f"internal error: see the server's log for request {_request_id(request)}")
+    return wire.error_response(internal_error, 500)
 
 
-def _id(request: Request) -> str:
+def _request_id(request: Request) -> str:
     return str(request.state.request_id)
 
 
-async def not_served(request: Request, error: Exception) -> Response:
+async def not_found_response(request: Request, error: Exception) -> Response:
     """A path, or a method of it, that the service does not have."""
     assert isinstance(error, HTTPException)
-    known = _NOT_SERVED.get(error.status_code, RequestError)(f"{request.url.path[:60]}: {error.detail}: see /")
-    request.state.code = known.code
-    answer = wire.refusal(known, error.status_code, graphql=wire.accepts_graphql(request.headers))
-    answer.headers.update(error.headers or {})
-    return answer
+    request_error = _ERROR_BY_STATUS.get(error.status_code, RequestError)(
+        f"{request.url.path[:60]}: {error.detail}: see /"
+    )
+    request.state.code = request_error.code
+    response = wire.error_response(request_error, error.status_code, graphql=wire.accepts_graphql(request.headers))
+    response.headers.update(error.headers or {})
+    return response

@@ -9,14 +9,14 @@ from starlette.responses import Response
 
 from trninv.errors import RequestError
 from trninv.inventory.pinned import AsOf
-from trninv.reports.asked import Find
-from trninv.reports.output import as_json, as_text, kinds_of, parquet
-from trninv.reports.reader import Found, Stream, find
+from trninv.reports.asked import QueryRunner
+from trninv.reports.output import column_types, to_json, to_text, write_parquet
+from trninv.reports.reader import QueryResult, RowStream, run_query
 from trninv.routing.fleet import Fleet
-from trninv.service.shared import Shared
-from trninv.service.stamped import as_of
+from trninv.service.shared import Services
+from trninv.service.stamped import revision_headers
 
-MEDIA: Final = {
+MEDIA_TYPES: Final = {
     "json": "application/json",
     "csv": "text/csv; charset=utf-8",
     "ndjson": "application/x-ndjson",
@@ -24,7 +24,9 @@ MEDIA: Final = {
 }
 
 
-async def found(at: Shared, read: Callable[[Find], Found], style: object, time: str | None = None) -> Response:
+async def query_response(
+    services: Services, read: Callable[[QueryRunner], QueryResult], style: object, time: str | None = None
+) -> Response:
     """What is read by checked queries, now or as of a time, in one of the formats of `MEDIA`.
 
     Raises
@@ -35,26 +37,32 @@ async def found(at: Shared, read: Callable[[Find], Found], style: object, time: 
         Parquet, and PyArrow is not installed.
 
     """
-    if style not in MEDIA:
-        raise RequestError(f"the format is one of {', '.join(MEDIA)}, not {str(style)[:20]!r}")
-    (body, truncated), state = await at.read(at.readers.read, partial(_body, at, read, str(style), time))
-    headers = {"X-Truncated": str(truncated).lower()} | as_of(state)
-    return Response(body, headers=headers, media_type=MEDIA[str(style)])
+    if style not in MEDIA_TYPES:
+        raise RequestError(f"the format is one of {', '.join(MEDIA_TYPES)}, not {str(style)[:20]!r}")
+    (body, truncated), state = await services.read(
+        services.readers.read, partial(_read_body, services, read, str(style), time)
+    )
+    headers = {"X-Truncated": str(truncated).lower()} | revision_headers(state)
+    return Response(body, headers=headers, media_type=MEDIA_TYPES[str(style)])
 
 
-def _body(
-    at: Shared, read: Callable[[Find], Found], style: str, time: str | None, present: Fleet
+def _read_body(
+    services: Services, read: Callable[[QueryRunner], QueryResult], style: str, time: str | None, present: Fleet
 ) -> tuple[tuple[bytes, bool], AsOf]:
-    seconds, most, login = at.settings.request_seconds, at.settings.answer_bytes, at.readers.logins.get(present.engine)
+    seconds, max_bytes, login = (
+        services.settings.request_seconds,
+        services.settings.answer_bytes,
+        services.readers.logins.get(present.engine),
+    )
     fleet = present if time is None else present.at(time)
-    run = partial(find, fleet.engine, seconds=seconds, most_bytes=most, login=login)
+    run = partial(run_query, fleet.engine, seconds=seconds, max_bytes=max_bytes, login=login)
     rows, state = fleet.stamped(partial(read, run))
-    return (_written(rows, style), rows.truncated), state
+    return (_encode(rows, style), rows.truncated), state
 
 
-def _written(rows: Found, style: str) -> bytes:
+def _encode(rows: QueryResult, style: str) -> bytes:
     if style == "parquet":
         file = BytesIO()
-        parquet(Stream(rows.columns, iter(rows.rows)), kinds_of(rows), file)
+        write_parquet(RowStream(rows.columns, iter(rows.rows)), column_types(rows), file)
         return file.getvalue()
-    return as_json(rows) if style == "json" else as_text(rows, style).encode()
+    return to_json(rows) if style == "json" else to_text(rows, style).encode()

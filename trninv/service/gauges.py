@@ -8,19 +8,19 @@ from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from sqlalchemy import Connection, Engine
 
-from trninv.history.events import last
+from trninv.history.events import last_event_number
 from trninv.inventory.chip_use import chip_uses
-from trninv.inventory.database import reading
-from trninv.inventory.revision import Revision
-from trninv.inventory.rules import RULES
+from trninv.inventory.database import read_transaction
+from trninv.inventory.revision import RevisionTracker
+from trninv.inventory.rules import FINDING_RULES
 from trninv.inventory.schema import ACTIONS, EVENT_SOURCES, PART_KINDS, STATES
 from trninv.service import counts
 from trninv.service.counts import Counts
 
-AT_ONCE: Final = 20_000
+MAX_INCREMENTAL_EVENTS: Final = 20_000
 """Events that are counted in one reading; the next goes on."""
-_NOT_UP: Final = tuple(state for state in STATES if state != "up")
-_SAYS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+_UNHEALTHY_STATES: Final = tuple(state for state in STATES if state != "up")
+_DESCRIPTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "trninv_parts": ("Servers, nodes and links that there are.", ("cluster", "kind")),
     "trninv_parts_not_up": (
         "Those that are not up; what is in a server that is not up is not up either.",
@@ -50,7 +50,7 @@ _SAYS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 }
 
 
-class Gauges:
+class FleetMetrics:
     """Numbers of the fleet. One thread at a time may ask.
 
     Parameters
@@ -60,62 +60,69 @@ class Gauges:
 
     """
 
-    def __init__(self, revision: Revision) -> None:
+    def __init__(self, revision: RevisionTracker) -> None:
         self._revision = revision
-        self._seen: object = None
+        self._last_revision: object = None
         self._text = b""
         self._clusters: Sequence[Any] = ()
         self._parts = Counts()
         self._changes = Counts(dict.fromkeys(product(PART_KINDS, STATES, EVENT_SOURCES), 0))
         self._actions = Counts(dict.fromkeys(product(ACTIONS, EVENT_SOURCES), 0))
-        self._counted: int | None = None
+        self._last_event: int | None = None
 
-    def text(self, engine: Engine) -> bytes:
+    def render(self, engine: Engine) -> bytes:
         """All of them in the format that Prometheus reads."""
         revision = self._revision.current()
-        if revision is None or revision != self._seen:
-            with reading(engine) as connection:
+        if revision is None or revision != self._last_revision:
+            with read_transaction(engine) as connection:
                 is_whole = self._count(connection)
-                found = _Found(list(self._families(connection)))
-            self._text = generate_latest(found)
-            self._seen = revision if is_whole else None
+                collector = _FamilyCollector(list(self._build_families(connection)))
+            self._text = generate_latest(collector)
+            self._last_revision = revision if is_whole else None
         return self._text
 
     def _count(self, connection: Connection) -> bool:
         """Count new events, and the parts of clusters where these are others; whether those were all events."""
-        clusters = counts.clusters(connection)
+        clusters = counts.read_clusters(connection)
         if clusters != self._clusters:
-            self._parts, self._clusters = counts.parts(connection, clusters), clusters
-        newest = last(connection)
-        if self._counted is None or newest < self._counted:  # a backup, or a standby that was behind
-            self._counted = newest
-        until = min(newest, self._counted + AT_ONCE)
-        if until > self._counted:
-            self._changes.update(counts.changes(connection, self._counted, until))
-            self._actions.update(counts.actions(connection, self._counted, until))
-            self._counted = until
+            self._parts, self._clusters = counts.count_parts(connection, clusters), clusters
+        newest = last_event_number(connection)
+        if self._last_event is None or newest < self._last_event:  # a backup, or a standby that was behind
+            self._last_event = newest
+        until = min(newest, self._last_event + MAX_INCREMENTAL_EVENTS)
+        if until > self._last_event:
+            self._changes.update(counts.count_changes(connection, self._last_event, until))
+            self._actions.update(counts.count_actions(connection, self._last_event, until))
+            self._last_event = until
         return until == newest
 
-    def _families(self, connection: Connection) -> Iterator[Metric]:
-        lost, impaired, found = (of(connection) for of in (counts.lost, counts.impaired, counts.findings))
-        yield _family("trninv_parts", self._parts)
-        not_up = {(*key, state): lost[*key, state] for key, state in product(self._parts, _NOT_UP)}
-        yield _family("trninv_parts_not_up", not_up)
+    def _build_families(self, connection: Connection) -> Iterator[Metric]:
+        unhealthy_parts, unhealthy_domains, findings = (
+            count(connection)
+            for count in (counts.count_unhealthy_parts, counts.count_unhealthy_domains, counts.count_findings)
+        )
+        yield _build_family("trninv_parts", self._parts)
+        parts_by_state = {
+            (*key, state): unhealthy_parts[*key, state] for key, state in product(self._parts, _UNHEALTHY_STATES)
+        }
+        yield _build_family("trninv_parts_not_up", parts_by_state)
         chips = {row.slug: self._parts[row.slug, "chip"] for row in self._clusters}
-        yield _family("trninv_chips", chip_uses(connection, chips))
-        yield _family("trninv_domains", {(row.slug,): row.domains for row in self._clusters})
-        yield _family("trninv_domains_impaired", {(row.slug,): impaired[(row.slug,)] for row in self._clusters})
-        of_rules = {(name, rule.severity): found[(name,)] for name, rule in RULES.items()}
-        yield _family("trninv_findings_open", of_rules)
-        yield _family("trninv_last_observation_timestamp_seconds", counts.observed(connection))
-        sealed, unsealed = counts.seal(connection)
-        yield _family("trninv_history_sealed_event", sealed)
-        yield _family("trninv_history_unsealed_events", unsealed)
-        yield _family("trninv_changes", self._changes, CounterMetricFamily)
-        yield _family("trninv_job_changes", self._actions, CounterMetricFamily)
+        yield _build_family("trninv_chips", chip_uses(connection, chips))
+        yield _build_family("trninv_domains", {(row.slug,): row.domains for row in self._clusters})
+        yield _build_family(
+            "trninv_domains_impaired", {(row.slug,): unhealthy_domains[(row.slug,)] for row in self._clusters}
+        )
+        findings_by_rule = {(name, rule.severity): findings[(name,)] for name, rule in FINDING_RULES.items()}
+        yield _build_family("trninv_findings_open", findings_by_rule)
+        yield _build_family("trninv_last_observation_timestamp_seconds", counts.read_last_observations(connection))
+        sealed, unsealed = counts.read_seal(connection)
+        yield _build_family("trninv_history_sealed_event", sealed)
+        yield _build_family("trninv_history_unsealed_events", unsealed)
+        yield _build_family("trninv_changes", self._changes, CounterMetricFamily)
+        yield _build_family("trninv_job_changes", self._actions, CounterMetricFamily)
 
 
-class _Found:
+class _FamilyCollector:
     """Families as what collects them."""
 
     def __init__(self, families: list[Metric]) -> None:
@@ -125,13 +132,13 @@ class _Found:
         return self._families
 
 
-def _family(
+def _build_family(
     name: str,
     values: Mapping[Any, float],
-    of: type[GaugeMetricFamily | CounterMetricFamily] = GaugeMetricFamily,
+    family_type: type[GaugeMetricFamily | CounterMetricFamily] = GaugeMetricFamily,
 ) -> Metric:
-    says, labels = _SAYS[name]
-    made = of(name, says, labels=labels)
+    description, labels = _DESCRIPTIONS[name]
+    family = family_type(name, description, labels=labels)
     for key, value in values.items():
-        made.add_metric(key, value)
-    return made
+        family.add_metric(key, value)
+    return family

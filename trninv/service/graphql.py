@@ -8,71 +8,79 @@ from starlette.routing import Route
 
 from trninv.errors import RequestError
 from trninv.graphql.response import Response as DocumentResponse
-from trninv.graphql.statements import counted
+from trninv.graphql.statements import statement_counter
 from trninv.service import wire
-from trninv.service.accept import accepted
-from trninv.service.access import holder
-from trninv.service.changes import listening
-from trninv.service.explorer import WEB
-from trninv.service.shared import Shared, shared
+from trninv.service.accept import parse_accept
+from trninv.service.access import authenticate
+from trninv.service.changes import event_stream_response
+from trninv.service.explorer import WEB_DIRECTORY
+from trninv.service.shared import Services, get_services
 
-_NEXT: Final = b"id: %d\nevent: next\ndata: %b\n\n"
+_NEXT_FRAME: Final = b"id: %d\nevent: next\ndata: %b\n\n"
 
 
-async def graphql(request: Request) -> Response:
+async def serve_graphql(request: Request) -> Response:
     """A document by GET or POST, as GraphQL over HTTP says."""
-    at, speaks = shared(request), wire.accepts_graphql(request.headers)
-    if request.method == "GET" and _wants_page(at, request):
-        return FileResponse(WEB / "graphiql.html")
+    services, takes_graphql_json = get_services(request), wire.accepts_graphql(request.headers)
+    if request.method == "GET" and _wants_graphiql(services, request):
+        return FileResponse(WEB_DIRECTORY / "graphiql.html")
     if request.method == "POST" and wire.accepts_stream(request.headers):
-        return await _subscribed(request)
-    if wire.unacceptable(request.headers):
-        return wire.refusal(RequestError(f"take application/json or {wire.GRAPHQL}"), 406, graphql=speaks)
-    who = await holder(request, "read")
-    asked = await wire.asked(request)
+        return await _subscription_response(request)
+    if wire.accepts_no_json(request.headers):
+        return wire.error_response(
+            RequestError(f"take application/json or {wire.GRAPHQL}"), 406, graphql=takes_graphql_json
+        )
+    principal = await authenticate(request, "read")
+    document_request = await wire.parse_graphql_request(request)
     etag = None
     if request.method == "GET":
-        etag = wire.etag_of(
-            asked, await at.read(at.fleet.revision), f"{at.process}{at.jobs.stamp()}", who.name, graphql=speaks
+        etag = wire.compute_etag(
+            document_request,
+            await services.read(services.fleet.revision),
+            f"{services.process_id}{services.sweeps.version()}",
+            principal.name,
+            graphql=takes_graphql_json,
         )
         if not_modified := wire.not_modified(request, etag):
             return not_modified
-    seen = counted.set([0])
+    counter_token = statement_counter.set([0])
     try:
-        answer = await at.api.run(
-            asked,
+        answer = await services.api.run(
+            document_request,
             reads_only=request.method == "GET",
-            who=who.name,
-            scope=who.scope,
+            who=principal.name,
+            scope=principal.scope,
             reference=request.state.request_id,
         )
-        request.state.cost, request.state.statements = answer.cost, (counted.get() or [0])[0]
+        request.state.cost, request.state.statements = answer.cost, (statement_counter.get() or [0])[0]
     finally:
-        counted.reset(seen)
-    at.metrics.cost.observe(answer.cost)
-    at.metrics.statements.observe(request.state.statements)
+        statement_counter.reset(counter_token)
+    services.metrics.cost.observe(answer.cost)
+    services.metrics.statements.observe(request.state.statements)
     if answer.code:
         request.state.code = answer.code
-        at.metrics.errors.labels(answer.code).inc()
+        services.metrics.errors.labels(answer.code).inc()
     for failure in answer.failures:
-        at.failed(request, failure)
-    return wire.sent(answer, graphql=speaks, etag=None if answer.code else etag)
+        services.log_failure(request, failure)
+    return wire.graphql_response(answer, graphql=takes_graphql_json, etag=None if answer.code else etag)
 
 
-async def _subscribed(request: Request) -> Response:
+async def _subscription_response(request: Request) -> Response:
     """A stream of changes (GraphQL over SSE, distinct connections); it ends without complete, for it has no end."""
-    await holder(request, "read")
-    found = await shared(request).api.subscribed(await wire.asked(request))
-    if isinstance(found, DocumentResponse):
-        request.state.code = found.code
-        return wire.sent(found, graphql=True)
-    told, scope = found
-    return await listening(request, scope, lambda each: _NEXT % (each.number, told.of(each.event)))
+    await authenticate(request, "read")
+    subscription = await get_services(request).api.subscribe(await wire.parse_graphql_request(request))
+    if isinstance(subscription, DocumentResponse):
+        request.state.code = subscription.code
+        return wire.graphql_response(subscription, graphql=True)
+    serializer, scope = subscription
+    return await event_stream_response(
+        request, scope, lambda each: _NEXT_FRAME % (each.number, serializer.serialize(each.event))
+    )
 
 
-def _wants_page(at: Shared, request: Request) -> bool:
-    asks = "query" in request.query_params or "documentId" in request.query_params
-    return at.settings.graphiql and not asks and accepted(request.headers).names("text/html")
+def _wants_graphiql(services: Services, request: Request) -> bool:
+    has_document = "query" in request.query_params or "documentId" in request.query_params
+    return services.settings.graphiql and not has_document and parse_accept(request.headers).lists("text/html")
 
 
-ROUTES = [Route("/graphql", graphql, methods=["GET", "POST"])]
+ROUTES = [Route("/graphql", serve_graphql, methods=["GET", "POST"])]

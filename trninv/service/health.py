@@ -7,9 +7,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from trninv.errors import TrninvError
-from trninv.inventory.database import reading
-from trninv.service.access import holder
-from trninv.service.shared import shared
+from trninv.inventory.database import read_transaction
+from trninv.service.access import authenticate
+from trninv.service.shared import get_services
 
 
 async def healthz(_request: Request) -> Response:
@@ -20,12 +20,12 @@ async def healthz(_request: Request) -> Response:
 async def readyz(request: Request) -> Response:
     """The database answers."""
 
-    def ask(engine: Engine) -> None:
-        with reading(engine) as connection:
+    def check_database(engine: Engine) -> None:
+        with read_transaction(engine) as connection:
             connection.execute(text("SELECT count(*) FROM cluster"))
 
     try:
-        await shared(request).watch(ask)
+        await get_services(request).read_for_probe(check_database)
     except (TrninvError, SQLAlchemyError):
         return JSONResponse({"status": "the database does not answer"}, status_code=503)
     return JSONResponse({"status": "ok"})
@@ -33,14 +33,14 @@ async def readyz(request: Request) -> Response:
 
 async def metrics(request: Request) -> Response:
     """Counters of this process and gauges of the fleet, as Prometheus reads them."""
-    await holder(request, "read")
-    at = shared(request)
+    await authenticate(request, "read")
+    services = get_services(request)
     try:
-        fleet = await at.counted()
+        fleet_metrics = await services.render_fleet_metrics()
     except (TrninvError, SQLAlchemyError):
-        fleet = b""  # what is old would look as if it were so
-    at.metrics.ready.set(bool(fleet))
-    return Response(at.metrics.text() + fleet, media_type="text/plain; version=0.0.4")
+        fleet_metrics = b""  # what is old would look as if it were so
+    services.metrics.ready.set(bool(fleet_metrics))
+    return Response(services.metrics.render() + fleet_metrics, media_type="text/plain; version=0.0.4")
 
 
 ROUTES = [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]

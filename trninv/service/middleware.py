@@ -9,11 +9,11 @@ from functools import lru_cache
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from trninv.characters import SAYS, refused
+from trninv.characters import FORBIDDEN_MESSAGE, has_forbidden_characters
 from trninv.errors import RequestError
 from trninv.service import wire
 
-Note = Callable[[Scope, int, float, str], None]
+RequestLogger = Callable[[Scope, int, float, str], None]
 """Told of each request: its scope, the status of its answer, the seconds it took, its id."""
 
 _OWN_FILES_ONLY = (
@@ -25,10 +25,10 @@ _OWN_FILES_ONLY = (
 _HEADERS = ((b"content-security-policy", _OWN_FILES_ONLY.encode()), (b"x-content-type-options", b"nosniff"))
 
 
-class Guard:
+class AccessLogMiddleware:
     """ASGI middleware: headers, a log line and metrics out."""
 
-    def __init__(self, app: ASGIApp, note: Note) -> None:
+    def __init__(self, app: ASGIApp, note: RequestLogger) -> None:
         self._app, self._note = app, note
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,35 +52,37 @@ class Guard:
             self._note(scope, status, time.perf_counter() - start, reference)
 
 
-class Hosts:
+class AllowedHostsMiddleware:
     """ASGI middleware: only requests that address the service by one of its names."""
 
     def __init__(self, app: ASGIApp, names: Sequence[str]) -> None:
         self._app, self._names = app, names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or any(_names(name, Headers(scope=scope).get("host", "")) for name in self._names):
+        if scope["type"] != "http" or any(
+            _matches_host(name, Headers(scope=scope).get("host", "")) for name in self._names
+        ):
             await self._app(scope, receive, send)
             return
-        refused = RequestError("the Host is none of this server's names: use one of TRNINV_ALLOWED_HOSTS")
-        await wire.refusal(refused, 400)(scope, receive, send)
+        error = RequestError("the Host is none of this server's names: use one of TRNINV_ALLOWED_HOSTS")
+        await wire.error_response(error, 400)(scope, receive, send)
 
 
-class Texts:
+class PathCharactersMiddleware:
     """ASGI middleware: only requests whose path and query have characters that texts here have."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (b"%00" in scope["query_string"] or refused(scope["path"])):
-            await wire.refusal(RequestError(f"the address {SAYS}"), 400)(scope, receive, send)
+        if scope["type"] == "http" and (b"%00" in scope["query_string"] or has_forbidden_characters(scope["path"])):
+            await wire.error_response(RequestError(f"the address {FORBIDDEN_MESSAGE}"), 400)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
 
 @lru_cache(maxsize=64)
-def _names(name: str, host: str) -> bool:
+def _matches_host(name: str, host: str) -> bool:
     """Whether an allowed name (NAME, *.DOMAIN or *) is that of a Host, whatever its port."""
     bare = re.sub(r":\d*$", "", host).lower()
     return name in ("*", bare) or (name.startswith("*.") and bare.endswith(name[1:]))

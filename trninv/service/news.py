@@ -21,23 +21,23 @@ from anyio import move_on_after
 from sqlalchemy import Engine
 
 from trninv.errors import TrninvError
-from trninv.history.events import Event, every
-from trninv.inventory.database import reading
-from trninv.inventory.revision import Revision
+from trninv.history.events import Event, events_after
+from trninv.inventory.database import read_transaction
+from trninv.inventory.revision import RevisionTracker
 
 T = TypeVar("T")
 
-SECONDS: Final = 0.25
+POLL_SECONDS: Final = 0.25
 """Between two looks."""
-_PAGE: Final = 500
+_PAGE_SIZE: Final = 500
 """Events that are read at once."""
-_KEPT: Final = 1_000
+_MAX_RECENT_EVENTS: Final = 1_000
 """Of the newest."""
-_NUMBER: Final = attrgetter("number")
+_BY_NUMBER: Final = attrgetter("number")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class BroadcastEvent:
     """An event as it is told."""
 
     number: int
@@ -45,33 +45,36 @@ class Change:
     frame: bytes
 
 
-def _changes(engine: Engine, after: int) -> list[Change]:
+def _read_events(engine: Engine, after: int) -> list[BroadcastEvent]:
     """The first events after one; in a thread."""
-    with reading(engine) as connection:
-        return [Change(each.event, each, _frame(each)) for each in every(connection, after, _PAGE)]
+    with read_transaction(engine) as connection:
+        return [
+            BroadcastEvent(event.event, event, _format_frame(event))
+            for event in events_after(connection, after, _PAGE_SIZE)
+        ]
 
 
-def _frame(event: Event) -> bytes:
-    named = event.kind or event.action
-    kind = f"event: {named}\n".encode() if named else b""
-    return b"id: %d\n%bdata: %b\n\n" % (event.event, kind, orjson.dumps(event.fields()))
+def _format_frame(event: Event) -> bytes:
+    name = event.kind or event.action
+    kind = f"event: {name}\n".encode() if name else b""
+    return b"id: %d\n%bdata: %b\n\n" % (event.event, kind, orjson.dumps(event.to_json()))
 
 
-class _Watch(Protocol):
+class _ProbeReader(Protocol):
     def __call__(self, find: Callable[[Engine], T], /) -> Coroutine[Any, Any, T]: ...
 
 
-Read = Callable[[Callable[..., list[Change]], Engine, int], Coroutine[Any, Any, list[Change]]]
+ListenerReader = Callable[[Callable[..., list[BroadcastEvent]], Engine, int], Coroutine[Any, Any, list[BroadcastEvent]]]
 
 
-class Log(Protocol):
+class ExceptionLogger(Protocol):
     """As much of one as is needed."""
 
     def exception(self, event: str, /) -> object:
         """Note the error that is being handled."""
 
 
-class News:
+class EventBroadcaster:
     """What has happened since somebody began to listen.
 
     Parameters
@@ -87,85 +90,89 @@ class News:
 
     """
 
-    def __init__(self, watch: _Watch, read: Read, revision: Revision, log: Log) -> None:
-        self._watch, self._read, self._revision, self._logger = watch, read, revision, log
-        self._kept: list[Change] = []
-        self._last = 0
+    def __init__(
+        self, probe: _ProbeReader, read: ListenerReader, revision: RevisionTracker, log: ExceptionLogger
+    ) -> None:
+        self._probe, self._read, self._revision, self._logger = probe, read, revision, log
+        self._recent: list[BroadcastEvent] = []
+        self._last_number = 0
         self._task: asyncio.Task[None] | None = None
-        self._listeners = 0
-        self._has_ended = False
+        self._listener_count = 0
+        self._is_closed = False
 
-    def begin(self, last: int) -> None:
+    def subscribe(self, last: int) -> None:
         """Somebody listens, while the newest event has this number."""
-        self._listeners += 1
+        self._listener_count += 1
         if self._task is None:
-            self._kept, self._last, self._came = [], max(last - _PAGE, 0), asyncio.Event()
+            self._recent, self._last_number, self._wakeup = [], max(last - _PAGE_SIZE, 0), asyncio.Event()
             context = Context()  # not that of a request, which ends
-            self._task = asyncio.get_running_loop().create_task(self._look(), context=context)
+            self._task = asyncio.get_running_loop().create_task(self._poll(), context=context)
 
-    def leave(self) -> None:
+    def unsubscribe(self) -> None:
         """They do no longer."""
-        self._listeners -= 1
-        if self._listeners == 0 and self._task is not None:
+        self._listener_count -= 1
+        if self._listener_count == 0 and self._task is not None:
             self._task.cancel()
             self._task = None
 
-    def end(self) -> None:
+    def close(self) -> None:
         """The server stops: nobody is told anything any more."""
-        self._has_ended = True
+        self._is_closed = True
         if self._task is not None:
-            self._came.set()
+            self._wakeup.set()
 
     @property
-    def has_ended(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether the server stops."""
-        return self._has_ended
+        return self._is_closed
 
-    async def after(self, number: int, seconds: float) -> list[Change]:
+    async def wait_for_events(self, number: int, seconds: float) -> list[BroadcastEvent]:
         """The next events after one, in their order; none if none came within some seconds, or the server stops."""
-        came = self._came
-        if number >= self._last and not self._has_ended:
+        wakeup = self._wakeup
+        if number >= self._last_number and not self._is_closed:
             with move_on_after(seconds):
-                await came.wait()
-        if number >= self._last or self._has_ended:
+                await wakeup.wait()
+        if number >= self._last_number or self._is_closed:
             return []
-        if self._kept and self._kept[0].number <= number + 1:
-            return self._kept[bisect_right(self._kept, number, key=_NUMBER) :]
+        if self._recent and self._recent[0].number <= number + 1:
+            return self._recent[bisect_right(self._recent, number, key=_BY_NUMBER) :]
         try:
-            return await self._read(_changes, self._revision.engine, number)
+            return await self._read(_read_events, self._revision.engine, number)
         except TrninvError:
-            await asyncio.sleep(SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
             return []
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         """Look for new events as long as anybody listens; after a look that failed there is another one."""
-        seen: object = None
-        is_noted = False
+        last_revision: object = None
+        is_logged = False
         while True:
-            found: list[Change] = []
+            events: list[BroadcastEvent] = []
             try:
-                revision, found = await self._watch(partial(self._new, seen))
+                revision, events = await self._probe(partial(self._read_new_events, last_revision))
             except TrninvError:  # the database does not answer
                 pass
             except Exception:
-                if not is_noted:
+                if not is_logged:
                     self._logger.exception("changes are not seen")
-                is_noted = True
+                is_logged = True
             else:
-                seen, is_noted = revision if len(found) < _PAGE else None, False
-            if found:
-                self._keep(found)
-            if len(found) < _PAGE:
-                await asyncio.sleep(SECONDS)
+                last_revision, is_logged = revision if len(events) < _PAGE_SIZE else None, False
+            if events:
+                self._append(events)
+            if len(events) < _PAGE_SIZE:
+                await asyncio.sleep(POLL_SECONDS)
 
-    def _keep(self, found: list[Change]) -> None:
-        if found[0].number > self._last + 1:  # those between were archived before anybody saw them
-            self._kept = []
-        self._kept = (self._kept + found)[-_KEPT:]
-        self._last = found[-1].number
-        self._came.set()
-        self._came = asyncio.Event()
+    def _append(self, events: list[BroadcastEvent]) -> None:
+        if events[0].number > self._last_number + 1:  # those between were archived before anybody saw them
+            self._recent = []
+        self._recent = (self._recent + events)[-_MAX_RECENT_EVENTS:]
+        self._last_number = events[-1].number
+        self._wakeup.set()
+        self._wakeup = asyncio.Event()
 
-    def _new(self, seen: object, engine: Engine) -> tuple[object, list[Change]]:
+    def _read_new_events(self, last_revision: object, engine: Engine) -> tuple[object, list[BroadcastEvent]]:
         revision = self._revision.current()
-        return revision, [] if revision is not None and revision == seen else _changes(engine, self._last)
+        return revision, [] if revision is not None and revision == last_revision else _read_events(
+            engine, self._last_number
+        )

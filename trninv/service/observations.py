@@ -11,45 +11,46 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from trninv.errors import QuotaError
-from trninv.importers.import_report import Imported
-from trninv.importers.observation import File, gathered, is_known, keep
-from trninv.inventory.access import Holder
-from trninv.inventory.database import reading, writing
+from trninv.importers.import_report import ImportResult
+from trninv.importers.observation import ImportFile, is_known, parse_files, store_import
+from trninv.inventory.access import Principal
+from trninv.inventory.database import read_transaction, write_transaction
 from trninv.inventory.quota import Quota, charge
 from trninv.service import wire
-from trninv.service.access import holder
-from trninv.service.shared import Shared, shared
+from trninv.service.access import authenticate
+from trninv.service.shared import Services, get_services
 from trninv.settings import Settings
 
 _EXAMPLE = "what trninv collect prints"
 _KIND = "neuron-ls"
 
 
-async def observations(request: Request) -> Response:
+async def keep_observation(request: Request) -> Response:
     """Keep one observation; a token of scope observe speaks for the instance, or host, that it is named for."""
-    who = await holder(request, "observe")
-    at, body = shared(request), await request.body()
+    principal = await authenticate(request, "observe")
+    services, body = get_services(request), await request.body()
     try:
-        await _check_quota(at, who, body)
-        wire.json_object(request, body, _EXAMPLE)
-        keep = partial(_keep, at.fleet.engine, body, who, at.settings)
-        kept = await at.api.threads.writing.run(keep, to_end=True)
+        await _check_quota(services, principal, body)
+        wire.read_json_object(request, body, _EXAMPLE)
+        import_observation = partial(_import_observation, services.fleet.engine, body, principal, services.settings)
+        report = await services.api.threads.writing.run(import_observation, to_end=True)
     except QuotaError as error:
-        at.metrics.refused.labels(error.unit).inc()
+        services.metrics.refused.labels(error.unit).inc()
         raise
-    return JSONResponse(_answer(kept), 201)
+    return JSONResponse(_import_to_json(report), 201)
 
 
-def _answer(kept: Imported) -> dict[str, object]:
+def _import_to_json(report: ImportResult) -> dict[str, object]:
     """Return what became of it, and what it did not report."""
     missing = [
-        {"field": each.field, "sourceField": each.source_field, "servers": each.servers} for each in kept.missing_fields
+        {"field": field.field, "sourceField": field.source_field, "servers": field.servers}
+        for field in report.missing_fields
     ]
-    told = {"servers": kept.servers, "chips": kept.chips, "isKnown": kept.is_known}
-    return told | {"missingFields": missing, "unknownKeys": list(kept.unknown_keys), "unread": list(kept.unread)}
+    answer = {"servers": report.servers, "chips": report.chips, "isKnown": report.is_known}
+    return answer | {"missingFields": missing, "unknownKeys": list(report.unknown_keys), "unread": list(report.unread)}
 
 
-async def _check_quota(at: Shared, who: Holder, body: bytes) -> None:
+async def _check_quota(at: Services, who: Principal, body: bytes) -> None:
     """Refuse what is too much for this hour before it is parsed; what is known already adds nothing.
 
     Raises
@@ -59,7 +60,7 @@ async def _check_quota(at: Shared, who: Holder, body: bytes) -> None:
     """
 
     def find() -> bool:
-        with reading(at.fleet.engine) as connection:
+        with read_transaction(at.fleet.engine) as connection:
             return is_known(connection, _KIND, BytesIO(body))
 
     if who.scope != "observe" or who.usage is None:
@@ -75,20 +76,20 @@ def _quota(settings: Settings) -> Quota:
     return Quota(settings.observe_rows, settings.observe_bytes)
 
 
-def _keep(engine: Engine, body: bytes, who: Holder, settings: Settings) -> Imported:
+def _import_observation(engine: Engine, body: bytes, who: Principal, settings: Settings) -> ImportResult:
     speaker = who.name if who.scope == "observe" else None
     quota, now = _quota(settings), datetime.now(UTC)
     with ExitStack() as stack:
-        with reading(engine) as connection:
-            files = [File("observation", BytesIO(body))]
-            read = stack.enter_context(gathered(connection, _KIND, files, speaker=speaker))
+        with read_transaction(engine) as connection:
+            files = [ImportFile("observation", BytesIO(body))]
+            read = stack.enter_context(parse_files(connection, _KIND, files, allowed_machine=speaker))
         if speaker and who.usage and read.rows:
             who.usage.check(read.rows, len(body), quota, now)
-        with writing(engine) as connection:
-            kept = keep(connection, read, settings.observations)[0]
+        with write_transaction(engine) as connection:
+            kept = store_import(connection, read, settings.observations)[0]
             if speaker and not kept.is_known:
                 charge(connection, speaker, read.rows, len(body), quota, now)
             return kept
 
 
-ROUTES = [Route("/observations", observations, methods=["POST"])]
+ROUTES = [Route("/observations", keep_observation, methods=["POST"])]

@@ -5,42 +5,49 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from trninv.errors import RequestError
-from trninv.reports.asked import Find, asked
-from trninv.reports.library import Report, report
-from trninv.reports.library import reports as library
-from trninv.reports.reader import Found
-from trninv.service.access import holder
-from trninv.service.found import MEDIA, found
-from trninv.service.query import query
-from trninv.service.shared import shared
+from trninv.reports.asked import QueryRunner, run_report
+from trninv.reports.library import Report, find_report
+from trninv.reports.library import read_reports as library
+from trninv.reports.reader import QueryResult
+from trninv.service.access import authenticate
+from trninv.service.found import MEDIA_TYPES, query_response
+from trninv.service.query import query_parameters
+from trninv.service.shared import get_services
 
 
-async def reports(request: Request) -> Response:
+async def list_reports(request: Request) -> Response:
     """What reports there are."""
-    await holder(request, "read")
-    return JSONResponse([_described(each) for each in library(shared(request).settings.reports).values()])
+    await authenticate(request, "read")
+    return JSONResponse(
+        [_report_to_json(definition) for definition in library(get_services(request).settings.reports).values()]
+    )
 
 
-async def one(request: Request) -> Response:
+async def report_rows(request: Request) -> Response:
     """NAME and a format of `MEDIA`, at a time; the report's parameters are the others of the query."""
-    await holder(request, "read")
-    at = shared(request)
+    await authenticate(request, "read")
+    services = get_services(request)
     name, _, style = request.path_params["name"].rpartition(".")
-    wanted = report(name or style, at.settings.reports)
+    definition = find_report(name or style, services.settings.reports)
     if not name:
-        raise RequestError(f"write the format after the name: {wanted.name}.{f' or {wanted.name}.'.join(MEDIA)}")
-    given, dialect = query(request), at.fleet.engine.dialect.name
-    time = given.pop("at", None)
+        raise RequestError(
+            f"write the format after the name: {definition.name}.{f' or {definition.name}.'.join(MEDIA_TYPES)}"
+        )
+    parameters, dialect = query_parameters(request), services.fleet.engine.dialect.name
+    time = parameters.pop("at", None)
 
-    def read(find: Find) -> Found:
-        return asked(wanted, given, dialect, find)
+    def read(find: QueryRunner) -> QueryResult:
+        return run_report(definition, parameters, dialect, find)
 
-    return await found(at, read, style, time)
-
-
-def _described(each: Report) -> dict[str, object]:
-    parameters = [{"name": of.name, "default": of.default, "says": of.says} for of in each.parameters]
-    return {"name": each.name, "title": each.title, "answers": each.answers, "parameters": parameters}
+    return await query_response(services, read, style, time)
 
 
-ROUTES = [Route("/reports", reports), Route("/reports/{name}", one)]
+def _report_to_json(definition: Report) -> dict[str, object]:
+    parameters = [
+        {"name": parameter.name, "default": parameter.default, "says": parameter.description}
+        for parameter in definition.parameters
+    ]
+    return {"name": definition.name, "title": definition.title, "answers": definition.summary, "parameters": parameters}
+
+
+ROUTES = [Route("/reports", list_reports), Route("/reports/{name}", report_rows)]

@@ -21,26 +21,26 @@ import trninv
 from trninv import deadline
 from trninv.errors import UsageError
 from trninv.graphql.api import Api
-from trninv.graphql.jobs import Jobs
-from trninv.graphql.workers import Workers
-from trninv.inventory.database import engine_of, keep_log
-from trninv.inventory.standby import only_current
-from trninv.inventory.urls import parsed
-from trninv.routing.readers import Readers
-from trninv.service.connections import ENDING
-from trninv.service.gauges import Gauges
-from trninv.service.news import News
-from trninv.service.telemetry import Metrics, count_statements, logger
+from trninv.graphql.jobs import SweepStore
+from trninv.graphql.workers import WorkerPool
+from trninv.inventory.database import enable_wal, open_engine
+from trninv.inventory.standby import require_caught_up
+from trninv.inventory.urls import parse_url
+from trninv.routing.readers import ReadReplicas
+from trninv.service.connections import END_RESPONSE_KEY
+from trninv.service.gauges import FleetMetrics
+from trninv.service.news import EventBroadcaster
+from trninv.service.telemetry import ServiceMetrics, configure_logger, count_statements
 from trninv.settings import Settings
 
 T = TypeVar("T")
 
-_WATCH_SECONDS: Final = 5.0
-_GRACE: Final = 0.2
+_PROBE_SECONDS: Final = 5.0
+_TIMEOUT_GRACE: Final = 0.2
 """Seconds in which what is late may say so itself."""
 
 
-class Shared:
+class Services:
     """A fleet, open as long as the application lives, and what is told of its use.
 
     Attributes
@@ -59,50 +59,50 @@ class Shared:
     def __init__(self, url: str | None, settings: Settings) -> None:
         self.settings = settings
         self.fleet = trninv.open(url or settings.database_url, seconds=settings.request_seconds)
-        keep_log(self.fleet.engine)
-        self.metrics, self.log = Metrics(), logger(settings.log)
-        self.readers = self._readers()
+        enable_wal(self.fleet.engine)
+        self.metrics, self.log = ServiceMetrics(), configure_logger(settings.log)
+        self.readers = self._open_readers()
         directory = settings.jobs or Path(mkdtemp(prefix="trninv-jobs-"))
-        self._made = None if settings.jobs else finalize(self, rmtree, directory, ignore_errors=True)
-        self.jobs = Jobs(directory, url or settings.database_url)
-        self.api = Api(self.fleet, settings, self.readers, self.jobs)
-        self._watching, self._counting = Workers(1), Workers(1)
-        self._watched = engine_of(url or settings.database_url, _WATCH_SECONDS)
+        self._remove_directory = None if settings.jobs else finalize(self, rmtree, directory, ignore_errors=True)
+        self.sweeps = SweepStore(directory, url or settings.database_url)
+        self.api = Api(self.fleet, settings, self.readers, self.sweeps)
+        self._probe_workers, self._metrics_workers = WorkerPool(1), WorkerPool(1)
+        self._probe_engine = open_engine(url or settings.database_url, _PROBE_SECONDS)
         if settings.sql_url and self._is_on_postgresql:
-            self.readers.logins = {each.engine: self._login(each.engine) for each in self.readers.fleets}
+            self.readers.logins = {fleet.engine: self._login(fleet.engine) for fleet in self.readers.fleets}
         self.exports = Semaphore(settings.exports, max_value=settings.exports)
         self.listeners = Semaphore(settings.listeners, max_value=settings.listeners)
         self.metrics.listeners.set_function(lambda: settings.listeners - self.listeners.value)
-        self.news = News(self.watch, self.read, self.fleet.watched, self.log)
-        self._gauges = Gauges(self.fleet.watched)
-        self.process = secrets.token_hex(8)
-        for each in self.readers.fleets:
-            count_statements(each.engine)
+        self.broadcaster = EventBroadcaster(self.read_for_probe, self.read, self.fleet.watched, self.log)
+        self._fleet_metrics = FleetMetrics(self.fleet.watched)
+        self.process_id = secrets.token_hex(8)
+        for fleet in self.readers.fleets:
+            count_statements(fleet.engine)
 
-    def _readers(self) -> Readers:
+    def _open_readers(self) -> ReadReplicas:
         url = self.settings.read_url
         if not url:
-            return Readers(self.fleet)
+            return ReadReplicas(self.fleet)
         if not self._is_on_postgresql:
             raise UsageError("TRNINV_READ_URL is a standby of PostgreSQL, and the database is an SQLite file: unset it")
         standby = trninv.open(url, seconds=self.settings.request_seconds)
-        only_current(standby.engine, self.fleet.engine)
-        return Readers(self.fleet, standby, lambda server: self.metrics.reads.labels(server).inc())
+        require_caught_up(standby.engine, self.fleet.engine)
+        return ReadReplicas(self.fleet, standby, lambda server: self.metrics.reads.labels(server).inc())
 
     def _login(self, engine: Engine) -> Engine:
         """The login of TRNINV_SQL_URL, on the server of an engine."""
         if engine is self.fleet.engine:
-            return engine_of(self.settings.sql_url)
-        login = parsed(self.settings.sql_url)
-        made = engine_of(engine.url.set(username=login.username, password=login.password))
-        only_current(made, self.fleet.engine)
-        return made
+            return open_engine(self.settings.sql_url)
+        login = parse_url(self.settings.sql_url)
+        login_engine = open_engine(engine.url.set(username=login.username, password=login.password))
+        require_caught_up(login_engine, self.fleet.engine)
+        return login_engine
 
     @property
     def _is_on_postgresql(self) -> bool:
         return self.fleet.engine.dialect.name == "postgresql"
 
-    async def read(self, find: Callable[..., T], *arguments: Any) -> T:  # passed on
+    async def read(self, work: Callable[..., T], *arguments: Any) -> T:  # passed on
         """Run what reads the database in one of the threads that do, for no longer than the request may take.
 
         Raises
@@ -111,9 +111,9 @@ class Shared:
             It took longer, or no thread was free.
 
         """
-        return await _in_time(self.api.threads.reading, find, *arguments)
+        return await _run_in_time(self.api.threads.reading, work, *arguments)
 
-    async def watch(self, find: Callable[[Engine], T]) -> T:
+    async def read_for_probe(self, work: Callable[[Engine], T]) -> T:
         """Run what watches the service, through a thread and a connection that no question can take.
 
         Raises
@@ -122,10 +122,10 @@ class Shared:
             It took too long.
 
         """
-        with deadline.limit(_WATCH_SECONDS):
-            return await _in_time(self._watching, find, self._watched)
+        with deadline.time_limit(_PROBE_SECONDS):
+            return await _run_in_time(self._probe_workers, work, self._probe_engine)
 
-    async def counted(self) -> bytes:
+    async def render_fleet_metrics(self) -> bytes:
         """What /metrics tells of the fleet, by a thread of its own: probes don't wait for the first count.
 
         Raises
@@ -134,26 +134,26 @@ class Shared:
             It took too long.
 
         """
-        with deadline.limit(_WATCH_SECONDS):
-            return await _in_time(self._counting, self._gauges.text, self._watched)
+        with deadline.time_limit(_PROBE_SECONDS):
+            return await _run_in_time(self._metrics_workers, self._fleet_metrics.render, self._probe_engine)
 
     def close(self) -> None:
         """Close what is open, and end what runs."""
-        self.jobs.close()
-        if self._made:
-            self._made()
-        for each in self.readers.fleets:
-            each.close()
-        for engine in (self._watched, *self.readers.logins.values()):
+        self.sweeps.close()
+        if self._remove_directory:
+            self._remove_directory()
+        for fleet in self.readers.fleets:
+            fleet.close()
+        for engine in (self._probe_engine, *self.readers.logins.values()):
             engine.dispose()
 
-    def note(self, scope: Scope, status: int, seconds: float, reference: str) -> None:
+    def log_request(self, scope: Scope, status: int, seconds: float, reference: str) -> None:
         """Log and count a request that was answered."""
-        path = _served(scope)
+        path = _path_label(scope)
         self.metrics.requests.labels(path, str(status)).inc()
-        if ENDING not in scope:
+        if END_RESPONSE_KEY not in scope:
             self.metrics.seconds.labels(path).observe(seconds)
-        said = {key: value for key, value in scope["state"].items() if key in ("who", "cost", "statements", "code")}
+        fields = {key: value for key, value in scope["state"].items() if key in ("who", "cost", "statements", "code")}
         self.log.info(
             "request",
             method=scope["method"],
@@ -161,37 +161,37 @@ class Shared:
             status=status,
             ms=round(seconds * 1000, 2),
             request_id=reference,
-            **said,
+            **fields,
         )
 
-    def failed(self, request: Request, failure: BaseException) -> None:
+    def log_failure(self, request: Request, failure: BaseException) -> None:
         """Log a failure of which the client is told only the id."""
         self.log.error("failure", request_id=request.state.request_id, exc_info=failure)
 
 
-async def _in_time(workers: Workers, work: Callable[..., T], *given: Any) -> T:
+async def _run_in_time(workers: WorkerPool, work: Callable[..., T], *arguments: Any) -> T:
     try:
-        with fail_after(deadline.remaining(inf) + _GRACE):
-            return await workers.run(work, *given)
+        with fail_after(deadline.cap_timeout(inf) + _TIMEOUT_GRACE):
+            return await workers.run(work, *arguments)
     except TimeoutError:
-        deadline.check()
+        deadline.raise_if_expired()
         raise
 
 
-def _served(scope: Scope) -> str:
+def _path_label(scope: Scope) -> str:
     """The first part of a request's path, if anything is served below it."""
     root, *parts = scope["path"].split("/")
     first = parts[0] if parts and not root else "*"
-    return f"/{first}" if first in _first_parts(scope["app"]) else "other"
+    return f"/{first}" if first in _route_prefixes(scope["app"]) else "other"
 
 
 @lru_cache(maxsize=1)
-def _first_parts(app: Starlette) -> frozenset[str]:
+def _route_prefixes(app: Starlette) -> frozenset[str]:
     """Below which anything is served."""
     return frozenset(route.path.split("/")[1] for route in app.routes if isinstance(route, Route | Mount))
 
 
-def shared(request: Request) -> Shared:
+def get_services(request: Request) -> Services:
     """What the application of a request shares."""
-    found: Shared = request.app.state.shared
-    return found
+    services: Services = request.app.state.shared
+    return services

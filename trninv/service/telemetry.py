@@ -7,10 +7,10 @@ import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from sqlalchemy import Connection, Engine, event
 
-from trninv.graphql.statements import counted
+from trninv.graphql.statements import statement_counter
 
 
-class Metrics:
+class ServiceMetrics:
     """Counters of one process."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Metrics:
         self.listeners = Gauge("trninv_listeners", "Who listens to changes now.", registry=self.registry)
         self.ready = Gauge("trninv_ready", "Whether the database answered just now, 1 or 0.", registry=self.registry)
 
-    def text(self) -> bytes:
+    def render(self) -> bytes:
         """All counters in the format that Prometheus reads."""
         return generate_latest(self.registry)
 
@@ -70,16 +70,16 @@ def count_statements(engine: Engine) -> None:
 
     @event.listens_for(engine, "before_cursor_execute")
     def count(connection: Connection, *_: object) -> None:  # noqa: ARG001 # SQLAlchemy's signature
-        seen = counted.get()
-        if seen is not None:
-            seen[0] += 1
+        counter = statement_counter.get()
+        if counter is not None:
+            counter[0] += 1
 
 
-def logger(style: str) -> structlog.typing.FilteringBoundLogger:
+def configure_logger(style: str) -> structlog.typing.FilteringBoundLogger:
     """A line a request on stderr: "json", "text" for people, or "off"."""
     render = structlog.processors.JSONRenderer() if style == "json" else structlog.dev.ConsoleRenderer(colors=False)
     level = logging.CRITICAL if style == "off" else logging.INFO
-    made: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
+    bound_logger: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
         structlog.PrintLogger(sys.stderr),
         processors=[
             structlog.processors.add_log_level,
@@ -89,4 +89,4 @@ def logger(style: str) -> structlog.typing.FilteringBoundLogger:
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
     )
-    return made
+    return bound_logger

@@ -18,13 +18,13 @@ from starlette.responses import Response
 from trninv.errors import RequestError, TrninvError
 from trninv.graphql.api import Request as DocumentRequest
 from trninv.graphql.response import Response as DocumentResponse
-from trninv.service.accept import accepted
-from trninv.service.query import query
+from trninv.service.accept import parse_accept
+from trninv.service.query import query_parameters
 
-JSON, GRAPHQL, EVENTS = "application/json", "application/graphql-response+json", "text/event-stream"
-MAX_NESTS = 100_000
+JSON, GRAPHQL, EVENT_STREAM = "application/json", "application/graphql-response+json", "text/event-stream"
+MAX_JSON_CONTAINERS = 100_000
 """Lists and objects in a body, which nothing else can run beside while they are read."""
-_REFUSED = {
+_STATUS_BY_CODE = {
     "UNAUTHENTICATED": 401,
     "FORBIDDEN": 403,
     "UNKNOWN_DOCUMENT": 404,
@@ -35,7 +35,7 @@ _REFUSED = {
 }
 
 
-async def asked(request: Request) -> DocumentRequest:
+async def parse_graphql_request(request: Request) -> DocumentRequest:
     """The GraphQL request in an HTTP request.
 
     Raises
@@ -44,14 +44,16 @@ async def asked(request: Request) -> DocumentRequest:
         It is none.
 
     """
-    address = query(request)
+    parameters = query_parameters(request)
     if request.method == "GET":
-        return DocumentRequest.of({name: _parameter(name, value) for name, value in address.items()})
-    given = json_object(request, await request.body(), '{"query": "{ clusters { nodes { slug } } }"}')
-    return DocumentRequest.of({"at": address["at"]} | given if "at" in address else given)
+        return DocumentRequest.from_parameters(
+            {name: _parse_parameter(name, value) for name, value in parameters.items()}
+        )
+    body = read_json_object(request, await request.body(), '{"query": "{ clusters { nodes { slug } } }"}')
+    return DocumentRequest.from_parameters({"at": parameters["at"]} | body if "at" in parameters else body)
 
 
-def json_object(request: Request, body: bytes, example: str) -> dict[str, Any]:
+def read_json_object(request: Request, body: bytes, example: str) -> dict[str, Any]:
     """The body of a request; only as application/json, which a page of another origin can't send unasked.
 
     Raises
@@ -60,21 +62,21 @@ def json_object(request: Request, body: bytes, example: str) -> dict[str, Any]:
         It is none.
 
     """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != JSON:
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != JSON:
         raise RequestError("send the request as application/json")
-    if body.count(b"[") + body.count(b"{") > MAX_NESTS:
-        raise RequestError(f"the body has more than {MAX_NESTS:,} lists and objects: send fewer in a request")
+    if body.count(b"[") + body.count(b"{") > MAX_JSON_CONTAINERS:
+        raise RequestError(f"the body has more than {MAX_JSON_CONTAINERS:,} lists and objects: send fewer in a request")
     try:
-        given = orjson.loads(body)
+        value = orjson.loads(body)
     except orjson.JSONDecodeError:
-        given = None
-    if not isinstance(given, dict):
+        value = None
+    if not isinstance(value, dict):
         raise RequestError(f"the body is not a JSON object: send {example}")
-    return given
+    return value
 
 
-def _parameter(name: str, value: str) -> Any:
+def _parse_parameter(name: str, value: str) -> Any:
     if name not in ("variables", "extensions"):
         return value
     try:
@@ -85,40 +87,40 @@ def _parameter(name: str, value: str) -> Any:
 
 def accepts_graphql(headers: Headers) -> bool:
     """Whether a client takes application/graphql-response+json, and no less than application/json."""
-    accept = accepted(headers)
-    return accept.names(GRAPHQL) and accept.quality(GRAPHQL) >= accept.quality(JSON)
+    accept = parse_accept(headers)
+    return accept.lists(GRAPHQL) and accept.quality(GRAPHQL) >= accept.quality(JSON)
 
 
 def accepts_stream(headers: Headers) -> bool:
     """Whether a client wants server-sent events rather than an answer."""
-    return accepted(headers).prefers(EVENTS, JSON, GRAPHQL)
+    return parse_accept(headers).prefers(EVENT_STREAM, JSON, GRAPHQL)
 
 
-def unacceptable(headers: Headers) -> bool:
+def accepts_no_json(headers: Headers) -> bool:
     """Whether the client takes no JSON at all."""
-    return not any(map(accepted(headers).quality, (JSON, GRAPHQL)))
+    return not any(map(parse_accept(headers).quality, (JSON, GRAPHQL)))
 
 
-def status_of(answer: DocumentResponse, *, graphql: bool) -> int:
+def http_status(response: DocumentResponse, *, graphql: bool) -> int:
     """The HTTP status of an answer, by the rules of GraphQL over HTTP."""
-    if answer.code in _REFUSED:
-        return _REFUSED[answer.code]
-    if answer.failures:
+    if response.code in _STATUS_BY_CODE:
+        return _STATUS_BY_CODE[response.code]
+    if response.failures:
         return 500
-    if not graphql or answer.ran:
+    if not graphql or response.is_executed:
         return 200
     return 400
 
 
-def sent(answer: DocumentResponse, *, graphql: bool, etag: str | None = None) -> Response:
+def graphql_response(response: DocumentResponse, *, graphql: bool, etag: str | None = None) -> Response:
     """An answer as an HTTP response."""
-    media = GRAPHQL if graphql else JSON
-    status = status_of(answer, graphql=graphql)
-    headers = validators(etag, vary="Accept, Authorization") | _again(status)
-    return Response(answer.body, status, headers, media_type=f"{media}; charset=utf-8")
+    media_type = GRAPHQL if graphql else JSON
+    status = http_status(response, graphql=graphql)
+    headers = cache_headers(etag, vary="Accept, Authorization") | _retry_after(status)
+    return Response(response.body, status, headers, media_type=f"{media_type}; charset=utf-8")
 
 
-def validators(etag: str | None, *, vary: str) -> dict[str, str]:
+def cache_headers(etag: str | None, *, vary: str) -> dict[str, str]:
     """Headers by which a client asks again only for what has changed."""
     return {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": vary} if etag else {}
 
@@ -130,33 +132,33 @@ def not_modified(request: Request, etag: str | None) -> Response | None:
     return Response(status_code=304, headers={"ETag": etag, "Cache-Control": "private, no-cache"})
 
 
-def refusal(error: TrninvError, status: int, *, graphql: bool = False) -> Response:
+def error_response(error: TrninvError, status: int, *, graphql: bool = False) -> Response:
     """An error as the whole answer."""
     body = orjson.dumps({"errors": [{"message": str(error), "extensions": error.extensions}]})
-    media = GRAPHQL if graphql else JSON
-    return Response(body, status, _again(status), media_type=f"{media}; charset=utf-8")
+    media_type = GRAPHQL if graphql else JSON
+    return Response(body, status, _retry_after(status), media_type=f"{media_type}; charset=utf-8")
 
 
-def _again(status: int) -> dict[str, str]:
+def _retry_after(status: int) -> dict[str, str]:
     """When to ask again, where the service was too busy."""
     return {"Retry-After": "1"} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
 
 
-def etag_of(
+def compute_etag(
     request: DocumentRequest, revision: Hashable | None, process: str, who: str, *, graphql: bool
 ) -> str | None:
     """What names the answer to a request on one state of the database; None where states can't be told apart."""
     if revision is None:
         return None
-    named = [
+    parts = [
         request.query,
         request.variables,
         request.operation,
         request.document,
-        request.at,
+        request.as_of,
         str(revision),
         process,
         who,
         graphql,
     ]
-    return f'"{hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:32]}"'
+    return f'"{hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]}"'

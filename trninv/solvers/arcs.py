@@ -11,38 +11,42 @@ from trninv.solvers.paths import Links
 
 L = TypeVar("L")
 
-_IN = 2**62
+_IN_PORT_OFFSET = 2**62
 """A NIC's id less this is its in-port, below all nodes and in the order of the NICs; its out-port has its own id."""
 
 
-class Arcs(NamedTuple):
+class Adjacency(NamedTuple):
     """Links by direction: those that lead on from each node or port, and those that lead to it."""
 
-    ahead: Links
-    behind: Links
+    successors: Links
+    predecessors: Links
 
 
-def place(node: int) -> int:
+def node_of_port(node: int) -> int:
     """The node that a port belongs to; every other node is its own."""
-    return node + _IN if node < 0 else node
+    return node + _IN_PORT_OFFSET if node < 0 else node
 
 
-def arcs(nodes: Mapping[int, Mapping[str, Any]], links: Links) -> Arcs:
+def directed_adjacency(nodes: Mapping[int, Mapping[str, Any]], links: Links) -> Adjacency:
     """What leads where, of nodes with a ``kind``; O(links of the NICs and of what they are attached to)."""
-    nics = {node for node, of in nodes.items() if of.get("kind") == "nic"}
-    ahead, behind = dict(links), dict(links)
+    nics = {node for node, attributes in nodes.items() if attributes.get("kind") == "nic"}
+    successors, predecessors = dict(links), dict(links)
     for nic in nics:
-        up = {near: of for near, of in links[nic].items() if nodes[near]["kind"] == "network_node"}
-        users = {near: of for near, of in links[nic].items() if near not in up}
-        ahead[nic], behind[nic] = up, users
-        ahead[nic - _IN], behind[nic - _IN] = users, up
-    for node in {near for nic in nics for near in links[nic]}:
-        others = {near: of for near, of in links[node].items() if near not in nics}
-        out = {near: of for near, of in links[node].items() if near in nics}
-        into = {near - _IN: of for near, of in out.items()}
-        to, back = (into, out) if nodes[node]["kind"] == "network_node" else (out, into)
-        ahead[node], behind[node] = others | to, others | back
-    return Arcs(ahead, behind)
+        uplinks = {
+            neighbor: attributes
+            for neighbor, attributes in links[nic].items()
+            if nodes[neighbor]["kind"] == "network_node"
+        }
+        chip_links = {neighbor: attributes for neighbor, attributes in links[nic].items() if neighbor not in uplinks}
+        successors[nic], predecessors[nic] = uplinks, chip_links
+        successors[nic - _IN_PORT_OFFSET], predecessors[nic - _IN_PORT_OFFSET] = chip_links, uplinks
+    for node in {neighbor for nic in nics for neighbor in links[nic]}:
+        others = {neighbor: attributes for neighbor, attributes in links[node].items() if neighbor not in nics}
+        to_nics = {neighbor: attributes for neighbor, attributes in links[node].items() if neighbor in nics}
+        from_nics = {neighbor - _IN_PORT_OFFSET: attributes for neighbor, attributes in to_nics.items()}
+        forward, backward = (from_nics, to_nics) if nodes[node]["kind"] == "network_node" else (to_nics, from_nics)
+        successors[node], predecessors[node] = others | forward, others | backward
+    return Adjacency(successors, predecessors)
 
 
 def join_links(parts: Sequence[Mapping[int, Mapping[int, L]]]) -> dict[int, Mapping[int, L]]:

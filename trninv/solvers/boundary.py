@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trninv.solvers import enumeration, layers, ports
-from trninv.solvers.bisection import MOST_NODES, orders, search
-from trninv.solvers.graph import Graph, capacities
-from trninv.solvers.hypercube import Cube
-from trninv.solvers.split import EVERY
+from trninv.solvers.bisection import MAX_NODES, heuristic_bisect, sweep_orders
+from trninv.solvers.graph import Graph, weighted_edges
+from trninv.solvers.hypercube import PartialHypercube
+from trninv.solvers.split import NO_TARGET
 
 Ints = NDArray[np.int64]
-_BOUNDED = "cheap orders above; below, what is left of the torus, chip by chip and as a whole"
-_LAYERED = "cheap orders above; below, every subset of every layer of the torus"
+_METHOD_BY_CUBE = "cheap orders above; below, what is left of the torus, chip by chip and as a whole"
+_METHOD_BY_LAYERS = "cheap orders above; below, every subset of every layer of the torus"
 
 
-class Profile:
+class CutProfile:
     """Bounds by the number of chips on one side; ``apart``, where there is such a node, is on the other.
 
     Attributes
@@ -34,26 +34,26 @@ class Profile:
 
     """
 
-    def __init__(self, graph: Graph, chips: Sequence[int], apart: int | None = None) -> None:
-        self.chips, self._apart = tuple(chips), apart if apart in graph else None
-        self._graph = graph if self._apart is None else ports.folded(graph)
-        beside = () if self._apart is None else self._graph[self._apart]
-        self._nics = [near for near in beside if self._graph.nodes[near]["kind"] == "nic"]
-        self._hubs = enumeration.hubs(self._graph, self.chips, self._apart)
-        self._sides, self._given_up = dict[int, frozenset[int]](), set[int]()
-        self._cheapest: dict[int, Sequence[int]] = {}
-        self._cube: Cube | None = None
+    def __init__(self, graph: Graph, chips: Sequence[int], sink: int | None = None) -> None:
+        self.chips, self._sink = tuple(chips), sink if sink in graph else None
+        self._graph = graph if self._sink is None else ports.contract_nics(graph)
+        sink_neighbors = () if self._sink is None else self._graph[self._sink]
+        self._nics = [neighbor for neighbor in sink_neighbors if self._graph.nodes[neighbor]["kind"] == "nic"]
+        self._hubs = enumeration.select_hubs(self._graph, self.chips, self._sink)
+        self._witnesses, self._exhausted = dict[int, frozenset[int]](), set[int]()
+        self._best_orders: dict[int, Sequence[int]] = {}
+        self._cube: PartialHypercube | None = None
         self._is_layered = False
         if self._hubs is not None:
-            self.lower = np.array(enumeration.profile(self._graph, self.chips, self._hubs, self._apart))
+            self.lower = np.array(enumeration.enumerate_profile(self._graph, self.chips, self._hubs, self._sink))
             self.upper, self.method = self.lower, "enumeration of all splits"
         else:
-            self.method = _BOUNDED
-            self.lower, self.upper = self._below(), self._above()
+            self.method = _METHOD_BY_CUBE
+            self.lower, self.upper = self._lower_bounds(), self._upper_bounds()
 
     def gap(self, size: int) -> int:
         """How far the bounds for a number of chips are apart, if more can be done about it; else 0."""
-        return 0 if size in self._given_up else int(self.upper[size] - self.lower[size])
+        return 0 if size in self._exhausted else int(self.upper[size] - self.lower[size])
 
     @property
     def size(self) -> int:
@@ -61,72 +61,80 @@ class Profile:
         return len(self.chips)
 
     @cached_property
-    def _inner(self) -> Graph:
-        return Graph(self._graph.subgraph(set(self._graph).difference([self._apart])))
+    def _inner_graph(self) -> Graph:
+        return Graph(self._graph.subgraph(set(self._graph).difference([self._sink])))
 
     @cached_property
-    def _leave_alone(self) -> bool:
+    def _has_private_exits(self) -> bool:
         """Whether all that leads to the node apart is a chip's own."""
-        return self._apart is None or set(self._graph[self._apart]) <= set(self.chips)
+        return self._sink is None or set(self._graph[self._sink]) <= set(self.chips)
 
     @cached_property
-    def _exits(self) -> list[int]:
+    def _exit_capacities(self) -> list[int]:
         """What each chip carries to the node that is apart."""
-        near = {} if self._apart is None else self._graph[self._apart]
-        return [near[chip]["capacity"] if chip in near else 0 for chip in self.chips]
+        sink_links = {} if self._sink is None else self._graph[self._sink]
+        return [sink_links[chip]["capacity"] if chip in sink_links else 0 for chip in self.chips]
 
-    def _through(self, nic: int) -> tuple[list[int], int]:
+    def _nic_capacities(self, nic: int) -> tuple[list[int], int]:
         """What a NIC's links to the chips carry, and its uplink."""
-        near = self._graph[nic]
-        return [near[chip]["capacity"] if chip in near else 0 for chip in self.chips], near[self._apart]["capacity"]
+        nic_links = self._graph[nic]
+        return [nic_links[chip]["capacity"] if chip in nic_links else 0 for chip in self.chips], nic_links[self._sink][
+            "capacity"
+        ]
 
-    def _leaving(self) -> Ints:
+    def _exit_bounds(self) -> Ints:
         """What k chips send out at least: through a NIC that they share as much as a part of its uplink a link."""
-        least = list(self._exits)
-        for links, up in map(self._through, self._nics):
-            least = [sent + carries * up // max(up, sum(links)) for sent, carries in zip(least, links, strict=True)]
-        found: Ints = np.r_[0, np.cumsum(sorted(least))]
-        return found
+        exits = list(self._exit_capacities)
+        for links, uplink in map(self._nic_capacities, self._nics):
+            exits = [
+                sent + capacity * uplink // max(uplink, sum(links)) for sent, capacity in zip(exits, links, strict=True)
+            ]
+        totals: Ints = np.r_[0, np.cumsum(sorted(exits))]
+        return totals
 
-    def _below(self) -> Ints:
-        leaving = self._leaving()
-        alone = self._inner.number_of_nodes() == self.size + len(self._nics)
-        self._cube = Cube.of(Graph(self._inner.subgraph(self.chips)), self.chips) if alone else None
+    def _lower_bounds(self) -> Ints:
+        exit_bounds = self._exit_bounds()
+        has_chips_only = self._inner_graph.number_of_nodes() == self.size + len(self._nics)
+        self._cube = (
+            PartialHypercube.from_graph(Graph(self._inner_graph.subgraph(self.chips)), self.chips)
+            if has_chips_only
+            else None
+        )
         if self._cube is None:
-            return leaving
+            return exit_bounds
         if self._cube.is_whole:
             self.method = self._cube.method
-        found: Ints = leaving + self._cube.least()
-        return found
+        bounds: Ints = exit_bounds + self._cube.lower_bounds()
+        return bounds
 
-    def _above(self) -> Ints:
+    def _upper_bounds(self) -> Ints:
         others = sorted(set(self._graph).difference(self.chips, self._nics))
-        at = {node: i for i, node in enumerate([*self.chips, *others])}
-        matrix = np.zeros((len(at),) * 2, dtype=np.int64)
-        for a, b, carries in capacities(self._graph.subgraph(at)):
-            matrix[at[a], at[b]] = matrix[at[b], at[a]] = carries
-        ports = [(np.array(links), up) for links, up in map(self._through, self._nics)]
+        index = {node: i for i, node in enumerate([*self.chips, *others])}
+        matrix = np.zeros((len(index),) * 2, dtype=np.int64)
+        for a, b, capacity in weighted_edges(self._graph.subgraph(index)):
+            matrix[index[a], index[b]] = matrix[index[b], index[a]] = capacity
+        nics = [(np.array(links), uplink) for links, uplink in map(self._nic_capacities, self._nics)]
         best = np.full(self.size + 1, np.iinfo(np.int64).max)
-        for order in self._listed():
-            places = [at[chip] for chip in order]
-            within = np.tril(matrix[np.ix_(places, places)]).sum(axis=1)
-            cuts = np.r_[0, np.cumsum(matrix[places].sum(axis=1) - 2 * within)]
-            for links, up in ports:
-                cuts += np.minimum(np.r_[0, np.cumsum(links[places])], up)
+        for order in self._sweep_orders():
+            places = [index[chip] for chip in order]
+            inner_sums = np.tril(matrix[np.ix_(places, places)]).sum(axis=1)
+            cuts = np.r_[0, np.cumsum(matrix[places].sum(axis=1) - 2 * inner_sums)]
+            for links, uplink in nics:
+                cuts += np.minimum(np.r_[0, np.cumsum(links[places])], uplink)
             for size in np.flatnonzero(cuts < best):
-                self._cheapest[int(size)] = order
+                self._best_orders[int(size)] = order
             best = np.minimum(best, cuts)
         return best
 
-    def _listed(self) -> Iterator[Sequence[int]]:
+    def _sweep_orders(self) -> Iterator[Sequence[int]]:
         if self._cube:
             yield from self._cube.orders()
         else:
-            for order in orders(self._inner, self.chips):
+            for order in sweep_orders(self._inner_graph, self.chips):
                 yield order
                 yield order[::-1]
 
-    def refine(self, size: int, nodes: int = MOST_NODES, enough: int = EVERY) -> None:
+    def refine(self, size: int, max_nodes: int = MAX_NODES, target: int = NO_TARGET) -> None:
         """Solve one number of chips, with no more than so many nodes of a search tree; no less than enough will do.
 
         With p the most that a chip carries out, k chips carry p·k less what they lack of it. So what the others lack
@@ -134,37 +142,46 @@ class Profile:
         """
         if not self._is_layered:
             self._is_layered = True
-            if (layered := layers.least(self._graph, self.chips, self._apart)) is not None:
-                self.lower, self.method = np.maximum(self.lower, layered), _LAYERED
-            if self.lower[size] >= min(self.upper[size], enough):
+            if (layer_bounds := layers.layer_profile(self._graph, self.chips, self._sink)) is not None:
+                self.lower, self.method = np.maximum(self.lower, layer_bounds), _METHOD_BY_LAYERS
+            if self.lower[size] >= min(self.upper[size], target):
                 return
-        if not self._leave_alone:
-            found, more = search(self._graph, self.chips, size, size, apart=self._apart, nodes=nodes, enough=enough), 0
-            side = found.side.intersection(self.chips)
+        if not self._has_private_exits:
+            cut, offset = (
+                heuristic_bisect(
+                    self._graph, self.chips, size, size, sink=self._sink, max_nodes=max_nodes, target=target
+                ),
+                0,
+            )
+            side = cut.side.intersection(self.chips)
         else:
-            most, others, hub = max(self._exits), self.size - size, None
-            graph, lacks = self._inner, [most - carries for carries in self._exits]
-            more = most * size - sum(lacks)
-            if any(lacks) and self._apart is not None:
-                graph, hub = Graph(graph), self._apart
-                wires = zip(self.chips, lacks, strict=True)
-                graph.add_edges_from((chip, hub, {"capacity": lack}) for chip, lack in wires if lack)
-            found = search(graph, self.chips, others, others, apart=hub, nodes=nodes, enough=enough - more)
-            side = frozenset(self.chips) - found.side
-        self.method = found.method
-        if found.lower < min(found.upper, enough - more):
-            self._given_up.add(size)
-        self.lower[size] = max(self.lower[size], found.lower + more)
-        if found.upper + more < self.upper[size]:
-            self.upper[size] = found.upper + more
-            self._sides[size] = side
+            max_exit, other_side, sink = max(self._exit_capacities), self.size - size, None
+            graph, missing = self._inner_graph, [max_exit - exit_capacity for exit_capacity in self._exit_capacities]
+            offset = max_exit * size - sum(missing)
+            if any(missing) and self._sink is not None:
+                graph, sink = Graph(graph), self._sink
+                missing_by_chip = zip(self.chips, missing, strict=True)
+                graph.add_edges_from(
+                    (chip, sink, {"capacity": capacity}) for chip, capacity in missing_by_chip if capacity
+                )
+            cut = heuristic_bisect(
+                graph, self.chips, other_side, other_side, sink=sink, max_nodes=max_nodes, target=target - offset
+            )
+            side = frozenset(self.chips) - cut.side
+        self.method = cut.method
+        if cut.lower < min(cut.upper, target - offset):
+            self._exhausted.add(size)
+        self.lower[size] = max(self.lower[size], cut.lower + offset)
+        if cut.upper + offset < self.upper[size]:
+            self.upper[size] = cut.upper + offset
+            self._witnesses[size] = side
 
-    def side(self, size: int) -> frozenset[int]:
+    def witness(self, size: int) -> frozenset[int]:
         """So many chips that cut the upper bound."""
-        if size in self._sides:
-            return self._sides[size]
+        if size in self._witnesses:
+            return self._witnesses[size]
         if self._hubs is None:
-            return frozenset(self._cheapest[size][:size])
-        found = enumeration.bisect(self._graph, self.chips, self._hubs, size, size, self._apart)
-        side = found.side.intersection(self.chips)
+            return frozenset(self._best_orders[size][:size])
+        cut = enumeration.bisect_by_enumeration(self._graph, self.chips, self._hubs, size, size, self._sink)
+        side = cut.side.intersection(self.chips)
         return side if len(side) == size else frozenset(self.chips) - side

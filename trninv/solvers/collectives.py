@@ -21,24 +21,24 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, dijkstra, maximum_flow
 
 from trninv import deadline, solvers
-from trninv.solvers.arcs import arcs, place
-from trninv.solvers.graph import Graph, capacities
-from trninv.solvers.split import capacity
-from trninv.solvers.symmetry import orbits
-from trninv.solvers.trees import Floats, Ints, below, network
+from trninv.solvers.arcs import directed_adjacency, node_of_port
+from trninv.solvers.graph import Graph, weighted_edges
+from trninv.solvers.split import cut_capacity
+from trninv.solvers.symmetry import symmetry_orbits
+from trninv.solvers.trees import Floats, Ints, price_matrix, subtree_weights
 
-MOST_COLUMNS = 4_000
+MAX_TREES = 4_000
 """Trees of one linear program, which grows by one from each kind of endpoint a round: work and not time."""
-_CLOSE = 1e-9
-_KEPT = 0.92
-_LEAST = 1e-7
+_RELATIVE_GAP = 1e-9
+_PRICE_SMOOTHING = 0.92
+_MIN_PRICE = 1e-7
 """Price of a link that costs nothing, the dearest being 1: of free ways the one with fewer links is taken."""
 _INT32 = 2**31
 """SciPy's flows and residues are of 32 bits; larger ones are left to networkx."""
 
 
 @dataclass(frozen=True, slots=True)
-class Concurrent:
+class ConcurrentFlow:
     """Bounds on θ in bytes per second for each ordered pair.
 
     Attributes
@@ -52,19 +52,19 @@ class Concurrent:
 
     lower: float
     upper: float
-    tight: tuple[tuple[int, int], ...]
-    columns: int = 0
+    bottleneck: tuple[tuple[int, int], ...]
+    tree_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Gather:
+class AllGatherRate:
     """x in bytes per second for each pair, and a set S whose incoming links allow no more."""
 
     rate: Fraction
-    into: frozenset[int]
+    bottleneck: frozenset[int]
 
 
-def gather(graph: Graph, weights: Mapping[int, int]) -> Gather | None:
+def all_gather_rate(graph: Graph, weights: Mapping[int, int]) -> AllGatherRate | None:
     """All-gather's rate; None with fewer than two chips.
 
     Parameters
@@ -77,76 +77,81 @@ def gather(graph: Graph, weights: Mapping[int, int]) -> Gather | None:
     chips = sorted(node for node, weight in weights.items() if weight == 1)
     if total < 2 or not chips:  # noqa: PLR2004 # one chip has nobody to gather from
         return None
-    best = min((Gather(Fraction(capacity(graph, {c}), total - 1), frozenset([c])) for c in chips), key=lambda g: g.rate)
-    waiting, offer = list(chips), _Offer(graph, weights, best.rate)
-    while waiting:
+    best = min(
+        (AllGatherRate(Fraction(cut_capacity(graph, {chip}), total - 1), frozenset([chip])) for chip in chips),
+        key=lambda g: g.rate,
+    )
+    pending, flow = list(chips), _SourceFlow(graph, weights, best.rate)
+    while pending:
         # a set that allowed more of the last rate may allow too little of no lower one: each chip is asked once
-        side = offer.starved(waiting[-1])
-        if side is None:
-            waiting.pop()
+        violated_cut = flow.violated_cut(pending[-1])
+        if violated_cut is None:
+            pending.pop()
         else:
-            outside = total - sum(weights.get(node, 0) for node in side)
-            best = Gather(Fraction(capacity(graph, side), outside), side)
-            offer = _Offer(graph, weights, best.rate)
+            outside = total - sum(weights.get(node, 0) for node in violated_cut)
+            best = AllGatherRate(Fraction(cut_capacity(graph, violated_cut), outside), violated_cut)
+            flow = _SourceFlow(graph, weights, best.rate)
     return best
 
 
-class _Offer:
+class _SourceFlow:
     """Every endpoint is given its own part at a rate, to send it to one chip."""
 
     def __init__(self, graph: Graph, weights: Mapping[int, int], rate: Fraction) -> None:
-        graph = solvers.ports.folded(graph)
-        links = arcs(graph.nodes, dict(graph.adjacency())).ahead
-        unit = gcd(*(carries for _, _, carries in capacities(graph))) or 1
-        share = rate / unit
+        graph = solvers.ports.contract_nics(graph)
+        links = directed_adjacency(graph.nodes, dict(graph.adjacency())).successors
+        unit = gcd(*(capacity for _, _, capacity in weighted_edges(graph))) or 1
+        scaled_rate = rate / unit
         self._nodes = sorted(links)
-        self._index = {node: at for at, node in enumerate(self._nodes)}
-        self._source, self._wanted = len(self._nodes), share.numerator * sum(weights.values())
-        ends = [
-            (self._index[a], self._index[b], of["capacity"] // unit * share.denominator)
-            for a, ahead in links.items()
-            for b, of in ahead.items()
+        self._index = {node: index for index, node in enumerate(self._nodes)}
+        self._source, self._demand = len(self._nodes), scaled_rate.numerator * sum(weights.values())
+        link_arcs = [
+            (self._index[a], self._index[b], link["capacity"] // unit * scaled_rate.denominator)
+            for a, successors in links.items()
+            for b, link in successors.items()
         ]
-        given = [(self._source, self._index[node], weight * share.numerator) for node, weight in weights.items()]
-        self._arcs = [*ends, *given]
-        most = 2 * max(carries for _, _, carries in self._arcs)  # no link's residue is more than it has twice
-        self._matrix = None if max(self._wanted, most) >= _INT32 else self._table()
+        source_arcs = [
+            (self._source, self._index[node], weight * scaled_rate.numerator) for node, weight in weights.items()
+        ]
+        self._arcs = [*link_arcs, *source_arcs]
+        max_residual = 2 * max(capacity for _, _, capacity in self._arcs)  # no link's residue is more than it has twice
+        self._matrix = None if max(self._demand, max_residual) >= _INT32 else self._capacity_matrix()
 
-    def _table(self) -> csr_array:
+    def _capacity_matrix(self) -> csr_array:
         table = np.array(self._arcs, dtype=np.int32)
         return csr_array((table[:, 2], (table[:, 0], table[:, 1])), shape=(self._source + 1, self._source + 1))
 
-    def starved(self, chip: int) -> frozenset[int] | None:
+    def violated_cut(self, chip: int) -> frozenset[int] | None:
         """A set with a chip that can't take the rate from each unit of weight outside of it; None if there is none.
 
         A cut of all that is given to the chip is what the set takes and owns.
         """
-        deadline.check()
-        if not self._wanted:
+        deadline.raise_if_expired()
+        if not self._demand:
             return None
         target = self._index[chip]
         if self._matrix is None:
-            return self._starved_of_much(target)
-        result = maximum_flow(self._matrix, self._source, target)
-        if result.flow_value >= self._wanted:
+            return self._violated_cut_by_networkx(target)
+        max_flow = maximum_flow(self._matrix, self._source, target)
+        if max_flow.flow_value >= self._demand:
             return None
-        left = csr_array(self._matrix - result.flow)
-        left.data = (left.data > 0).astype(np.int32)
-        left.eliminate_zeros()
-        near = breadth_first_order(left, self._source, return_predecessors=False)
-        return frozenset(self._nodes[at] for at in set(range(self._source)).difference(near.tolist()))
+        residual = csr_array(self._matrix - max_flow.flow)
+        residual.data = (residual.data > 0).astype(np.int32)
+        residual.eliminate_zeros()
+        reachable = breadth_first_order(residual, self._source, return_predecessors=False)
+        return frozenset(self._nodes[index] for index in set(range(self._source)).difference(reachable.tolist()))
 
-    def _starved_of_much(self, target: int) -> frozenset[int] | None:
+    def _violated_cut_by_networkx(self, target: int) -> frozenset[int] | None:
         network: nx.DiGraph[int] = nx.DiGraph()
-        for a, b, carries in self._arcs:
-            network.add_edge(a, b, capacity=carries)
+        for a, b, capacity in self._arcs:
+            network.add_edge(a, b, capacity=capacity)
         value, (_, side) = nx.minimum_cut(network, self._source, target)
-        return frozenset(self._nodes[at] for at in side) if value < self._wanted else None
+        return frozenset(self._nodes[index] for index in side) if value < self._demand else None
 
 
-def concurrent(
-    graph: Graph, weights: Mapping[int, int], most: float = np.inf, columns: int = MOST_COLUMNS
-) -> Concurrent:
+def max_concurrent_flow(
+    graph: Graph, weights: Mapping[int, int], max_rate: float = np.inf, max_trees: int = MAX_TREES
+) -> ConcurrentFlow:
     """All-to-all's θ; 0 where some pair is not connected.
 
     Prices come near to a proof long after trees that fill the wiring are found, so a bound that is known spares most of
@@ -165,35 +170,35 @@ def concurrent(
         The deadline came first.
 
     """
-    edges = capacities(graph)
+    edges = weighted_edges(graph)
     if len(weights) < 2 or not edges:  # noqa: PLR2004 # nobody to send to
-        return Concurrent(0.0, 0.0, ())
-    carries = np.array([each for _, _, each in edges])
-    unit = float(carries.max())
-    routes = _Routes.of(graph, weights)
+        return ConcurrentFlow(0.0, 0.0, ())
+    edge_capacities = np.array([capacity for _, _, capacity in edges])
+    unit = float(edge_capacities.max())
+    trees = _ShortestPathTrees.from_graph(graph, weights)
     solver = solvers.tree_program.TreeProgram(
-        2 * carries / unit, *_classes(graph, weights, [edge[:2] for edge in edges])
+        2 * edge_capacities / unit, *_symmetry_classes(graph, weights, [edge[:2] for edge in edges])
     )
-    centre = prices = 1 / solver.capacity / len(edges)
-    lower, upper = 0.0, most / unit
+    center = prices = 1 / solver.capacity / len(edges)
+    lower, upper = 0.0, max_rate / unit
     while True:
-        deadline.check()
-        loads = routes.cheapest(centre)
+        deadline.raise_if_expired()
+        loads = trees.cheapest_loads(center)
         if loads is None:
-            return Concurrent(0.0, 0.0, ())
-        lower, prices = solver.add(loads)
+            return ConcurrentFlow(0.0, 0.0, ())
+        lower, prices = solver.add_columns(loads)
         prices /= solver.capacity @ prices
-        upper = min(upper, *(float(solver.capacity @ p) / c for p in (centre, prices) if (c := routes.cost(p)) > 0))
-        if upper - lower <= _CLOSE * upper or solver.columns >= columns:
+        upper = min(upper, *(float(solver.capacity @ p) / c for p in (center, prices) if (c := trees.cost(p)) > 0))
+        if upper - lower <= _RELATIVE_GAP * upper or solver.tree_count >= max_trees:
             break
-        centre = _KEPT * centre + (1 - _KEPT) * prices
-    filled = np.flatnonzero(prices > _CLOSE * prices.max()) if upper < most / unit else ()
-    tight = tuple(edges[at][:2] for at in filled)
-    return Concurrent(min(lower * unit, most), upper * unit, tight, solver.columns)
+        center = _PRICE_SMOOTHING * center + (1 - _PRICE_SMOOTHING) * prices
+    saturated = np.flatnonzero(prices > _RELATIVE_GAP * prices.max()) if upper < max_rate / unit else ()
+    bottleneck = tuple(edges[index][:2] for index in saturated)
+    return ConcurrentFlow(min(lower * unit, max_rate), upper * unit, bottleneck, solver.tree_count)
 
 
 @dataclass(frozen=True, slots=True)
-class _Routes:
+class _ShortestPathTrees:
     """Cheapest-path trees from every endpoint to all the others.
 
     Attributes
@@ -207,33 +212,46 @@ class _Routes:
     """
 
     arcs: Ints
-    ends: Ints
+    endpoints: Ints
     weight: Floats
 
     @classmethod
-    def of(cls, graph: Graph, weights: Mapping[int, int]) -> "_Routes":
-        ahead = arcs(graph.nodes, dict(graph.adjacency())).ahead
-        index = {node: at for at, node in enumerate(sorted(ahead))}
-        number = {frozenset(edge): at for at, edge in enumerate(graph.edges)}
-        made = [(index[a], index[b], number[frozenset((place(a), place(b)))]) for a in ahead for b in ahead[a]]
-        weight = np.array([float(weights.get(node, 0)) for node in sorted(ahead)])
-        return cls(np.array(made), np.flatnonzero(weight), weight)
+    def from_graph(cls, graph: Graph, weights: Mapping[int, int]) -> "_ShortestPathTrees":
+        successors = directed_adjacency(graph.nodes, dict(graph.adjacency())).successors
+        index = {node: i for i, node in enumerate(sorted(successors))}
+        edge_number = {frozenset(edge): i for i, edge in enumerate(graph.edges)}
+        arc_rows = [
+            (index[a], index[b], edge_number[frozenset((node_of_port(a), node_of_port(b)))])
+            for a in successors
+            for b in successors[a]
+        ]
+        weight = np.array([float(weights.get(node, 0)) for node in sorted(successors)])
+        return cls(np.array(arc_rows), np.flatnonzero(weight), weight)
 
     def cost(self, prices: Floats) -> float:
         """Price of all demands by θ = 1; links may cost nothing."""
-        distance = dijkstra(network(self.arcs, prices, len(self.weight)), indices=self.ends)[:, self.ends]
-        return float(self.weight[self.ends] @ distance @ self.weight[self.ends])
+        distance = dijkstra(price_matrix(self.arcs, prices, len(self.weight)), indices=self.endpoints)[
+            :, self.endpoints
+        ]
+        return float(self.weight[self.endpoints] @ distance @ self.weight[self.endpoints])
 
-    def cheapest(self, prices: Floats) -> Floats | None:
+    def cheapest_loads(self, prices: Floats) -> Floats | None:
         """Loads of the edges (endpoints × edges) by θ = 1; None if some endpoints are not connected."""
-        least = prices.max() * _LEAST  # so that of free ways the one with fewer links is taken
-        found = below(self.arcs, np.maximum(prices, least), self.ends, self.weight)
-        return None if found is None else found * self.weight[self.ends][:, None]
+        min_price = prices.max() * _MIN_PRICE  # so that of free ways the one with fewer links is taken
+        loads = subtree_weights(self.arcs, np.maximum(prices, min_price), self.endpoints, self.weight)
+        return None if loads is None else loads * self.weight[self.endpoints][:, None]
 
 
-def _classes(graph: Graph, weights: Mapping[int, int], links: Sequence[tuple[int, ...]]) -> tuple[Ints, Ints]:
+def _symmetry_classes(graph: Graph, weights: Mapping[int, int], links: Sequence[tuple[int, ...]]) -> tuple[Ints, Ints]:
     """Numbers of the links' and of the endpoints' classes: a symmetry takes each to any other of its class."""
-    number = {part: at for at, alike in enumerate(orbits(graph, weights)) for part in alike}
-    parts = [(tuple(sorted(ends)),) for ends in links], [((node,),) for node in sorted(weights) if weights[node]]
-    wires, ends = (np.unique([number[part] for part in listed], return_inverse=True)[1] for listed in parts)
-    return wires, ends
+    class_of = {
+        part: class_number for class_number, orbit in enumerate(symmetry_orbits(graph, weights)) for part in orbit
+    }
+    parts = (
+        [(tuple(sorted(endpoint_classes)),) for endpoint_classes in links],
+        [((node,),) for node in sorted(weights) if weights[node]],
+    )
+    link_classes, endpoint_classes = (
+        np.unique([class_of[part] for part in members], return_inverse=True)[1] for members in parts
+    )
+    return link_classes, endpoint_classes

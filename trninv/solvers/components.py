@@ -6,7 +6,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 
-def sizes(links: NDArray[np.int64], members: NDArray[np.int64], counted: NDArray[np.bool_]) -> NDArray[np.int64]:
+def component_sizes(
+    links: NDArray[np.int64], members: NDArray[np.int64], is_counted: NDArray[np.bool_]
+) -> NDArray[np.int64]:
     """How many counted members the component of each member has.
 
     Parameters
@@ -22,6 +24,6 @@ def sizes(links: NDArray[np.int64], members: NDArray[np.int64], counted: NDArray
     nodes = np.unique(np.concatenate([links.ravel(), members]))
     a, b = np.searchsorted(nodes, links.T)
     graph = coo_array((np.ones(len(links)), (a, b)), shape=(len(nodes), len(nodes)))
-    part = connected_components(graph, directed=False)[1][np.searchsorted(nodes, members)]
-    found: NDArray[np.int64] = np.bincount(part[counted], minlength=len(nodes))[part]
-    return found
+    component = connected_components(graph, directed=False)[1][np.searchsorted(nodes, members)]
+    member_sizes: NDArray[np.int64] = np.bincount(component[is_counted], minlength=len(nodes))[component]
+    return member_sizes

@@ -5,7 +5,7 @@ import networkx as nx
 from trninv.solvers.graph import Graph
 
 
-def cut_tree(graph: Graph) -> Graph:
+def gomory_hu_tree(graph: Graph) -> Graph:
     """The tree of a graph in any state: its components are joined by edges of weight 0."""
     parts = [Graph(graph.subgraph(part)) for part in sorted(nx.connected_components(graph), key=min)]
     tree = Graph()
@@ -16,13 +16,13 @@ def cut_tree(graph: Graph) -> Graph:
     return tree
 
 
-def worst_pair(tree: Graph, ends: set[int]) -> tuple[int, set[int]]:
+def minimum_edge(tree: Graph, endpoints: set[int]) -> tuple[int, set[int]]:
     """Maximum flow of the worst connected endpoints and one side of their cut; all nodes where there is no pair."""
     edges: list[tuple[int, int, int]] = list(tree.edges(data="weight"))
     for a, b, weight in sorted(edges, key=lambda edge: (edge[2], edge[:2])):
         rest = tree.copy()
         rest.remove_edge(a, b)
         side = nx.node_connected_component(rest, a)
-        if side & ends and ends - side:
+        if side & endpoints and endpoints - side:
             return int(weight), side
     return 0, set(tree)

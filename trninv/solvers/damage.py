@@ -7,17 +7,17 @@ from math import ceil, floor
 from typing import TYPE_CHECKING
 
 from trninv import solvers
-from trninv.choice import Choice
+from trninv.choice import DescribedEnum
 from trninv.solvers.symmetry import Failure
 
 if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
 
-UNJOINED = 2**31
+DISCONNECTED = 2**31
 """Diameter of chips that are not all joined."""
 
 
-class Measure(Choice):
+class Measure(DescribedEnum):
     """What is measured, of one direction."""
 
     BISECTION = "BISECTION", "Bisection of the healthy chips (balance LIVE), bytes per second."
@@ -29,7 +29,7 @@ class Measure(Choice):
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class MeasureTask:
     """A wiring and what to measure of it, in plain values that travel to other processes.
 
     Attributes
@@ -41,61 +41,78 @@ class Task:
 
     """
 
-    ends: tuple[int, ...]
-    places: tuple[tuple[int, str, tuple[int, ...] | None], ...]
+    endpoints: tuple[int, ...]
+    nodes: tuple[tuple[int, str, tuple[int, ...] | None], ...]
     edges: tuple[tuple[int, int, int], ...]
-    lost: int
+    failed_count: int
     measure: Measure
-    nodes: int
+    max_nodes: int
 
     @classmethod
-    def of(
-        cls, graph: "Graph", ends: Collection[int], lost: int, failure: Failure, measure: Measure, nodes: int
-    ) -> "Task":
+    def from_graph(
+        cls,
+        graph: "Graph",
+        endpoints: Collection[int],
+        failed_count: int,
+        failure: Failure,
+        measure: Measure,
+        max_nodes: int,
+    ) -> "MeasureTask":
         """A graph less a failure; ``lost`` of its endpoints have failed before."""
-        gone = {part[0] for part in failure if len(part) == 1}
-        cut = {frozenset(part) for part in failure if len(part) > 1}
-        places = ((node, of["kind"], of["position"]) for node, of in graph.nodes(data=True) if node not in gone)
-        edges = (
-            (min(a, b), max(a, b), of["capacity"])
-            for a, b, of in graph.edges(data=True)
-            if not gone & {a, b} and frozenset((a, b)) not in cut
+        removed_nodes = {part[0] for part in failure if len(part) == 1}
+        removed_links = {frozenset(part) for part in failure if len(part) > 1}
+        node_rows = (
+            (node, attributes["kind"], attributes["position"])
+            for node, attributes in graph.nodes(data=True)
+            if node not in removed_nodes
         )
-        left = tuple(end for end in ends if end not in gone)
-        return cls(left, tuple(sorted(places)), tuple(sorted(edges)), lost + len(ends) - len(left), measure, nodes)
+        edges = (
+            (min(a, b), max(a, b), attributes["capacity"])
+            for a, b, attributes in graph.edges(data=True)
+            if not removed_nodes & {a, b} and frozenset((a, b)) not in removed_links
+        )
+        remaining = tuple(end for end in endpoints if end not in removed_nodes)
+        return cls(
+            remaining,
+            tuple(sorted(node_rows)),
+            tuple(sorted(edges)),
+            failed_count + len(endpoints) - len(remaining),
+            measure,
+            max_nodes,
+        )
 
     @property
     def key(self) -> str:
         """The same for the same task in any run."""
-        said = repr((self.ends, self.places, self.edges, self.lost, self.measure.value))
-        return hashlib.sha256(said.encode()).hexdigest()[:24]
+        text = repr((self.endpoints, self.nodes, self.edges, self.failed_count, self.measure.value))
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
-def solve(task: Task) -> tuple[int, int]:
+def measure_task(task: MeasureTask) -> tuple[int, int]:
     """Bounds on the measure."""
     graph = solvers.graph.Graph()
-    for node, kind, position in task.places:
+    for node, kind, position in task.nodes:
         graph.add_node(node, kind=kind, position=position)
-    for a, b, carries in task.edges:
-        graph.add_edge(a, b, capacity=carries)
-    chips = list(task.ends)
+    for a, b, capacity in task.edges:
+        graph.add_edge(a, b, capacity=capacity)
+    chips = list(task.endpoints)
     others = len(chips) - 1
     match task.measure:
         case Measure.BISECTION | Measure.NOMINAL:
-            fillers = task.lost if task.measure is Measure.NOMINAL else 0
-            split = solvers.bisection.bisect(graph, chips, fillers=fillers, nodes=task.nodes)
-            return split.lower, split.upper
+            fillers = task.failed_count if task.measure is Measure.NOMINAL else 0
+            cut = solvers.bisection.bisect(graph, chips, fillers=fillers, max_nodes=task.max_nodes)
+            return cut.lower, cut.upper
         case Measure.ALL_GATHER:
-            best = solvers.collectives.gather(graph, dict.fromkeys(chips, 1))
-            rate = best.rate * others if best else 0
+            all_gather = solvers.collectives.all_gather_rate(graph, dict.fromkeys(chips, 1))
+            rate = all_gather.rate * others if all_gather else 0
             return floor(rate), ceil(rate)
         case Measure.ALL_TO_ALL:
-            theta = solvers.collectives.concurrent(graph, dict.fromkeys(chips, 1))
-            return floor(theta.lower * others), ceil(theta.upper * others)
+            all_to_all = solvers.collectives.max_concurrent_flow(graph, dict.fromkeys(chips, 1))
+            return floor(all_to_all.lower * others), ceil(all_to_all.upper * others)
         case Measure.WORST_FLOW:
-            worst, _ = solvers.cut_tree.worst_pair(solvers.cut_tree.cut_tree(graph), set(chips))
-            return worst, worst
+            min_flow, _ = solvers.cut_tree.minimum_edge(solvers.cut_tree.gomory_hu_tree(graph), set(chips))
+            return min_flow, min_flow
         case Measure.DIAMETER:
             hops = [solvers.reach.hops_from(graph, [chip]) for chip in chips]
-            farthest = max((reached.get(other, UNJOINED) for reached in hops for other in chips), default=0)
+            farthest = max((reached.get(other, DISCONNECTED) for reached in hops for other in chips), default=0)
             return farthest, farthest

@@ -7,37 +7,37 @@ import networkx as nx
 from trninv.solvers.paths import Links, NodePath
 
 
-def disjoint(
-    links: Links, sources: Collection[int], targets: Collection[int], *, nodes: bool, most: int
+def disjoint_paths(
+    links: Links, sources: Collection[int], targets: Collection[int], *, by_node: bool, max_paths: int
 ) -> list[NodePath]:
     """Up to ``most`` paths that share no link, or no node but their ends; of the least total length.
 
     Ends of several nodes are joined, so that paths may begin and end at different ones. A flow of least cost over unit
     capacities (Menger 1927; Suurballe, Networks 4, 1974).
     """
-    ends = frozenset(sources) & links.keys(), frozenset(targets) & links.keys()
-    if not all(ends) or ends[0] & ends[1]:
+    end_sets = frozenset(sources) & links.keys(), frozenset(targets) & links.keys()
+    if not all(end_sets) or end_sets[0] & end_sets[1]:
         return []
-    outer = ends[0] | ends[1]
+    outer = end_sets[0] | end_sets[1]
     graph: nx.DiGraph[object] = nx.DiGraph()
-    for node, near in links.items():
+    for node, neighbors in links.items():
         if node not in outer:
-            graph.add_edge((node, "in"), (node, "out"), weight=0, **({"capacity": 1} if nodes else {}))
-        for other in near:
-            if node not in ends[1] and other not in ends[0]:
-                leaves = node if node in outer else (node, "out")
-                graph.add_edge(leaves, other if other in outer else (other, "in"), capacity=1, weight=1)
-    graph.add_edges_from(("source", node, {"weight": 0}) for node in ends[0])
-    graph.add_edges_from((node, "target", {"weight": 0}) for node in ends[1])
-    graph.add_edge("most", "source", capacity=most, weight=0)
+            graph.add_edge((node, "in"), (node, "out"), weight=0, **({"capacity": 1} if by_node else {}))
+        for neighbor in neighbors:
+            if node not in end_sets[1] and neighbor not in end_sets[0]:
+                exit_node = node if node in outer else (node, "out")
+                graph.add_edge(exit_node, neighbor if neighbor in outer else (neighbor, "in"), capacity=1, weight=1)
+    graph.add_edges_from(("source", node, {"weight": 0}) for node in end_sets[0])
+    graph.add_edges_from((node, "target", {"weight": 0}) for node in end_sets[1])
+    graph.add_edge("most", "source", capacity=max_paths, weight=0)
     flow = nx.max_flow_min_cost(graph, "most", "target")
-    found = []
+    paths = []
     while any(flow["source"].values()):
         walk: list[object] = ["source"]
         while walk[-1] != "target":
-            onward = min((node for node, units in flow[walk[-1]].items() if units), key=str)
-            flow[walk[-1]][onward] -= 1
-            walk.append(onward)
-        whole = (step[0] if isinstance(step, tuple) else step for step in walk[1:-1])
-        found.append(tuple(dict.fromkeys(int(str(node)) for node in whole)))
-    return sorted(found, key=lambda path: (len(path), path))
+            next_node = min((node for node, units in flow[walk[-1]].items() if units), key=str)
+            flow[walk[-1]][next_node] -= 1
+            walk.append(next_node)
+        nodes_of_walk = (step[0] if isinstance(step, tuple) else step for step in walk[1:-1])
+        paths.append(tuple(dict.fromkeys(int(str(node)) for node in nodes_of_walk)))
+    return sorted(paths, key=lambda path: (len(path), path))

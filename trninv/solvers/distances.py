@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 from trninv import deadline
 from trninv.solvers.graph import Graph
 from trninv.solvers.paths import Links
-from trninv.solvers.reach import hops_from, hops_over
+from trninv.solvers.reach import directed_hops, hops_from
 
 Counts = NDArray[np.int64]
 """How many pairs, or endpoints, by hops."""
-FAR = 2**30
+UNREACHABLE = 2**30
 """More hops than any way has: there is none."""
-Above = Mapping[int, int]
+TreeParents = Mapping[int, int]
 """The node above each node of a tree."""
 
 
 @dataclass(frozen=True, slots=True)
-class Touching:
+class AttachedGroup:
     """Endpoints that reach a tree in some of its nodes.
 
     Attributes
@@ -42,11 +42,13 @@ class Touching:
 
     nodes: tuple[int, ...]
     hops: Counts
-    passing: Counts
+    through_hops: Counts
     count: Counts
 
     @classmethod
-    def of(cls, inside: Counts, ends: Sequence[int], exits: Mapping[int, Sequence[int]], away: int) -> "Touching":
+    def from_hops(
+        cls, inner_hops: Counts, endpoints: Sequence[int], exit_places: Mapping[int, Sequence[int]], exit_hops: int
+    ) -> "AttachedGroup":
         """From the hops between all places of the group.
 
         Parameters
@@ -57,104 +59,117 @@ class Touching:
             The places from which each of the nodes is ``away`` hops.
 
         """
-        nodes = tuple(sorted(exits))
-        nearest, passing = np.zeros((len(nodes), len(inside)), np.int64), np.zeros([len(nodes)] * 2, np.int64)
-        for at, node in enumerate(nodes):
-            nearest[at] = inside[exits[node]].min(axis=0) + away
-        for at, node in enumerate(nodes):
-            passing[:, at] = nearest[:, exits[node]].min(axis=1) + away
-        np.fill_diagonal(passing, 0)
-        return cls(nodes, nearest[:, ends].T, passing, np.ones(len(ends), np.int64))
+        nodes = tuple(sorted(exit_places))
+        nearest, through_hops = np.zeros((len(nodes), len(inner_hops)), np.int64), np.zeros([len(nodes)] * 2, np.int64)
+        for index, node in enumerate(nodes):
+            nearest[index] = inner_hops[exit_places[node]].min(axis=0) + exit_hops
+        for index, node in enumerate(nodes):
+            through_hops[:, index] = nearest[:, exit_places[node]].min(axis=1) + exit_hops
+        np.fill_diagonal(through_hops, 0)
+        return cls(nodes, nearest[:, endpoints].T, through_hops, np.ones(len(endpoints), np.int64))
 
     @classmethod
-    def at(cls, node: int, counts: Counts) -> "Touching":
+    def from_counts(cls, node: int, counts: Counts) -> "AttachedGroup":
         """Endpoints that are counted by their hops from the one node that they touch."""
         hops = np.flatnonzero(counts)
         return cls((node,), hops[:, None], np.zeros((1, 1), np.int64), counts[hops])
 
 
-def matrix(links: Links, places: Sequence[int]) -> Counts:
+def hop_matrix(links: Links, places: Sequence[int]) -> Counts:
     """Hops from each of some places to each, over links given by the node they lead on from."""
-    at, found = {place: number for number, place in enumerate(places)}, np.full((len(places), len(places)), FAR)
+    index_of, hops = (
+        {place: number for number, place in enumerate(places)},
+        np.full((len(places), len(places)), UNREACHABLE),
+    )
     for number, place in enumerate(places):
-        for other, away in hops_over(links, [place]).items():
-            if other in at:
-                found[number, at[other]] = away
-    return found
+        for other, distance in directed_hops(links, [place]).items():
+            if other in index_of:
+                hops[number, index_of[other]] = distance
+    return hops
 
 
-def among(group: Touching, inside: Counts, above: Above) -> Counts:
+def pairs_in_group(group: AttachedGroup, inner_hops: Counts, parents: TreeParents) -> Counts:
     """Pairs of endpoints of one group; ``inside``: the hops from each to each within the group."""
-    ways = np.minimum(inside, _over(group, group, above))
-    return _by_hops(ways[np.triu_indices(len(ways), 1)], None)
+    hops = np.minimum(inner_hops, _hops_over_tree(group, group, parents))
+    return _histogram(hops[np.triu_indices(len(hops), 1)], None)
 
 
-def between(one: Touching, other: Touching, above: Above) -> Counts:
+def pairs_between_groups(first: AttachedGroup, second: AttachedGroup, parents: TreeParents) -> Counts:
     """Pairs of an endpoint of one group and one of another."""
-    return _by_hops(_over(one, other, above), np.outer(one.count, other.count))
+    return _histogram(_hops_over_tree(first, second, parents), np.outer(first.count, second.count))
 
 
-def _over(one: Touching, other: Touching, above: Above) -> Counts:
+def _hops_over_tree(first: AttachedGroup, second: AttachedGroup, parents: TreeParents) -> Counts:
     """Hops from each endpoint of one group to each of another, over the tree."""
-    nodes = sorted({*one.nodes, *other.nodes})
-    at = {node: number for number, node in enumerate(nodes)}
-    chains = [_chain(node, above) for node in nodes]
-    joined = np.array([[_apart(a, b) for b in chains] for a in chains], dtype=np.int64).reshape([len(nodes)] * 2)
-    starts, ends = ([at[node] for node in group.nodes] for group in (one, other))
-    for places, group in ((starts, one), (ends, other)):
-        joined[np.ix_(places, places)] = np.minimum(joined[np.ix_(places, places)], group.passing)
-    for middle in range(len(nodes)):
-        joined = np.minimum(joined, joined[:, middle, None] + joined[None, middle])
-    there = (one.hops[:, :, None] + joined[np.ix_(starts, ends)]).min(axis=1, initial=FAR)
-    found: Counts = (there[:, None] + other.hops).min(axis=2, initial=FAR)
-    return found
+    nodes = sorted({*first.nodes, *second.nodes})
+    index_of = {node: number for number, node in enumerate(nodes)}
+    chains = [_path_to_root(node, parents) for node in nodes]
+    between_nodes = np.array([[_hops_between_paths(a, b) for b in chains] for a in chains], dtype=np.int64).reshape(
+        [len(nodes)] * 2
+    )
+    first_indices, second_indices = ([index_of[node] for node in group.nodes] for group in (first, second))
+    for places, group in ((first_indices, first), (second_indices, second)):
+        between_nodes[np.ix_(places, places)] = np.minimum(between_nodes[np.ix_(places, places)], group.through_hops)
+    for via in range(len(nodes)):
+        between_nodes = np.minimum(between_nodes, between_nodes[:, via, None] + between_nodes[None, via])
+    hops_to_exits = (first.hops[:, :, None] + between_nodes[np.ix_(first_indices, second_indices)]).min(
+        axis=1, initial=UNREACHABLE
+    )
+    hops: Counts = (hops_to_exits[:, None] + second.hops).min(axis=2, initial=UNREACHABLE)
+    return hops
 
 
-def _chain(node: int, above: Above) -> list[int]:
-    found = [node]
-    while found[-1] in above:
-        found.append(above[found[-1]])
-    return found
+def _path_to_root(node: int, parents: TreeParents) -> list[int]:
+    path = [node]
+    while path[-1] in parents:
+        path.append(parents[path[-1]])
+    return path
 
 
-def _apart(one: Sequence[int], other: Sequence[int]) -> int:
+def _hops_between_paths(first_path: Sequence[int], second_path: Sequence[int]) -> int:
     """Hops between the first of two ways to the top."""
-    return next((up + other.index(node) for up, node in enumerate(one) if node in other), FAR)
+    return next(
+        (index + second_path.index(node) for index, node in enumerate(first_path) if node in second_path), UNREACHABLE
+    )
 
 
-def _by_hops(ways: Counts, weights: Counts | None) -> Counts:
-    joined = ways < FAR
-    counted = np.ones(ways.shape, np.int64) if weights is None else weights
-    found = np.zeros(int(ways[joined].max(initial=-1)) + 1, np.int64)
-    np.add.at(found, ways[joined], counted[joined])
-    return found
+def _histogram(hops: Counts, weights: Counts | None) -> Counts:
+    is_reachable = hops < UNREACHABLE
+    pair_weights = np.ones(hops.shape, np.int64) if weights is None else weights
+    histogram = np.zeros(int(hops[is_reachable].max(initial=-1)) + 1, np.int64)
+    np.add.at(histogram, hops[is_reachable], pair_weights[is_reachable])
+    return histogram
 
 
-def total(parts: Iterable[Counts]) -> Counts:
+def sum_counts(counts: Iterable[Counts]) -> Counts:
     """The sum of counts of different lengths."""
-    listed = list(parts)
-    found = np.zeros(max((len(part) for part in listed), default=0), dtype=np.int64)
-    for part in listed:
-        found[: len(part)] += part
-    return found
+    histograms = list(counts)
+    totals = np.zeros(max((len(histogram) for histogram in histograms), default=0), dtype=np.int64)
+    for histogram in histograms:
+        totals[: len(histogram)] += histogram
+    return totals
 
 
-def within(links: Links, ends: Collection[int]) -> Counts:
+def pairs_in_graph(links: Links, endpoints: Collection[int]) -> Counts:
     """Pairs of endpoints that links connect, given by the node they lead on from."""
-    wanted, hops = set(ends), list[int]()
-    for end in ends:
-        deadline.check()
-        hops += [away for other, away in hops_over(links, [end]).items() if other > end and other in wanted]
+    endpoint_set, hops = set(endpoints), list[int]()
+    for source in endpoints:
+        deadline.raise_if_expired()
+        hops += [
+            distance
+            for other, distance in directed_hops(links, [source]).items()
+            if other > source and other in endpoint_set
+        ]
     return np.bincount(np.array(hops, dtype=np.int64))
 
 
-def below(graph: Graph, ends: Sequence[int], root: int | None) -> Counts:
+def leaf_depths(graph: Graph, endpoints: Sequence[int], root: int | None) -> Counts:
     """Endpoints, by their hops from a node."""
-    away = hops_from(graph, [] if root is None else [root])
-    return np.bincount(np.array([away[end] for end in ends if end in away], dtype=np.int64))
+    hops = hops_from(graph, [] if root is None else [root])
+    return np.bincount(np.array([hops[end] for end in endpoints if end in hops], dtype=np.int64))
 
 
-def across(leaves: Mapping[int, Sequence[Counts]], above: Mapping[int, int]) -> Iterator[Counts]:
+def pairs_across_tree(groups_by_node: Mapping[int, Sequence[Counts]], parents: Mapping[int, int]) -> Iterator[Counts]:
     """Pairs of endpoints in different groups below a tree, counted at the node where their paths meet.
 
     Parameters
@@ -165,15 +180,15 @@ def across(leaves: Mapping[int, Sequence[Counts]], above: Mapping[int, int]) -> 
         The node above each node but the root; its id is the higher one.
 
     """
-    waiting = {node: list(groups) for node, groups in leaves.items()}
-    while waiting:
-        node = min(waiting)
-        groups = waiting.pop(node)
-        whole = total(groups)
-        meeting = np.convolve(whole, whole)
+    pending = {node: list(groups) for node, groups in groups_by_node.items()}
+    while pending:
+        node = min(pending)
+        groups = pending.pop(node)
+        combined = sum_counts(groups)
+        pairs = np.convolve(combined, combined)
         for group in groups:
-            apart = np.convolve(group, group)
-            meeting[: len(apart)] -= apart
-        yield meeting // 2
-        if node in above:
-            waiting.setdefault(above[node], []).append(np.concatenate([[0], whole]))
+            same_group = np.convolve(group, group)
+            pairs[: len(same_group)] -= same_group
+        yield pairs // 2
+        if node in parents:
+            pending.setdefault(parents[node], []).append(np.concatenate([[0], combined]))

@@ -15,20 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trninv import deadline
-from trninv.solvers.graph import Graph, capacities, nics_in
-from trninv.solvers.split import Split
+from trninv.solvers.graph import Graph, nics_in, weighted_edges
+from trninv.solvers.split import Cut
 
 MAX_COMPONENT = 16
 """Nodes of a component whose 2¹⁶ subsets are enumerated."""
 MAX_HUBS = 8
-_CELLS = 2**21
+_MAX_CELLS = 2**21
 """Entries of one array: sides of the hubs × subsets of a component."""
 
 Ints = NDArray[np.int64]
-_FAR = np.int64(2**62)
+_INFINITE_CUT = np.int64(2**62)
 
 
-def hubs(graph: Graph, ends: Sequence[int], apart: int | None = None) -> list[int] | None:
+def select_hubs(graph: Graph, endpoints: Sequence[int], sink: int | None = None) -> list[int] | None:
     """Switches, busiest first, whose removal leaves small components; None if there are too few or too many.
 
     Parameters
@@ -38,126 +38,148 @@ def hubs(graph: Graph, ends: Sequence[int], apart: int | None = None) -> list[in
 
     """
     switches = sorted(
-        set(graph).difference(ends, [apart], nics_in(graph)), key=lambda node: (-graph.degree(node), node)
+        set(graph).difference(endpoints, [sink], nics_in(graph)), key=lambda node: (-graph.degree(node), node)
     )
-    last = [] if apart is None else [apart]
-    for number in range(MAX_HUBS + 1 - len(last)):
-        chosen = switches[:number] + last
-        if max((len(part) - len(loose) for part, loose in _parts(graph, ends, chosen)), default=0) <= MAX_COMPONENT:
+    required = [] if sink is None else [sink]
+    for count in range(MAX_HUBS + 1 - len(required)):
+        chosen = switches[:count] + required
+        if (
+            max(
+                (len(part) - len(isolated) for part, isolated in _split_components(graph, endpoints, chosen)), default=0
+            )
+            <= MAX_COMPONENT
+        ):
             return chosen
-        if number == len(switches):
+        if count == len(switches):
             break
     return None
 
 
-def _parts(graph: Graph, ends: Sequence[int], hubs: Collection[int]) -> list[tuple[set[int], set[int]]]:
+def _split_components(graph: Graph, endpoints: Sequence[int], hubs: Collection[int]) -> list[tuple[set[int], set[int]]]:
     """The components without the hubs; of them the NICs, and what touches only endpoints and hubs."""
-    tied = {*ends, *hubs}
+    attached = {*endpoints, *hubs}
     rest = Graph(graph.subgraph(set(graph).difference(hubs)))
-    loose = {node for node in rest if node not in tied and tied.issuperset(graph[node])} | set(nics_in(rest))
-    return [(part, part & loose) for part in nx.connected_components(rest)]
+    isolated = {node for node in rest if node not in attached and attached.issuperset(graph[node])} | set(nics_in(rest))
+    return [(part, part & isolated) for part in nx.connected_components(rest)]
 
 
-def profile(graph: Graph, ends: Sequence[int], hubs: Sequence[int], apart: int | None = None) -> list[int]:
+def enumerate_profile(
+    graph: Graph, endpoints: Sequence[int], hubs: Sequence[int], sink: int | None = None
+) -> list[int]:
     """For each number of endpoints, the least capacity that separates that many from the rest, and from ``apart``."""
-    best = np.full(len(ends) + 1, _FAR)
-    for table, _, _ in _tables(graph, ends, hubs, _sides(hubs, apart)):
+    best = np.full(len(endpoints) + 1, _INFINITE_CUT)
+    for table, _, _ in _tables(graph, endpoints, hubs, _hub_sides(hubs, sink)):
         best = np.minimum(best, table.min(axis=0))
     return [int(value) for value in best]
 
 
-def _sides(hubs: Sequence[int], apart: int | None) -> list[tuple[int, ...]]:
-    if apart is None:
+def _hub_sides(hubs: Sequence[int], sink: int | None) -> list[tuple[int, ...]]:
+    if sink is None:
         return list(product((0, 1), repeat=len(hubs)))
     return [(*side, 0) for side in product((0, 1), repeat=len(hubs) - 1)]
 
 
 def _tables(
-    graph: Graph, ends: Sequence[int], hubs: Sequence[int], sides: Sequence[tuple[int, ...]]
-) -> "Iterator[tuple[Ints, Ints, list[_Joined]]]":
+    graph: Graph, endpoints: Sequence[int], hubs: Sequence[int], sides: Sequence[tuple[int, ...]]
+) -> "Iterator[tuple[Ints, Ints, list[_TableEntry]]]":
     """Chunk by chunk of the hubs' sides: least cut by side and number of endpoints, the sides, how it came about."""
-    parts = _components(graph, ends, hubs)
-    largest = max((len(part.within) for part in parts), default=1)
-    chunk = max(_CELLS // largest, 1)
-    edges = [(hubs.index(a), hubs.index(b), carries) for a, b, carries in capacities(graph.subgraph(hubs))]
-    for at in range(0, len(sides), chunk):
-        deadline.check()
-        some = sides[at : at + chunk]
-        taken = np.array(some, dtype=np.int64).reshape(len(some), len(hubs))
-        table = sum((carries * (taken[:, [a]] ^ taken[:, [b]]) for a, b, carries in edges), np.zeros((len(taken), 1)))
-        table, joined = table.astype(np.int64), list[_Joined]()
+    parts = _components(graph, endpoints, hubs)
+    largest = max((len(part.inner_cuts) for part in parts), default=1)
+    chunk_size = max(_MAX_CELLS // largest, 1)
+    edges = [(hubs.index(a), hubs.index(b), capacity) for a, b, capacity in weighted_edges(graph.subgraph(hubs))]
+    for offset in range(0, len(sides), chunk_size):
+        deadline.raise_if_expired()
+        chunk_sides = sides[offset : offset + chunk_size]
+        hub_sides = np.array(chunk_sides, dtype=np.int64).reshape(len(chunk_sides), len(hubs))
+        table = sum(
+            (capacity * (hub_sides[:, [a]] ^ hub_sides[:, [b]]) for a, b, capacity in edges),
+            np.zeros((len(hub_sides), 1)),
+        )
+        table, entries = table.astype(np.int64), list[_TableEntry]()
         for part in parts:
-            cost, subset = part.profile(hubs, taken)
-            table, pick = _add(table, cost)
-            joined.append(_Joined(part, pick, subset))
-        yield table, taken, joined
+            cost, subset = part.profile(hubs, hub_sides)
+            table, taken_counts = _add_component(table, cost)
+            entries.append(_TableEntry(part, taken_counts, subset))
+        yield table, hub_sides, entries
 
 
-def _components(graph: Graph, ends: Sequence[int], hubs: Sequence[int]) -> "list[_Component]":
-    return [_Component.of(graph, part - loose, loose, ends, hubs) for part, loose in _parts(graph, ends, hubs)]
+def _components(graph: Graph, endpoints: Sequence[int], hubs: Sequence[int]) -> "list[_Component]":
+    return [
+        _Component.from_graph(graph, part - isolated, isolated, endpoints, hubs)
+        for part, isolated in _split_components(graph, endpoints, hubs)
+    ]
 
 
-def bisect(
-    graph: Graph, ends: Sequence[int], hubs: Sequence[int], low: int, high: int, apart: int | None = None
-) -> Split:
+def bisect_by_enumeration(
+    graph: Graph, endpoints: Sequence[int], hubs: Sequence[int], min_side: int, max_side: int, sink: int | None = None
+) -> Cut:
     """Least capacity that parts ``low`` to ``high`` endpoints from the others, and from ``apart``: exact."""
-    sides, sizes = _sides(hubs, apart), list(range(low, high + 1))
-    if apart is None:  # the first hub is on side 1: its mirror images are other numbers of endpoints
+    sides, sizes = _hub_sides(hubs, sink), list(range(min_side, max_side + 1))
+    if sink is None:  # the first hub is on side 1: its mirror images are other numbers of endpoints
         sides = [side for side in sides if side[:1] != (0,)]
-        sizes = sorted({*sizes, *range(len(ends) - high, len(ends) - low + 1)})
+        sizes = sorted({*sizes, *range(len(endpoints) - max_side, len(endpoints) - min_side + 1)})
     best: tuple[int, list[int]] | None = None
-    for table, taken, joined in _tables(graph, ends, hubs, sides):
+    for table, hub_sides, entries in _tables(graph, endpoints, hubs, sides):
         row, column = divmod(int(np.argmin(table[:, sizes])), len(sizes))
         value = int(table[row, sizes[column]])
         if best is None or value < best[0]:
-            best = value, sorted(_chosen(hubs, taken[row], joined, row, sizes[column]))
+            best = value, sorted(_nodes_on_side(hubs, hub_sides[row], entries, row, sizes[column]))
     if best is None:
         raise AssertionError("there is always a side")
-    parts = len(_parts(graph, ends, hubs))
-    how = f"the sides of {len(hubs)} switches and of {parts} components" if hubs else "all splits"
-    return Split.of(graph, best[1], f"enumeration of {how}")
+    parts = len(_split_components(graph, endpoints, hubs))
+    description = f"the sides of {len(hubs)} switches and of {parts} components" if hubs else "all splits"
+    return Cut.from_side(graph, best[1], f"enumeration of {description}")
 
 
-def _chosen(hubs: Sequence[int], side: Ints, joined: "Sequence[_Joined]", row: int, count: int) -> set[int]:
+def _nodes_on_side(hubs: Sequence[int], side: Ints, entries: "Sequence[_TableEntry]", row: int, count: int) -> set[int]:
     """Nodes on side 1 of the least cut that has this many endpoints there."""
-    chosen = {hub for hub, at in zip(hubs, side, strict=True) if at}
-    for each in reversed(joined):
-        taken = int(each.pick[row, count])
-        chosen.update(each.part.chosen(hubs, side, int(each.subset[row, taken])))
-        count -= taken
-    return chosen
+    members = {hub for hub, is_in in zip(hubs, side, strict=True) if is_in}
+    for entry in reversed(entries):
+        part_count = int(entry.taken_counts[row, count])
+        members.update(entry.component.nodes_on_side(hubs, side, int(entry.subset[row, part_count])))
+        count -= part_count
+    return members
 
 
 @dataclass(frozen=True, slots=True)
-class _Loose:
+class _IsolatedNode:
     """A node that is not enumerated: by subset, what it carries to side 1; in all; and to each hub."""
 
     node: int
     is_nic: bool
-    to_ends: Ints
-    carries: int
+    capacity_to_side: Ints
+    total_capacity: int
     to_hub: Mapping[int, int]
 
     @classmethod
-    def of(cls, graph: Graph, node: int, chosen: Mapping[int, Ints], hubs: Sequence[int]) -> "_Loose":
+    def from_graph(
+        cls, graph: Graph, node: int, is_in_subset: Mapping[int, Ints], hubs: Sequence[int]
+    ) -> "_IsolatedNode":
         to_hub = {hub: graph.edges[node, hub]["capacity"] for hub in hubs if graph.has_edge(node, hub)}
-        wires = [(chosen[near], graph.edges[node, near]["capacity"]) for near in graph[node] if near in chosen]
-        none = np.zeros_like(next(iter(chosen.values()), np.zeros(1, dtype=np.int64)))
-        is_nic, to_ends = graph.nodes[node].get("kind") == "nic", sum((c * is_in for is_in, c in wires), none)
-        return cls(node, is_nic, to_ends, sum(c for _, c in wires), to_hub)
+        links = [
+            (is_in_subset[neighbor], graph.edges[node, neighbor]["capacity"])
+            for neighbor in graph[node]
+            if neighbor in is_in_subset
+        ]
+        zeros = np.zeros_like(next(iter(is_in_subset.values()), np.zeros(1, dtype=np.int64)))
+        is_nic, capacity_to_side = (
+            graph.nodes[node].get("kind") == "nic",
+            sum((capacity * is_in for is_in, capacity in links), zeros),
+        )
+        return cls(node, is_nic, capacity_to_side, sum(capacity for _, capacity in links), to_hub)
 
-    def cut(self, hubs: Sequence[int], sides: Ints) -> tuple[Ints, Ints]:
+    def cut_by_side(self, hubs: Sequence[int], sides: Ints) -> tuple[Ints, Ints]:
         """What is cut if it stands on side 0, and on side 1, by row of the hubs' sides and by subset.
 
         A NIC stands nowhere: both are what is cut at its ports.
         """
-        carries = np.array([self.to_hub.get(hub, 0) for hub in hubs], dtype=np.int64)
-        above = (sides @ carries)[:, None]
-        others, below = self.carries - self.to_ends, carries.sum() - above
+        hub_capacities = np.array([self.to_hub.get(hub, 0) for hub in hubs], dtype=np.int64)
+        to_hubs = (sides @ hub_capacities)[:, None]
+        from_side, from_hubs = self.total_capacity - self.capacity_to_side, hub_capacities.sum() - to_hubs
         if self.is_nic:
-            least = np.minimum(self.to_ends, below) + np.minimum(above, others)
-            return least, least
-        return self.to_ends + above, others + below
+            min_cut = np.minimum(self.capacity_to_side, from_hubs) + np.minimum(to_hubs, from_side)
+            return min_cut, min_cut
+        return self.capacity_to_side + to_hubs, from_side + from_hubs
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,71 +187,87 @@ class _Component:
     """All subsets of a component: what each cuts within, what it cuts to each hub on side 0 and 1, its endpoints."""
 
     nodes: Sequence[int]
-    within: Ints
+    inner_cuts: Ints
     to_hub: Mapping[int, tuple[Ints, Ints]]
-    loose: Sequence[_Loose]
+    isolated: Sequence[_IsolatedNode]
     by_count: Sequence[Ints]
 
     @classmethod
-    def of(
-        cls, graph: Graph, part: Collection[int], loose: Collection[int], ends: Sequence[int], hubs: Sequence[int]
+    def from_graph(
+        cls,
+        graph: Graph,
+        part: Collection[int],
+        isolated: Collection[int],
+        endpoints: Sequence[int],
+        hubs: Sequence[int],
     ) -> "_Component":
         nodes = sorted(part)
         subsets = np.arange(1 << len(nodes), dtype=np.int64)
-        chosen = {node: subsets >> i & 1 for i, node in enumerate(nodes)}
-        none = np.zeros_like(subsets)
-        within = sum(
-            (carries * (chosen[a] ^ chosen[b]) for a, b, carries in capacities(graph.subgraph(nodes))),
-            none,
+        is_in_subset = {node: subsets >> i & 1 for i, node in enumerate(nodes)}
+        zeros = np.zeros_like(subsets)
+        inner_cuts = sum(
+            (
+                capacity * (is_in_subset[a] ^ is_in_subset[b])
+                for a, b, capacity in weighted_edges(graph.subgraph(nodes))
+            ),
+            zeros,
         )
         to_hub = {}
         for hub in hubs:
-            wires = [(chosen[node], graph.edges[node, hub]["capacity"]) for node in nodes if graph.has_edge(node, hub)]
-            if not wires:
+            links = [
+                (is_in_subset[node], graph.edges[node, hub]["capacity"]) for node in nodes if graph.has_edge(node, hub)
+            ]
+            if not links:
                 continue
-            cut = sum((carries * is_in for is_in, carries in wires), none)
-            to_hub[hub] = (cut, sum(carries for _, carries in wires) - cut)
-        count = sum((chosen[node] for node in set(nodes).intersection(ends)), none)
+            cut = sum((capacity * is_in for is_in, capacity in links), zeros)
+            to_hub[hub] = (cut, sum(capacity for _, capacity in links) - cut)
+        count = sum((is_in_subset[node] for node in set(nodes).intersection(endpoints)), zeros)
         by_count = [np.flatnonzero(count == k) for k in range(int(count.max()) + 1)]
-        return cls(nodes, within, to_hub, [_Loose.of(graph, node, chosen, hubs) for node in sorted(loose)], by_count)
+        return cls(
+            nodes,
+            inner_cuts,
+            to_hub,
+            [_IsolatedNode.from_graph(graph, node, is_in_subset, hubs) for node in sorted(isolated)],
+            by_count,
+        )
 
     def profile(self, hubs: Sequence[int], sides: Ints) -> tuple[Ints, Ints]:
         """For each row of the hubs' sides and number of endpoints the least cut, and a subset that has it."""
-        cost = np.repeat(self.within[None, :], len(sides), axis=0)
-        for at, hub in enumerate(hubs):
+        cost = np.repeat(self.inner_cuts[None, :], len(sides), axis=0)
+        for index, hub in enumerate(hubs):
             if hub in self.to_hub:
-                cost += np.stack(self.to_hub[hub])[sides[:, at]]
-        for each in self.loose:
-            cost += np.minimum(*each.cut(hubs, sides))
+                cost += np.stack(self.to_hub[hub])[sides[:, index]]
+        for isolated in self.isolated:
+            cost += np.minimum(*isolated.cut_by_side(hubs, sides))
         best = np.stack([subsets[np.argmin(cost[:, subsets], axis=1)] for subsets in self.by_count], axis=1)
         return np.take_along_axis(cost, best, axis=1), best
 
-    def chosen(self, hubs: Sequence[int], side: Ints, subset: int) -> Iterator[int]:
+    def nodes_on_side(self, hubs: Sequence[int], side: Ints, subset: int) -> Iterator[int]:
         """Its nodes that are on side 1."""
         yield from (node for i, node in enumerate(self.nodes) if subset >> i & 1)
-        for each in self.loose:
-            off, on = each.cut(hubs, side[None, :])
-            if on[0, subset] < off[0, subset]:
-                yield each.node
+        for isolated in self.isolated:
+            cut_outside, cut_inside = isolated.cut_by_side(hubs, side[None, :])
+            if cut_inside[0, subset] < cut_outside[0, subset]:
+                yield isolated.node
 
 
 @dataclass(frozen=True, slots=True)
-class _Joined:
+class _TableEntry:
     """A component, how many of its endpoints each table entry takes, and the subset that has as many."""
 
-    part: _Component
-    pick: Ints
+    component: _Component
+    taken_counts: Ints
     subset: Ints
 
 
-def _add(table: Ints, cost: Ints) -> tuple[Ints, Ints]:
+def _add_component(table: Ints, cost: Ints) -> tuple[Ints, Ints]:
     """Least cost of each count with one more component, row by row, and how many endpoints that takes from it."""
     rows, size = len(table), table.shape[1] + cost.shape[1] - 1
-    least, pick = np.full((rows, size), _FAR), np.zeros((rows, size), dtype=np.int64)
-    for taken in range(cost.shape[1]):
-        window = slice(taken, taken + table.shape[1])
-        total = table + cost[:, [taken]]
-        better = total < least[:, window]
-        least[:, window] = np.where(better, total, least[:, window])
-        pick[:, window] = np.where(better, taken, pick[:, window])
-    return least, pick
+    min_cost, taken_counts = np.full((rows, size), _INFINITE_CUT), np.zeros((rows, size), dtype=np.int64)
+    for count in range(cost.shape[1]):
+        window = slice(count, count + table.shape[1])
+        total = table + cost[:, [count]]
+        better = total < min_cost[:, window]
+        min_cost[:, window] = np.where(better, total, min_cost[:, window])
+        taken_counts[:, window] = np.where(better, count, taken_counts[:, window])
+    return min_cost, taken_counts

@@ -9,11 +9,11 @@ from collections.abc import Collection
 from itertools import pairwise
 
 from trninv import deadline
-from trninv.solvers.arcs import arcs
+from trninv.solvers.arcs import directed_adjacency
 from trninv.solvers.graph import Graph
 from trninv.solvers.paths import Links
 
-Left = dict[int, dict[int, int]]
+Residual = dict[int, dict[int, int]]
 """What each link may still carry, by the node it leaves and the one it reaches."""
 
 
@@ -30,69 +30,77 @@ def minimum_cut(graph: Graph, sources: Collection[int], targets: Collection[int]
     Bytes per second in one direction, and the nodes on the sources' side (Ford & Fulkerson 1956: flow = cut).
 
     """
-    value, side = least_cut(arcs(graph.nodes, dict(graph.adjacency())).ahead, sources, targets)
-    return value, side.intersection(graph)
+    value, source_side = minimum_cut_directed(
+        directed_adjacency(graph.nodes, dict(graph.adjacency())).successors, sources, targets
+    )
+    return value, source_side.intersection(graph)
 
 
-def least_cut(links: Links, sources: Collection[int], targets: Collection[int]) -> tuple[int, set[int]]:
+def minimum_cut_directed(links: Links, sources: Collection[int], targets: Collection[int]) -> tuple[int, set[int]]:
     """The same of links by the node they lead on from, which may lead one way only."""
-    left = {node: {near: of["capacity"] for near, of in ahead.items()} for node, ahead in links.items()}
-    for node, ahead in links.items():
-        for near in ahead:
-            left[near].setdefault(node, 0)
-    starts = [node for node in sources if node in left]
+    residual = {
+        node: {neighbor: link["capacity"] for neighbor, link in successors.items()}
+        for node, successors in links.items()
+    }
+    for node, successors in links.items():
+        for neighbor in successors:
+            residual[neighbor].setdefault(node, 0)
+    starts = [node for node in sources if node in residual]
     value = 0
     while True:
-        deadline.check()
-        levels = _levels(left, targets)
+        deadline.raise_if_expired()
+        levels = _levels(residual, targets)
         if levels.keys().isdisjoint(starts):
             break
-        value += _blocking_flow(left, levels, starts)
-    inside = left.keys() - levels.keys()
-    crossing = sum(of["capacity"] for a in inside for b, of in links[a].items() if b not in inside)
+        value += _blocking_flow(residual, levels, starts)
+    source_side = residual.keys() - levels.keys()
+    crossing = sum(link["capacity"] for a in source_side for b, link in links[a].items() if b not in source_side)
     if crossing != value:
         raise AssertionError(f"flow {value} is not the cut's {crossing}")
-    return value, set(inside)
+    return value, set(source_side)
 
 
-def _levels(left: Left, targets: Collection[int]) -> dict[int, int]:
+def _levels(residual: Residual, targets: Collection[int]) -> dict[int, int]:
     """Hops to the nearest target over what may still be carried, from where there is a way."""
-    ring = [node for node in targets if node in left]
-    levels = dict.fromkeys(ring, 0)
-    for node in ring:  # it grows
-        for near in left[node]:
-            if near not in levels and left[near][node]:
-                levels[near] = levels[node] + 1
-                ring.append(near)
+    queue = [node for node in targets if node in residual]
+    levels = dict.fromkeys(queue, 0)
+    for node in queue:  # it grows
+        for neighbor in residual[node]:
+            if neighbor not in levels and residual[neighbor][node]:
+                levels[neighbor] = levels[node] + 1
+                queue.append(neighbor)
     return levels
 
 
-def _blocking_flow(left: Left, levels: dict[int, int], starts: Collection[int]) -> int:
+def _blocking_flow(residual: Residual, levels: dict[int, int], starts: Collection[int]) -> int:
     """Send what goes down the levels until every such way has a full link; returns how much."""
-    ahead = {node: [near for near in left[node] if levels.get(near) == level - 1] for node, level in levels.items()}
+    next_nodes = {
+        node: [neighbor for neighbor in residual[node] if levels.get(neighbor) == level - 1]
+        for node, level in levels.items()
+    }
     sent = 0
     for start in starts:
         path = [start]
         while start in levels:
             node = path[-1]
             if not levels[node]:
-                sent += _send(left, path)
+                sent += _send(residual, path)
                 path = [start]
-            elif not ahead[node]:  # nothing goes on from here
+            elif not next_nodes[node]:  # nothing goes on from here
                 if len(path) == 1:
                     break
                 path.pop()
-                ahead[path[-1]].pop()
-            elif left[node][ahead[node][-1]]:
-                path.append(ahead[node][-1])
+                next_nodes[path[-1]].pop()
+            elif residual[node][next_nodes[node][-1]]:
+                path.append(next_nodes[node][-1])
             else:
-                ahead[node].pop()
+                next_nodes[node].pop()
     return sent
 
 
-def _send(left: Left, path: list[int]) -> int:
-    most = min(left[a][b] for a, b in pairwise(path))
+def _send(residual: Residual, path: list[int]) -> int:
+    bottleneck = min(residual[a][b] for a, b in pairwise(path))
     for a, b in pairwise(path):
-        left[a][b] -= most
-        left[b][a] += most
-    return most
+        residual[a][b] -= bottleneck
+        residual[b][a] += bottleneck
+    return bottleneck

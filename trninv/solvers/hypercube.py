@@ -20,18 +20,18 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from trninv.solvers.graph import Graph, capacities
-from trninv.topology.torus import number, torus
+from trninv.solvers.graph import Graph, weighted_edges
+from trninv.topology.torus import node_number, torus_links
 
 Ints = NDArray[np.int64]
-_GRAY: dict[int, tuple[tuple[int, ...], ...]] = {1: ((),), 2: ((0,), (1,)), 4: ((0, 0), (0, 1), (1, 1), (1, 0))}
+_GRAY_CODE: dict[int, tuple[tuple[int, ...], ...]] = {1: ((),), 2: ((0,), (1,)), 4: ((0, 0), (0, 1), (1, 1), (1, 0))}
 """Bits of a position on a ring of one, two or four nodes: neighbours differ in one."""
-_MOST_FAILED = 8
+_MAX_FAILED = 8
 """Failed chips whose subsets are all looked at."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cube:
+class PartialHypercube:
     """What is left of a torus of sides two and four.
 
     Attributes
@@ -50,10 +50,10 @@ class Cube:
     weights: tuple[int, ...]
     label: Mapping[int, int]
     degree: Mapping[int, int]
-    lost: int
+    lost_capacity: int
 
     @classmethod
-    def of(cls, graph: Graph, chips: Collection[int]) -> "Cube | None":
+    def from_graph(cls, graph: Graph, chips: Collection[int]) -> "PartialHypercube | None":
         """See the links among chips so; None if they are not what is left of such a torus.
 
         Parameters
@@ -64,30 +64,39 @@ class Cube:
 
         """
         sides = {tuple(graph.nodes[chip].get("sides") or ()) for chip in chips}
-        at = {chip: tuple(graph.nodes[chip].get("position") or ()) for chip in chips}
+        positions = {chip: tuple(graph.nodes[chip].get("position") or ()) for chip in chips}
         shape = next(iter(sides), ())
-        if len(sides) != 1 or not shape or not set(shape) <= set(_GRAY) or not all(at.values()):
+        if len(sides) != 1 or not shape or not set(shape) <= set(_GRAY_CODE) or not all(positions.values()):
             return None
-        links = {(link.a, link.b): link.axis for link in torus(shape)}
-        place = {chip: number(position, shape) for chip, position in at.items()}
-        most = dict.fromkeys(range(len(shape)), 0)
-        for a, b, carries in capacities(graph.subgraph(chips)):
-            axis = links.get((min(place[a], place[b]), max(place[a], place[b])))
+        links = {(link.a, link.b): link.axis for link in torus_links(shape)}
+        number_of = {chip: node_number(position, shape) for chip, position in positions.items()}
+        axis_capacity = dict.fromkeys(range(len(shape)), 0)
+        for a, b, capacity in weighted_edges(graph.subgraph(chips)):
+            axis = links.get((min(number_of[a], number_of[b]), max(number_of[a], number_of[b])))
             if axis is None:
                 return None
-            most[axis] = max(most[axis], carries)
-        bits = [(most[axis], axis, bit) for axis, side in enumerate(shape) for bit in range(len(_GRAY[side][0]))]
+            axis_capacity[axis] = max(axis_capacity[axis], capacity)
+        bits = [
+            (axis_capacity[axis], axis, bit)
+            for axis, side in enumerate(shape)
+            for bit in range(len(_GRAY_CODE[side][0]))
+        ]
         order = sorted(bits, key=lambda each: (-each[0], each[1:]))
-        weights = tuple(carries for carries, _, _ in order)
+        weights = tuple(capacity for capacity, _, _ in order)
         if not _is_proven(weights):
             return None
         label = {
-            chip: sum(_GRAY[shape[axis]][position[axis]][bit] << i for i, (_, axis, bit) in enumerate(order))
-            for chip, position in at.items()
+            chip: sum(_GRAY_CODE[shape[axis]][position[axis]][bit] << i for i, (_, axis, bit) in enumerate(order))
+            for chip, position in positions.items()
         }
-        degree = {chip: sum(of["capacity"] for near, of in graph[chip].items() if near in label) for chip in at}
+        degree = {
+            chip: sum(edge["capacity"] for neighbor, edge in graph[chip].items() if neighbor in label)
+            for chip in positions
+        }
         whole = cls(weights, label, degree, 0)
-        return replace(whole, lost=(whole._between(label.values(), label.values()) - sum(degree.values())) // 2)
+        return replace(
+            whole, lost_capacity=(whole._capacity_between(label.values(), label.values()) - sum(degree.values())) // 2
+        )
 
     @property
     def method(self) -> str:
@@ -98,44 +107,49 @@ class Cube:
     @property
     def is_whole(self) -> bool:
         """Whether nothing has failed."""
-        return not self.lost and len(self.label) == 1 << len(self.weights)
+        return not self.lost_capacity and len(self.label) == 1 << len(self.weights)
 
-    def least(self) -> Ints:
+    def lower_bounds(self) -> Ints:
         """For each number of living chips a capacity that any so many of them cut at least; what they cut if whole."""
-        count, failed = len(self.label), self._failed()
-        cuts, inside = profile(self.weights), inside_of(self.weights)
-        found = cuts[: count + 1] if not failed else self._around(cuts, failed)
+        count, failed_labels = len(self.label), self._failed_labels()
+        cuts, inner_capacity = hypercube_profile(self.weights), induced_capacity(self.weights)
+        undamaged = cuts[: count + 1] if not failed_labels else self._bounds_around_failures(cuts, failed_labels)
         degrees = np.sort(list(self.degree.values()))
-        few = np.r_[0, np.cumsum(degrees)] - 2 * inside[: count + 1]
+        by_degree = np.r_[0, np.cumsum(degrees)] - 2 * inner_capacity[: count + 1]
         # the others' cut is the same one
-        best = np.maximum(found - self.lost, np.maximum(few, few[::-1]))
+        bounds = np.maximum(undamaged - self.lost_capacity, np.maximum(by_degree, by_degree[::-1]))
         unit = gcd(*self.weights, *map(int, degrees)) or 1
-        least: Ints = np.maximum(-(-best // unit) * unit, 0)
-        return least
+        rounded: Ints = np.maximum(-(-bounds // unit) * unit, 0)
+        return rounded
 
-    def _failed(self) -> list[int]:
+    def _failed_labels(self) -> list[int]:
         return sorted(set(range(1 << len(self.weights))).difference(self.label.values()))
 
-    def _around(self, cuts: Ints, failed: Sequence[int]) -> Ints:
+    def _bounds_around_failures(self, cuts: Ints, failed_labels: Sequence[int]) -> Ints:
         """Of the living chips in the undamaged torus.
 
         Let F be the failed chips and T some of them. S with T cuts no more than S does, what leads from S to the others
         of F, from the rest to T, and between T and the others; S with the others of F alike. Together that is all that
         is between F and the living, and twice what is between T and the others.
         """
-        count, around = len(self.label), self._between(failed, self.label.values())
+        count, boundary = len(self.label), self._capacity_between(failed_labels, self.label.values())
         best = np.zeros(count + 1, dtype=np.int64)
-        sizes = range(len(failed) // 2 + 1) if len(failed) <= _MOST_FAILED else range(1)
+        sizes = range(len(failed_labels) // 2 + 1) if len(failed_labels) <= _MAX_FAILED else range(1)
         for size in sizes:
-            apart = min(self._between(some, set(failed).difference(some)) for some in combinations(failed, size))
-            both = cuts[size : size + count + 1] + cuts[len(failed) - size : len(failed) - size + count + 1]
-            best = np.maximum(best, -((around + 2 * apart - both) // 2))
+            separation = min(
+                self._capacity_between(subset, set(failed_labels).difference(subset))
+                for subset in combinations(failed_labels, size)
+            )
+            cut_sums = (
+                cuts[size : size + count + 1] + cuts[len(failed_labels) - size : len(failed_labels) - size + count + 1]
+            )
+            best = np.maximum(best, -((boundary + 2 * separation - cut_sums) // 2))
         return best
 
-    def _between(self, some: Collection[int], others: Collection[int]) -> int:
+    def _capacity_between(self, labels: Collection[int], others: Collection[int]) -> int:
         """What the undamaged links from numbers to others carry."""
-        wanted = set(others)
-        return sum(w for one in some for i, w in enumerate(self.weights) if one ^ (1 << i) in wanted)
+        other_labels = set(others)
+        return sum(w for label in labels for i, w in enumerate(self.weights) if label ^ (1 << i) in other_labels)
 
     def orders(self) -> list[list[int]]:
         """Orders of the living chips whose beginnings are cheap to cut off: the cube's numbers, from each corner."""
@@ -144,26 +158,26 @@ class Cube:
 
 
 @lru_cache(maxsize=64)
-def inside_of(weights: tuple[int, ...]) -> Ints:
+def induced_capacity(weights: tuple[int, ...]) -> Ints:
     """e(k): the capacity inside the first k nodes of a cube, for 0 … 2^dimensions."""
-    gained = [sum(w for i, w in enumerate(weights) if node >> i & 1) for node in range(1 << len(weights))]
-    found: Ints = np.r_[0, np.cumsum(gained)].astype(np.int64)
-    return found
+    capacity_gains = [sum(w for i, w in enumerate(weights) if node >> i & 1) for node in range(1 << len(weights))]
+    totals: Ints = np.r_[0, np.cumsum(capacity_gains)].astype(np.int64)
+    return totals
 
 
-def profile(weights: tuple[int, ...]) -> Ints:
+def hypercube_profile(weights: tuple[int, ...]) -> Ints:
     """What k nodes of an undamaged cube cut at least, for 0 … 2^dimensions."""
-    inside = inside_of(weights)
-    found: Ints = np.arange(len(inside)) * sum(weights) - 2 * inside
-    return found
+    inner_capacity = induced_capacity(weights)
+    cuts: Ints = np.arange(len(inner_capacity)) * sum(weights) - 2 * inner_capacity
+    return cuts
 
 
 @lru_cache(maxsize=64)
 def _is_proven(weights: tuple[int, ...]) -> bool:
     """Whether e(a+b) ≥ e(a) + e(b) + wₘ·b for all a ≥ b of a subcube, for each dimension m."""
-    inside = inside_of(weights)
+    inner_capacity = induced_capacity(weights)
     for m, w in enumerate(weights):
         a, b = np.tril_indices((1 << m) + 1)
-        if (inside[a + b] < inside[a] + inside[b] + w * b).any():
+        if (inner_capacity[a + b] < inner_capacity[a] + inner_capacity[b] + w * b).any():
             return False
     return True

@@ -17,10 +17,10 @@ from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 from scipy.sparse import csr_array
 
 from trninv import deadline
-from trninv.solvers.packing import Problem
-from trninv.solvers.split import EVERY, Split
+from trninv.solvers.packing import CutProblem
+from trninv.solvers.split import NO_TARGET, Cut
 
-Row = tuple[dict[int, float], float, float]
+ConstraintRow = tuple[dict[int, float], float, float]
 """Coefficients by column, least and most."""
 
 _TOLERANCE = 1e-6
@@ -28,14 +28,14 @@ _INFEASIBLE = 2
 _METHOD = "integer program with tree-balance cuts (HiGHS)"
 
 
-def bisect(
-    problem: Problem,
+def bisect_by_ilp(
+    problem: CutProblem,
     sizes: tuple[int, int],
-    known: Split,
+    incumbent: Cut,
     trees: NDArray[np.int64],
-    most: int,
-    enough: int = EVERY,
-) -> Split:
+    max_nodes: int,
+    target: int = NO_TARGET,
+) -> Cut:
     """Least cut with bounds that HiGHS proved; exact if they met.
 
     Capacities are divided by their common divisor, so that a bound is rounded up to the next possible value.
@@ -60,79 +60,79 @@ def bisect(
 
     """
     nodes, unit = len(problem.nodes), problem.unit
-    least = ceil(min(known.upper, enough) / unit)
-    cost = [0.0] * nodes + [int(carries) // unit for carries in problem.carries]
-    ends, need = np.flatnonzero(problem.weight), problem.need(*sizes)
-    rows: list[Row] = [
+    target_units = ceil(min(incumbent.upper, target) / unit)
+    cost = [0.0] * nodes + [int(capacity) // unit for capacity in problem.capacity]
+    endpoints, min_side = np.flatnonzero(problem.weight), problem.min_side(*sizes)
+    rows: list[ConstraintRow] = [
         *_cut_rows(problem),
-        ({int(end): float(problem.weight[end]) for end in ends}, *sizes),
-        (dict(enumerate(cost)), known.lower / unit, least - 1),
-        *(({nodes + int(at): float(tree[at]) for at in np.flatnonzero(tree)}, need, inf) for tree in trees),
+        ({int(end): float(problem.weight[end]) for end in endpoints}, *sizes),
+        (dict(enumerate(cost)), incumbent.lower / unit, target_units - 1),
+        *(({nodes + int(edge): float(tree[edge]) for edge in np.flatnonzero(tree)}, min_side, inf) for tree in trees),
     ]
-    with stdout_elsewhere():
+    with redirect_stdout_to_stderr():
         result = milp(
             c=cost,
-            integrality=np.concatenate([problem.weight > 0, np.zeros(len(problem.carries), dtype=np.bool_)]),
+            integrality=np.concatenate([problem.weight > 0, np.zeros(len(problem.capacity), dtype=np.bool_)]),
             bounds=Bounds(0, 1),
-            constraints=matrix(rows, len(cost)),
-            options={"node_limit": most, "time_limit": deadline.remaining(inf), "mip_rel_gap": 0.0},
+            constraints=linear_constraint(rows, len(cost)),
+            options={"node_limit": max_nodes, "time_limit": deadline.cap_timeout(inf), "mip_rel_gap": 0.0},
         )
-    deadline.check()
+    deadline.raise_if_expired()
     if result.status == _INFEASIBLE:
-        return Split(least * unit, known.upper, known.side, f"{_METHOD}: no split cuts less")
-    lower, upper, side = max(_bound(result) * unit, known.lower), known.upper, known.side
+        return Cut(target_units * unit, incumbent.upper, incumbent.side, f"{_METHOD}: no split cuts less")
+    lower, upper, side = max(_dual_bound(result) * unit, incumbent.lower), incumbent.upper, incumbent.side
     if result.x is not None:
-        found = result.x[:nodes] > 1 / 2
-        upper, side = problem.cut(found), problem.members(found)
-    lower = min(lower, least * unit)
-    ended = "solved" if lower >= upper else f"proven bounds after {most:,} nodes"
-    return Split(min(lower, upper), upper, side, f"{_METHOD}: {ended}")
+        is_in = result.x[:nodes] > 1 / 2
+        upper, side = problem.cut_capacity(is_in), problem.members(is_in)
+    lower = min(lower, target_units * unit)
+    outcome = "solved" if lower >= upper else f"proven bounds after {max_nodes:,} nodes"
+    return Cut(min(lower, upper), upper, side, f"{_METHOD}: {outcome}")
 
 
-_redirected = threading.Lock()
-_within = 0
-_stdout = -1
+_redirect_lock = threading.Lock()
+_redirect_depth = 0
+_saved_stdout = -1
 
 
 @contextmanager
-def stdout_elsewhere() -> Iterator[None]:
+def redirect_stdout_to_stderr() -> Iterator[None]:
     """Send what HiGHS prints of its own accord to stderr: a program may be reading our stdout."""
-    global _within, _stdout  # noqa: PLW0603 # the file descriptor is the process's
-    with _redirected:
-        if not _within:
+    global _redirect_depth, _saved_stdout  # noqa: PLW0603 # the file descriptor is the process's
+    with _redirect_lock:
+        if not _redirect_depth:
             if sys.stdout:
                 sys.stdout.flush()
-            _stdout = os.dup(1)
+            _saved_stdout = os.dup(1)
             os.dup2(2, 1)
-        _within += 1
+        _redirect_depth += 1
     try:
         yield
     finally:
-        with _redirected:
-            _within -= 1
-            if not _within:
+        with _redirect_lock:
+            _redirect_depth -= 1
+            if not _redirect_depth:
                 ctypes.CDLL(None).fflush(None)
-                os.dup2(_stdout, 1)
-                os.close(_stdout)
+                os.dup2(_saved_stdout, 1)
+                os.close(_saved_stdout)
 
 
-def _cut_rows(problem: Problem) -> Iterator[Row]:
+def _cut_rows(problem: CutProblem) -> Iterator[ConstraintRow]:
     """Y ≥ |x_a - x_b| for every edge; y ≥ x_a - x_b for one that leads from a to b only."""
-    for at, (a, b) in enumerate(problem.ends.tolist()):
-        y = len(problem.nodes) + at
-        if not problem.one_way[at]:
+    for edge, (a, b) in enumerate(problem.endpoints.tolist()):
+        y = len(problem.nodes) + edge
+        if not problem.one_way[edge]:
             yield {y: 1, a: 1, b: -1}, 0, inf
         yield {y: 1, a: -1, b: 1}, 0, inf
 
 
-def matrix(rows: list[Row], columns: int) -> LinearConstraint:
+def linear_constraint(rows: list[ConstraintRow], columns: int) -> LinearConstraint:
     """Rows as SciPy takes them."""
     values = [value for row, _, _ in rows for value in row.values()]
-    at = ([i for i, (row, _, _) in enumerate(rows) for _ in row], [j for row, _, _ in rows for j in row])
-    held = csr_array((values, at), shape=(len(rows), columns))
-    return LinearConstraint(held, [least for _, least, _ in rows], [most for _, _, most in rows])
+    coordinates = ([i for i, (row, _, _) in enumerate(rows) for _ in row], [j for row, _, _ in rows for j in row])
+    coefficients = csr_array((values, coordinates), shape=(len(rows), columns))
+    return LinearConstraint(coefficients, [lower for _, lower, _ in rows], [upper for _, _, upper in rows])
 
 
-def _bound(result: OptimizeResult) -> int:
+def _dual_bound(result: OptimizeResult) -> int:
     bound = result.mip_dual_bound
     return max(0, ceil(bound - _TOLERANCE)) if bound is not None and bound > -inf else 0

@@ -14,7 +14,7 @@ from math import inf
 from typing import Any
 
 from trninv import deadline
-from trninv.choice import Choice
+from trninv.choice import DescribedEnum
 
 Links = Mapping[int, Mapping[int, Mapping[str, Any]]]
 """Adjacency by node id, as networkx's ``Graph.adj``: a link has ``capacity`` and, for TIME, ``latency``."""
@@ -24,10 +24,10 @@ NodePath = tuple[int, ...]
 _HOP = 1
 _NANOSECOND = 2**20
 """A cost in which less time always counts more than fewer hops."""
-_FAR = 2**62
+_INFINITE_COST = 2**62
 
 
-class PathMetric(Choice):
+class PathMetric(DescribedEnum):
     """What makes a path good."""
 
     HOPS = "HOPS", "Fewest links; of equal ones the first by address."
@@ -36,15 +36,19 @@ class PathMetric(Choice):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PathCriterion:
     """What makes a path good; ``message`` (bytes) and the links' ``latency`` (nanoseconds) count for TIME."""
 
     metric: PathMetric
-    message: int = 0
+    message_bytes: int = 0
 
 
 def best_paths(
-    links: Links, sources: Collection[int], targets: Collection[int], rule: Rule, behind: Links | None = None
+    links: Links,
+    sources: Collection[int],
+    targets: Collection[int],
+    criterion: PathCriterion,
+    predecessors: Links | None = None,
 ) -> Iterator[NodePath]:
     """Simple paths from any source to any target, best first, without end but that of the paths.
 
@@ -57,30 +61,30 @@ def best_paths(
         Of links that lead one way: the same by the node they lead to.
 
     """
-    search = _Search(links, sources, targets, rule, behind)
+    search = _Search(links, sources, targets, criterion, predecessors)
     candidates: list[tuple[tuple[float | Fraction, ...], NodePath]] = []
-    found: list[NodePath] = []
-    seen: set[NodePath] = set()
+    paths: list[NodePath] = []
+    queued: set[NodePath] = set()
 
     def consider(path: NodePath) -> None:
-        if path and path not in seen:
-            seen.add(path)
-            heapq.heappush(candidates, (search.rank(path), path))
+        if path and path not in queued:
+            queued.add(path)
+            heapq.heappush(candidates, (search.path_cost(path), path))
 
     consider(search.best((), frozenset()))
     while candidates:
-        deadline.check()
+        deadline.raise_if_expired()
         _, path = heapq.heappop(candidates)
         yield path
-        found.append(path)
+        paths.append(path)
         for spur in range(len(path)):
             prefix = path[:spur]
-            taken = frozenset(other[spur] for other in found if other[:spur] == prefix and len(other) > spur)
-            consider(search.best(prefix, taken))
+            excluded = frozenset(other[spur] for other in paths if other[:spur] == prefix and len(other) > spur)
+            consider(search.best(prefix, excluded))
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class ShortestPathDag:
     """The directed acyclic graph of all paths that are as good as the best.
 
     Attributes
@@ -96,147 +100,166 @@ class Ways:
     """
 
     count: int
-    through: dict[tuple[int, int], int]
+    flow: dict[tuple[int, int], int]
     share: dict[tuple[int, int], Fraction]
 
 
-def equally_good(
-    links: Links, sources: Collection[int], targets: Collection[int], rule: Rule, behind: Links | None = None
-) -> Ways | None:
+def all_best_paths(
+    links: Links,
+    sources: Collection[int],
+    targets: Collection[int],
+    criterion: PathCriterion,
+    predecessors: Links | None = None,
+) -> ShortestPathDag | None:
     """All best paths together; None if there is none."""
-    search = _Search(links, sources, targets, rule, behind)
+    search = _Search(links, sources, targets, criterion, predecessors)
     best = search.best((), frozenset())
     if not best:
         return None
     if len(best) < 2:  # noqa: PLR2004 # a path of one node has no link
-        return Ways(len(search.sources & search.targets), {}, {})
-    floor = search.narrowest(best) if search.weighs else 0
-    distance = search.distances(floor, frozenset())
+        return ShortestPathDag(len(search.sources & search.targets), {}, {})
+    floor = search.bottleneck(best) if search.uses_bottleneck else 0
+    distances = search.distances(floor, frozenset())
     total = sum(search.cost(a, b) for a, b in pairwise(best))
-    ahead: dict[int, int] = {}
-    for node, left in distance.items():  # nearest first
-        ahead[node] = sum(ahead[near] for near in search.onward(node, left, floor, distance)) if left else 1
-    starts = [node for node in sorted(search.sources) if search.away(node, floor, distance) == total]
-    reached, share = defaultdict[int, int](int), defaultdict[int, Fraction](Fraction)
-    through: dict[tuple[int, int], int] = {}
+    paths_onward: dict[int, int] = {}
+    for node, remaining in distances.items():  # nearest first
+        paths_onward[node] = (
+            sum(paths_onward[successor] for successor in search.successors(node, remaining, floor, distances))
+            if remaining
+            else 1
+        )
+    start_nodes = [node for node in sorted(search.sources) if search.remaining(node, floor, distances) == total]
+    paths_to, share = defaultdict[int, int](int), defaultdict[int, Fraction](Fraction)
+    flow: dict[tuple[int, int], int] = {}
     shares: dict[tuple[int, int], Fraction] = {}
-    for start in starts:
-        reached[start], share[start] = 1, Fraction(1, len(starts))
-    for node in [*starts, *reversed(distance)]:
-        if not reached[node]:
+    for start in start_nodes:
+        paths_to[start], share[start] = 1, Fraction(1, len(start_nodes))
+    for node in [*start_nodes, *reversed(distances)]:
+        if not paths_to[node]:
             continue
-        left = total if node in search.sources else distance[node]
-        on = list(search.onward(node, left, floor, distance)) if left else []
-        for near in on:
-            through[node, near] = reached[node] * ahead[near]
-            shares[node, near] = share[node] / len(on)
-            reached[near] += reached[node]
-            share[near] += shares[node, near]
-    return Ways(sum(reached[node] for node in search.targets), through, shares)
+        remaining = total if node in search.sources else distances[node]
+        successors = list(search.successors(node, remaining, floor, distances)) if remaining else []
+        for successor in successors:
+            flow[node, successor] = paths_to[node] * paths_onward[successor]
+            shares[node, successor] = share[node] / len(successors)
+            paths_to[successor] += paths_to[node]
+            share[successor] += shares[node, successor]
+    return ShortestPathDag(sum(paths_to[node] for node in search.targets), flow, shares)
 
 
 class _Search:
     def __init__(
-        self, links: Links, sources: Collection[int], targets: Collection[int], rule: Rule, behind: Links | None
+        self,
+        links: Links,
+        sources: Collection[int],
+        targets: Collection[int],
+        criterion: PathCriterion,
+        predecessors: Links | None,
     ) -> None:
-        self.links, self.behind, self.rule = links, links if behind is None else behind, rule
+        self.adjacency, self.predecessors, self.criterion = (
+            links,
+            links if predecessors is None else predecessors,
+            criterion,
+        )
         self.sources, self.targets = (
             frozenset(sources).intersection(links),
             frozenset(targets).intersection(links),
         )
-        carried = {of["capacity"] for near in links.values() for of in near.values()}
-        self.capacities = sorted(carried, reverse=True) or [0]
-        self.weighs = rule.metric is not PathMetric.HOPS
+        link_capacities = {link["capacity"] for neighbors in links.values() for link in neighbors.values()}
+        self.capacities = sorted(link_capacities, reverse=True) or [0]
+        self.uses_bottleneck = criterion.metric is not PathMetric.HOPS
         """Whether a path's bottleneck counts."""
 
     def cost(self, a: int, b: int) -> int:
-        return self.links[a][b]["latency"] * _NANOSECOND + _HOP if self.rule.metric is PathMetric.TIME else _HOP
+        return (
+            self.adjacency[a][b]["latency"] * _NANOSECOND + _HOP if self.criterion.metric is PathMetric.TIME else _HOP
+        )
 
-    def rank(self, path: NodePath) -> tuple[float | Fraction, ...]:
-        return rank(self.links, path, self.rule)
+    def path_cost(self, path: NodePath) -> tuple[float | Fraction, ...]:
+        return path_cost(self.adjacency, path, self.criterion)
 
-    def narrowest(self, path: NodePath) -> float:
-        return _narrowest(self.links, path)
+    def bottleneck(self, path: NodePath) -> float:
+        return _bottleneck(self.adjacency, path)
 
-    def best(self, prefix: NodePath, taken: frozenset[int]) -> NodePath:
+    def best(self, prefix: NodePath, excluded: frozenset[int]) -> NodePath:
         """Best path that begins with ``prefix`` and does not go on at one of ``taken``; empty if there is none."""
-        ceiling = self.narrowest(prefix)
-        floors = [min(ceiling, capacity) for capacity in self.capacities] if self.weighs else [0]
-        found = (self._cheapest(prefix, taken, floor) for floor in dict.fromkeys(floors))
-        if self.rule.metric is PathMetric.TIME:
-            return min(filter(None, found), key=lambda path: (self.rank(path), path), default=())
-        return next(filter(None, found), ())
+        ceiling = self.bottleneck(prefix)
+        floors = [min(ceiling, capacity) for capacity in self.capacities] if self.uses_bottleneck else [0]
+        paths = (self._cheapest(prefix, excluded, floor) for floor in dict.fromkeys(floors))
+        if self.criterion.metric is PathMetric.TIME:
+            return min(filter(None, paths), key=lambda path: (self.path_cost(path), path), default=())
+        return next(filter(None, paths), ())
 
-    def distances(self, floor: float, blocked: frozenset[int]) -> dict[int, int]:
+    def distances(self, floor: float, blocked_nodes: frozenset[int]) -> dict[int, int]:
         """Cost to the nearest target over links of at least ``floor``, in rising order; sources are not passed."""
-        closed = blocked | self.sources
-        waiting = [(0, node) for node in sorted(self.targets - closed)]
-        distance: dict[int, int] = {}
-        while waiting:
-            cost, node = heapq.heappop(waiting)
-            if node in distance:
+        excluded = blocked_nodes | self.sources
+        heap = [(0, node) for node in sorted(self.targets - excluded)]
+        distances: dict[int, int] = {}
+        while heap:
+            cost, node = heapq.heappop(heap)
+            if node in distances:
                 continue
-            distance[node] = cost
-            for near, of in self.behind[node].items():
-                if of["capacity"] >= floor and near not in distance and near not in closed:
-                    heapq.heappush(waiting, (cost + self.cost(near, node), near))
-        return distance
+            distances[node] = cost
+            for predecessor, link in self.predecessors[node].items():
+                if link["capacity"] >= floor and predecessor not in distances and predecessor not in excluded:
+                    heapq.heappush(heap, (cost + self.cost(predecessor, node), predecessor))
+        return distances
 
-    def neighbours(self, node: int, floor: float) -> Iterator[int]:
-        return (near for near, of in self.links[node].items() if of["capacity"] >= floor)
+    def neighbors(self, node: int, floor: float) -> Iterator[int]:
+        return (neighbor for neighbor, link in self.adjacency[node].items() if link["capacity"] >= floor)
 
-    def away(self, node: int, floor: float, distance: dict[int, int]) -> int:
+    def remaining(self, node: int, floor: float, distances: dict[int, int]) -> int:
         """Cost to the targets from a node that is not in ``distance`` itself; `_FAR` if there is no way."""
-        near = (other for other in self.neighbours(node, floor) if other in distance)
-        return min((self.cost(node, other) + distance[other] for other in near), default=_FAR)
+        reachable = (neighbor for neighbor in self.neighbors(node, floor) if neighbor in distances)
+        return min((self.cost(node, neighbor) + distances[neighbor] for neighbor in reachable), default=_INFINITE_COST)
 
-    def onward(self, node: int, left: float, floor: float, distance: dict[int, int]) -> Iterator[int]:
+    def successors(self, node: int, remaining: float, floor: float, distances: dict[int, int]) -> Iterator[int]:
         """Neighbours of a node from which the targets are just as near as ``left`` allows."""
-        near = (other for other in self.neighbours(node, floor) if other in distance)
-        return (other for other in near if self.cost(node, other) + distance[other] == left)
+        reachable = (neighbor for neighbor in self.neighbors(node, floor) if neighbor in distances)
+        return (neighbor for neighbor in reachable if self.cost(node, neighbor) + distances[neighbor] == remaining)
 
-    def _cheapest(self, prefix: NodePath, taken: frozenset[int], floor: float) -> NodePath:
-        if not prefix and (ready := (self.sources & self.targets) - taken):
-            return (min(ready),)
-        distance = self.distances(floor, frozenset(prefix))
+    def _cheapest(self, prefix: NodePath, excluded: frozenset[int], floor: float) -> NodePath:
+        if not prefix and (direct := (self.sources & self.targets) - excluded):
+            return (min(direct),)
+        distances = self.distances(floor, frozenset(prefix))
         if prefix:
             last = prefix[-1]
-            ways = {
-                near: self.cost(last, near) + distance[near]
-                for near in self.neighbours(last, floor)
-                if near in distance and near not in taken
+            costs = {
+                neighbor: self.cost(last, neighbor) + distances[neighbor]
+                for neighbor in self.neighbors(last, floor)
+                if neighbor in distances and neighbor not in excluded
             }
         else:
-            ways = {node: self.away(node, floor, distance) for node in self.sources - taken}
-        if not ways or min(ways.values()) == _FAR:
+            costs = {node: self.remaining(node, floor, distances) for node in self.sources - excluded}
+        if not costs or min(costs.values()) == _INFINITE_COST:
             return ()
-        node = min(ways, key=lambda n: (ways[n], n))
+        node = min(costs, key=lambda n: (costs[n], n))
         path = [*prefix, node]
-        left = distance[node] if prefix else ways[node]
-        while left:
-            path.append(min(self.onward(path[-1], left, floor, distance)))
-            left = distance[path[-1]]
+        remaining = distances[node] if prefix else costs[node]
+        while remaining:
+            path.append(min(self.successors(path[-1], remaining, floor, distances)))
+            remaining = distances[path[-1]]
         return tuple(path)
 
 
-def rank(links: Links, path: NodePath, rule: Rule) -> tuple[float | Fraction, ...]:
+def path_cost(links: Links, path: NodePath, criterion: PathCriterion) -> tuple[float | Fraction, ...]:
     """What a rule orders paths by: the best is the least."""
     hops = len(path) - 1
-    if rule.metric is PathMetric.BANDWIDTH:
-        return (-_narrowest(links, path), hops)
-    if rule.metric is PathMetric.TIME:
-        return (time_of(links, path, rule.message), hops, -_narrowest(links, path))
+    if criterion.metric is PathMetric.BANDWIDTH:
+        return (-_bottleneck(links, path), hops)
+    if criterion.metric is PathMetric.TIME:
+        return (transfer_time(links, path, criterion.message_bytes), hops, -_bottleneck(links, path))
     return (hops,)
 
 
-def _narrowest(links: Links, path: NodePath) -> float:
+def _bottleneck(links: Links, path: NodePath) -> float:
     return min((links[a][b]["capacity"] for a, b in pairwise(path)), default=inf)
 
 
-def time_of(links: Links, path: NodePath, message: int) -> Fraction:
+def transfer_time(links: Links, path: NodePath, message_bytes: int) -> Fraction:
     """Nanoseconds that ``message`` bytes take: the links' latencies, and the bytes over the bottleneck."""
-    travelled = [links[a][b] for a, b in pairwise(path)]
-    if not travelled:
+    path_links = [links[a][b] for a, b in pairwise(path)]
+    if not path_links:
         return Fraction(0)
-    latency = sum((Fraction(of["latency"]) for of in travelled), Fraction(0))
-    return latency + Fraction(message * 10**9, min(of["capacity"] for of in travelled))
+    latency = sum((Fraction(link["latency"]) for link in path_links), Fraction(0))
+    return latency + Fraction(message_bytes * 10**9, min(link["capacity"] for link in path_links))

@@ -16,24 +16,30 @@ from trninv.solvers.graph import Graph, nics_in
 
 def without_dead_nics(graph: Graph) -> Graph:
     """Copy a graph without the NICs that lead to no network node."""
-    made = Graph(graph)
+    copy = Graph(graph)
     for nic in nics_in(graph):
-        if not any(graph.nodes[near]["kind"] == "network_node" for near in graph[nic]):
-            made.remove_node(nic)
-    return made
+        if not any(graph.nodes[neighbor]["kind"] == "network_node" for neighbor in graph[nic]):
+            copy.remove_node(nic)
+    return copy
 
 
-def folded(graph: Graph) -> Graph:
+def contract_nics(graph: Graph) -> Graph:
     """Copy a graph with each NIC of one chip and one uplink as a link from the chip to the network node."""
-    made = without_dead_nics(graph)
-    for nic in nics_in(made):
-        above = [near for near in made[nic] if made.nodes[near]["kind"] == "network_node"]
-        users = set(made[nic]).difference(above)
-        if len(users) > 1 or len(above) > 1:
+    contracted = without_dead_nics(graph)
+    for nic in nics_in(contracted):
+        network_nodes = [
+            neighbor for neighbor in contracted[nic] if contracted.nodes[neighbor]["kind"] == "network_node"
+        ]
+        chips = set(contracted[nic]).difference(network_nodes)
+        if len(chips) > 1 or len(network_nodes) > 1:
             continue
-        for user in users:
-            before = made.edges[user, above[0]]["capacity"] if made.has_edge(user, above[0]) else 0
-            through = min(link["capacity"] for link in made[nic].values())
-            made.add_edge(user, above[0], capacity=before + through)
-        made.remove_node(nic)
-    return made
+        for chip in chips:
+            direct = (
+                contracted.edges[chip, network_nodes[0]]["capacity"]
+                if contracted.has_edge(chip, network_nodes[0])
+                else 0
+            )
+            nic_capacity = min(link["capacity"] for link in contracted[nic].values())
+            contracted.add_edge(chip, network_nodes[0], capacity=direct + nic_capacity)
+        contracted.remove_node(nic)
+    return contracted

@@ -34,22 +34,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trninv.solvers import enumeration, hubs, parts, shares, subset_sum
-from trninv.solvers.arcs import arcs
-from trninv.solvers.bisection import closed_form
-from trninv.solvers.boundary import Profile
+from trninv.solvers.arcs import directed_adjacency
+from trninv.solvers.bisection import torus_bisection
+from trninv.solvers.boundary import CutProfile
 from trninv.solvers.flow import minimum_cut
-from trninv.solvers.graph import Graph, capacities
+from trninv.solvers.graph import Graph, weighted_edges
 from trninv.solvers.hubs import Narrow
-from trninv.solvers.ports import folded, without_dead_nics
+from trninv.solvers.ports import contract_nics, without_dead_nics
 
 Ints = NDArray[np.int64]
-Pick = tuple[list[int], int, NDArray[np.bool_]]
+KnapsackPick = tuple[list[int], int, NDArray[np.bool_]]
 """Kinds of islands that are alike, how many together, and for which numbers of chips before them taking them pays."""
 
-_FAR = 2**62
-MOST_ISLANDS, MOST_CHIPS = 64, 2_048
+_INFINITE_COST = 2**62
+MAX_ISLANDS, MAX_CHIPS = 64, 2_048
 """Of a cluster that is small: what its islands cut is bounded one by one."""
-_BY_RATIOS = (
+_METHOD_BY_RATIOS = (
     "quotient: whole domains and at most one that is split; no set of a domain's chips has less exit capacity a chip, "
     "which bounds every split from below"
 )
@@ -57,7 +57,7 @@ _IN_PARTS = (
     "quotient: whole parts that nothing joins, whole domains and at most one that is split; no set of a domain's chips "
     "has less exit capacity a chip, which bounds every split from below"
 )
-_MOST_TRIED = 200
+_MAX_SPLITS_TRIED = 200
 """Islands × sizes of their parts that are tried for the one that is split."""
 
 
@@ -84,53 +84,53 @@ class Island:
 
     """
 
-    make: Callable[[], Graph]
+    make_graph: Callable[[], Graph]
     chips: tuple[int, ...]
-    above: int | None
-    own: tuple[int, ...] | None
-    exit: int
-    cut_off: bool = False
+    network_node: int | None
+    private_exits: tuple[int, ...] | None
+    exit_capacity: int
+    uplink_degraded: bool = False
     hubs: frozenset[int] = frozenset([0])
     at_one: "Island | None" = None
 
     @cached_property
     def graph(self) -> Graph:
         """Its nodes, and the network node ``above`` if that is up."""
-        return self.make()
+        return self.make_graph()
 
     @cached_property
-    def ratio(self) -> Fraction:
+    def exit_ratio(self) -> Fraction:
         """λ: the least exit capacity a chip of any set of its chips."""
-        if self.above is None or not self.exit:
+        if self.network_node is None or not self.exit_capacity:
             return Fraction(0)
-        own = self.own
-        if own and min(own) == max(own):  # a set's chips leave by their own, and no other link leads out
-            return Fraction(own[0])
-        return _ratio(self.graph, self.chips, self.above)
+        exits = self.private_exits
+        if exits and min(exits) == max(exits):  # a set's chips leave by their own, and no other link leads out
+            return Fraction(exits[0])
+        return _min_exit_ratio(self.graph, self.chips, self.network_node)
 
     @cached_property
-    def spread(self) -> Fraction:
+    def spread_ratio(self) -> Fraction:
         """A c such that its cut of a chips from its others is at least c·a·(size - a), its EFA links carrying λ a chip.
 
         0 where these alone don't carry as much.
         """
-        if self.above is None or not self.ratio:
+        if self.network_node is None or not self.exit_ratio:
             return Fraction(0)
-        nics = {near for near, of in self.graph.nodes(data=True) if of["kind"] == "nic"}
-        exits = Graph(self.graph)
-        exits.remove_edges_from([edge for edge in self.graph.edges if nics.isdisjoint(edge)])
-        private = _ratio(exits, self.chips, self.above) >= self.ratio
-        return _spread(self.graph, self.chips) if private else Fraction(0)
+        nics = {node for node, attributes in self.graph.nodes(data=True) if attributes["kind"] == "nic"}
+        exit_graph = Graph(self.graph)
+        exit_graph.remove_edges_from([edge for edge in self.graph.edges if nics.isdisjoint(edge)])
+        has_private_exits = _min_exit_ratio(exit_graph, self.chips, self.network_node) >= self.exit_ratio
+        return _min_spread(self.graph, self.chips) if has_private_exits else Fraction(0)
 
     @property
-    def size(self) -> int:
+    def chip_count(self) -> int:
         """How many chips it has."""
         return len(self.chips)
 
     @property
     def joins(self) -> frozenset[int]:
         """The hubs that it leads to."""
-        return self.hubs if self.exit else frozenset()
+        return self.hubs if self.exit_capacity else frozenset()
 
     @property
     def below(self) -> "Island":
@@ -138,24 +138,39 @@ class Island:
         return self.at_one or self
 
     @classmethod
-    def of(
-        cls, graph: Graph, chips: Collection[int], above: int | None, hubs: frozenset[int] = frozenset([0])
+    def from_graph(
+        cls, graph: Graph, chips: Collection[int], network_node: int | None, hubs: frozenset[int] = frozenset([0])
     ) -> "Island":
         """See an island's graph so."""
-        graph, ends = without_dead_nics(graph), tuple(sorted(chips))
-        node = above if above in graph else None
-        own = own_exits(graph, ends, node) if node is not None and ends else None
-        leaves = sum(own) if own else minimum_cut(graph, ends, [node])[0] if node is not None and ends else 0
-        return cls(lambda: graph, ends, node, None if own is None else tuple(own), leaves, hubs=hubs)
+        graph, endpoints = without_dead_nics(graph), tuple(sorted(chips))
+        live_node = network_node if network_node in graph else None
+        private_exits = (
+            private_exit_capacities(graph, endpoints, live_node) if live_node is not None and endpoints else None
+        )
+        exit_capacity = (
+            sum(private_exits)
+            if private_exits
+            else minimum_cut(graph, endpoints, [live_node])[0]
+            if live_node is not None and endpoints
+            else 0
+        )
+        return cls(
+            lambda: graph,
+            endpoints,
+            live_node,
+            None if private_exits is None else tuple(private_exits),
+            exit_capacity,
+            hubs=hubs,
+        )
 
     @cached_property
-    def profile(self) -> Profile:
+    def profile(self) -> CutProfile:
         """What it cuts by how many of its chips are on side A; the network node is on side B."""
-        return Profile(self.graph, self.chips, self.above)
+        return CutProfile(self.graph, self.chips, self.network_node)
 
-    def some(self, count: int) -> tuple[int, ...]:
+    def witness(self, count: int) -> tuple[int, ...]:
         """So many of its chips that cut the profile's upper bound."""
-        side = self.profile.side(count) if count < self.size else self.chips
+        side = self.profile.witness(count) if count < self.chip_count else self.chips
         return tuple(chip for chip in self.chips if chip in side)
 
     def others(self, some: Collection[int]) -> tuple[int, ...]:
@@ -164,45 +179,51 @@ class Island:
         return tuple(chip for chip in self.chips if chip in rest)
 
 
-def own_exits(graph: Graph, chips: Sequence[int], above: int) -> list[int] | None:
+def private_exit_capacities(graph: Graph, chips: Sequence[int], network_node: int) -> list[int] | None:
     """What each chip sends to the network node through NICs of its own; None if a NIC is another's too, or only."""
-    own = dict.fromkeys(chips, 0)
-    for nic, of in graph.nodes(data=True):
-        if of["kind"] == "nic":
-            users = [near for near in graph[nic] if near != above]
-            if len(users) > 1 or not own.keys() >= set(users):
+    exits = dict.fromkeys(chips, 0)
+    for nic, attributes in graph.nodes(data=True):
+        if attributes["kind"] == "nic":
+            chips_of_nic = [neighbor for neighbor in graph[nic] if neighbor != network_node]
+            if len(chips_of_nic) > 1 or not exits.keys() >= set(chips_of_nic):
                 return None
-            if users and graph.has_edge(nic, above):
-                own[users[0]] += min(graph.edges[nic, end]["capacity"] for end in (users[0], above))
-    return list(own.values())
+            if chips_of_nic and graph.has_edge(nic, network_node):
+                exits[chips_of_nic[0]] += min(
+                    graph.edges[nic, end]["capacity"] for end in (chips_of_nic[0], network_node)
+                )
+    return list(exits.values())
 
 
-def without_exits(graph: Graph) -> Graph:
+def scale_up_graph(graph: Graph) -> Graph:
     """An island's chips and switches alone."""
-    return Graph(graph.subgraph(node for node, of in graph.nodes(data=True) if of["kind"] in ("chip", "switch")))
+    return Graph(
+        graph.subgraph(node for node, attributes in graph.nodes(data=True) if attributes["kind"] in ("chip", "switch"))
+    )
 
 
-def _ratio(graph: Graph, chips: Sequence[int], above: int) -> Fraction:
+def _min_exit_ratio(graph: Graph, chips: Sequence[int], network_node: int) -> Fraction:
     """Least capacity a chip of any non-empty set of chips, from it to the network node."""
-    graph = folded(graph)
-    ratio = Fraction(minimum_cut(graph, chips, [above])[0], len(chips))
-    links = arcs(graph.nodes, dict(graph.adjacency())).ahead
+    graph = contract_nics(graph)
+    ratio = Fraction(minimum_cut(graph, chips, [network_node])[0], len(chips))
+    adjacency = directed_adjacency(graph.nodes, dict(graph.adjacency())).successors
     while ratio:
         demand: nx.DiGraph[object] = nx.DiGraph()
         source = object()
-        for a, ahead in links.items():
-            demand.add_edges_from((a, b, {"capacity": of["capacity"] * ratio.denominator}) for b, of in ahead.items())
-        for end in chips:
-            demand.add_edge(source, end, capacity=ratio.numerator)
-        value, (side, _) = nx.minimum_cut(demand, source, above)
+        for a, successors in adjacency.items():
+            demand.add_edges_from(
+                (a, b, {"capacity": link["capacity"] * ratio.denominator}) for b, link in successors.items()
+            )
+        for chip in chips:
+            demand.add_edge(source, chip, capacity=ratio.numerator)
+        value, (side, _) = nx.minimum_cut(demand, source, network_node)
         if value == ratio.numerator * len(chips):
             break
-        cheap = side.intersection(chips)
-        ratio = Fraction(minimum_cut(graph, cheap, [above])[0], len(cheap))
+        cheapest_set = side.intersection(chips)
+        ratio = Fraction(minimum_cut(graph, cheapest_set, [network_node])[0], len(cheapest_set))
     return ratio
 
 
-def _spread(graph: Graph, chips: Sequence[int]) -> Fraction:
+def _min_spread(graph: Graph, chips: Sequence[int]) -> Fraction:
     """A c such that every cut of a of the n chips carries at least c·a·(n - a).
 
     Of an undamaged torus from its bisection B: dimension-order routing of one unit between each pair loads no link
@@ -211,22 +232,22 @@ def _spread(graph: Graph, chips: Sequence[int]) -> Fraction:
     count = len(chips)
     if count < 2:  # noqa: PLR2004 # one chip has no cut
         return Fraction(0)
-    alone = without_exits(graph)
-    if closed := closed_form(alone, chips):
-        return Fraction(4 * closed.lower, count**2)
-    hubs = enumeration.hubs(alone, chips)
-    if hubs is None:
+    inner_graph = scale_up_graph(graph)
+    if torus_cut := torus_bisection(inner_graph, chips):
+        return Fraction(4 * torus_cut.lower, count**2)
+    hub_nodes = enumeration.select_hubs(inner_graph, chips)
+    if hub_nodes is None:
         return Fraction(0)
-    profile = enumeration.profile(alone, chips, hubs)
+    profile = enumeration.enumerate_profile(inner_graph, chips, hub_nodes)
     return min(Fraction(profile[a], a * (count - a)) for a in range(1, count))
 
 
-class Taken(NamedTuple):
+class ClassSelection(NamedTuple):
     """Of how many islands of a kind these chips are on side A, and whether the hub above is there too."""
 
-    kind: int
+    class_index: int
     chips: tuple[int, ...]
-    islands: int
+    island_count: int
     is_hub_taken: bool = False
 
 
@@ -239,12 +260,14 @@ class Quotient:
 
     lower: int
     upper: int
-    taken: tuple[Taken, ...]
+    selections: tuple[ClassSelection, ...]
     method: str
     links: tuple[int, ...] = ()
 
 
-def bisect(kinds: Sequence[tuple[Island, int]], low: int, high: int, narrow: Sequence[Narrow] = ()) -> Quotient:
+def bisect_quotient(
+    classes: Sequence[tuple[Island, int]], min_side: int, max_side: int, narrow: Sequence[Narrow] = ()
+) -> Quotient:
     """Least cut with ``low`` to ``high`` chips on one side.
 
     Parameters
@@ -255,15 +278,15 @@ def bisect(kinds: Sequence[tuple[Island, int]], low: int, high: int, narrow: Seq
         Links between their hubs.
 
     """
-    number = sum(count for _, count in kinds)
-    if number <= MOST_ISLANDS and sum(island.size * count for island, count in kinds) <= MOST_CHIPS:
-        found = _by_profiles(kinds, low, high, narrow)
-    elif len(frozenset[int]().union(*(island.joins for island, _ in kinds))) > 1:
-        found = _in_parts(kinds, low, high, narrow)
+    island_count = sum(count for _, count in classes)
+    if island_count <= MAX_ISLANDS and sum(island.chip_count * count for island, count in classes) <= MAX_CHIPS:
+        found = _bisect_by_profiles(classes, min_side, max_side, narrow)
+    elif len(frozenset[int]().union(*(island.joins for island, _ in classes))) > 1:
+        found = _in_parts(classes, min_side, max_side, narrow)
     else:
-        found = _by_ratios(kinds, low, high)
-    if found.upper and not found.lower and not _has_whole_half(kinds, low, high, narrow):
-        found = replace(found, lower=min(_narrowest(kinds, narrow), found.upper))
+        found = _bisect_by_ratios(classes, min_side, max_side)
+    if found.upper and not found.lower and not _has_whole_half(classes, min_side, max_side, narrow):
+        found = replace(found, lower=min(_narrowest(classes, narrow), found.upper))
     return found
 
 
@@ -287,44 +310,56 @@ def pieces(kinds: Sequence[tuple[Island, int]], narrow: Sequence[Narrow]) -> lis
 
 
 def _chips(kinds: Sequence[tuple[Island, int]], part: Mapping[int, int]) -> int:
-    return sum(kinds[kind][0].size * count for kind, count in part.items())
+    return sum(kinds[kind][0].chip_count * count for kind, count in part.items())
 
 
 def _is_joined(island: Island) -> bool:
     """Whether all its chips are joined, by its own links alone if it is below several hubs."""
-    if len(island.joins) == 1 and island.own and min(island.own):
+    if len(island.joins) == 1 and island.private_exits and min(island.private_exits):
         return True
-    graph = island.graph if len(island.joins) < 2 else without_exits(island.graph)  # noqa: PLR2004 # several
+    graph = island.graph if len(island.joins) < 2 else scale_up_graph(island.graph)  # noqa: PLR2004 # several
     return len(parts.parts(graph, island.chips)) < 2  # noqa: PLR2004 # one part, or no chip
 
 
 def _narrowest(kinds: Sequence[tuple[Island, int]], narrow: Sequence[Narrow]) -> int:
     """Return what the narrowest of all links carries: no less is cut where anything is."""
-    inside = (carries for island, _ in kinds for _, _, carries in capacities(island.graph))
+    inside = (carries for island, _ in kinds for _, _, carries in weighted_edges(island.graph))
     return min((carries for carries in (*inside, *(link.carries for link in narrow)) if carries), default=0)
 
 
-def _by_profiles(kinds: Sequence[tuple[Island, int]], low: int, high: int, narrow: Sequence[Narrow]) -> Quotient:
+def _bisect_by_profiles(
+    classes: Sequence[tuple[Island, int]], min_side: int, max_side: int, narrow: Sequence[Narrow]
+) -> Quotient:
     """Of a small cluster: how many chips of each island, by a knapsack on what they cut."""
-    listed = [kind for kind, (_, count) in enumerate(kinds) for _ in range(count)]
-    joins = [kinds[kind][0].joins for kind in listed]
-    above = below = shares.Islands([kinds[kind][0].profile for kind in listed], hubs.tree(joins, narrow))
-    if any(len(each) > 1 for each in joins):
-        below = shares.Islands([kinds[kind][0].below.profile for kind in listed], below.top)
-        above = shares.Islands(above.profiles, hubs.contracted(joins, narrow))
-    found = shares.least(below, above, low, high)
-    split = Counter((kind, share) for kind, share in zip(listed, found.shares, strict=True) if any(share))
-    taken = tuple(_taken(kinds[kind][0], kind, *share, islands) for (kind, share), islands in sorted(split.items()))
-    method = (
-        f"quotient: a knapsack over what the {len(listed):,} domains cut, by how many of their chips are on one side"
+    class_of_island = [class_index for class_index, (_, count) in enumerate(classes) for _ in range(count)]
+    joins = [classes[class_index][0].joins for class_index in class_of_island]
+    above = below = shares.Islands(
+        [classes[class_index][0].profile for class_index in class_of_island], hubs.tree(joins, narrow)
     )
-    return Quotient(found.lower, found.upper, taken, method, found.links)
+    if any(len(each) > 1 for each in joins):
+        below = shares.Islands([classes[class_index][0].below.profile for class_index in class_of_island], below.top)
+        above = shares.Islands(above.profiles, hubs.contracted(joins, narrow))
+    island_shares = shares.min_sum_shares(below, above, min_side, max_side)
+    chips_by_class = Counter(
+        (class_index, share)
+        for class_index, share in zip(class_of_island, island_shares.shares, strict=True)
+        if any(share)
+    )
+    selections = tuple(
+        _taken(classes[class_index][0], class_index, *share, number)
+        for (class_index, share), number in sorted(chips_by_class.items())
+    )
+    method = (
+        f"quotient: a knapsack over what the {len(class_of_island):,} domains cut, by how many of their "
+        "chips are on one side"
+    )
+    return Quotient(island_shares.lower, island_shares.upper, selections, method, island_shares.links)
 
 
-def _taken(island: Island, kind: int, across: int, is_hub_taken: bool, islands: int) -> Taken:  # a share
+def _taken(island: Island, kind: int, across: int, is_hub_taken: bool, islands: int) -> ClassSelection:  # a share
     """What of an island is on side A if so many of its chips are across from its hub."""
-    some = island.some(across)
-    return Taken(kind, island.others(some) if is_hub_taken else some, islands, is_hub_taken)
+    some = island.witness(across)
+    return ClassSelection(kind, island.others(some) if is_hub_taken else some, islands, is_hub_taken)
 
 
 def _in_parts(kinds: Sequence[tuple[Island, int]], low: int, high: int, narrow: Sequence[Narrow]) -> Quotient:
@@ -335,17 +370,17 @@ def _in_parts(kinds: Sequence[tuple[Island, int]], low: int, high: int, narrow: 
     chosen, reached = Counter[int](), sum(sizes[at] for at in places)
     for at in places:
         chosen.update(listed[at])
-    taken = tuple(Taken(kind, kinds[kind][0].chips, islands, True) for kind, islands in sorted(chosen.items()))
+    taken = tuple(ClassSelection(kind, kinds[kind][0].chips, islands, True) for kind, islands in sorted(chosen.items()))
     if reached >= low:
         return Quotient(0, 0, taken, f"quotient: {parts.WHOLE}")
     rest = [kind for kind, (_, count) in enumerate(kinds) if count > chosen[kind]]
-    found = _by_ratios(
+    found = _bisect_by_ratios(
         [(kinds[kind][0], kinds[kind][1] - chosen[kind]) for kind in rest], low - reached, high - reached
     )
-    taken += tuple(each._replace(kind=rest[each.kind]) for each in found.taken)
-    at_once = _by_ratios(kinds, low, high)
+    taken += tuple(each._replace(class_index=rest[each.class_index]) for each in found.selections)
+    at_once = _bisect_by_ratios(kinds, low, high)
     if at_once.upper < found.upper:
-        found, taken = at_once, at_once.taken
+        found, taken = at_once, at_once.selections
     return Quotient(min(_beside_hubs(kinds, low, high), found.upper), found.upper, taken, _IN_PARTS)
 
 
@@ -358,98 +393,118 @@ def _beside_hubs(kinds: Sequence[tuple[Island, int]], low: int, high: int) -> in
     sizes = Counter[int]()
     for island, count in kinds:
         if island.below.joins:
-            sizes[min(island.below.joins)] += island.size * count
+            sizes[min(island.below.joins)] += island.chip_count * count
     listed = list(sizes.values())
     reached = sum(listed[at] for at in subset_sum.largest(listed, high))
-    return ceil(_cheapest([(island.below, count) for island, count in kinds], max(low - reached, 0)))
+    return ceil(_fractional_knapsack([(island.below, count) for island, count in kinds], max(low - reached, 0)))
 
 
-def _by_ratios(kinds: Sequence[tuple[Island, int]], low: int, high: int) -> Quotient:
+def _bisect_by_ratios(classes: Sequence[tuple[Island, int]], min_side: int, max_side: int) -> Quotient:
     """Of a large one: whole islands, and one that is split where they can't make up any size of the range."""
-    filled = _cheapest(kinds, low)
-    cost, picks = _knapsack(kinds, high)
-    size = min(range(low, high + 1), key=lambda count: int(cost[count]))
-    if cost[size] < _FAR:
+    lower_bound = _fractional_knapsack(classes, min_side)
+    cost, picks = _knapsack(classes, max_side)
+    size = min(range(min_side, max_side + 1), key=lambda count: int(cost[count]))
+    if cost[size] < _INFINITE_COST:
         upper = int(cost[size])
-        return Quotient(min(ceil(filled), upper), upper, _whole(kinds, _unpack(kinds, picks, size)), _BY_RATIOS)
+        return Quotient(
+            min(ceil(lower_bound), upper),
+            upper,
+            _select_whole(classes, _unpack_picks(classes, picks, size)),
+            _METHOD_BY_RATIOS,
+        )
     # each that can be split spans the whole range: its least is at either end, and the ends are each other's complement
-    tried: list[tuple[int, int, int, tuple[int, ...], int]] = []
-    extra: list[Fraction] = []
-    for kind, (island, _) in enumerate(kinds):
-        if len(extra) >= _MOST_TRIED:  # of many kinds the others only lower the bound
-            extra += [island.spread * part * (island.size - part) for part in range(1, island.size)]
+    candidates: list[tuple[int, int, int, tuple[int, ...], int]] = []
+    split_bounds: list[Fraction] = []
+    for class_index, (island, _) in enumerate(classes):
+        if len(split_bounds) >= _MAX_SPLITS_TRIED:  # of many kinds the others only lower the bound
+            split_bounds += [
+                island.spread_ratio * part * (island.chip_count - part) for part in range(1, island.chip_count)
+            ]
             continue
-        others = [(other, count - (at == kind)) for at, (other, count) in enumerate(kinds)]
-        cost, picks = _knapsack(others, high)
-        for part in range(1, island.size):
-            if part > low or cost[low - part] == _FAR:
+        other_classes = [
+            (other, count - (other_index == class_index)) for other_index, (other, count) in enumerate(classes)
+        ]
+        cost, picks = _knapsack(other_classes, max_side)
+        for part in range(1, island.chip_count):
+            if part > min_side or cost[min_side - part] == _INFINITE_COST:
                 continue
-            extra.append(island.spread * part * (island.size - part))
-            whole, rest = _unpack(others, picks, low - part), int(cost[low - part])
-            tried.append((rest + int(island.profile.upper[part]), kind, part, whole, rest))
-    if not tried:
+            split_bounds.append(island.spread_ratio * part * (island.chip_count - part))
+            whole_counts, rest = _unpack_picks(other_classes, picks, min_side - part), int(cost[min_side - part])
+            candidates.append((rest + int(island.profile.upper[part]), class_index, part, whole_counts, rest))
+    if not candidates:
         raise AssertionError("some island can always be split")
-    upper, kind, part, whole, _ = min(tried)
-    one = Taken(kind, kinds[kind][0].some(part), 1)
-    return Quotient(min(ceil(filled + min(extra)), upper), upper, (*_whole(kinds, whole), one), _BY_RATIOS)
+    upper, class_index, part, whole_counts, _ = min(candidates)
+    split_selection = ClassSelection(class_index, classes[class_index][0].witness(part), 1)
+    return Quotient(
+        min(ceil(lower_bound + min(split_bounds)), upper),
+        upper,
+        (*_select_whole(classes, whole_counts), split_selection),
+        _METHOD_BY_RATIOS,
+    )
 
 
-def _whole(kinds: Sequence[tuple[Island, int]], numbers: Sequence[int]) -> tuple[Taken, ...]:
-    return tuple(Taken(kind, kinds[kind][0].chips, number) for kind, number in enumerate(numbers) if number)
+def _select_whole(classes: Sequence[tuple[Island, int]], counts: Sequence[int]) -> tuple[ClassSelection, ...]:
+    return tuple(
+        ClassSelection(class_index, classes[class_index][0].chips, count)
+        for class_index, count in enumerate(counts)
+        if count
+    )
 
 
-def _cheapest(kinds: Sequence[tuple[Island, int]], chips: int) -> Fraction:
+def _fractional_knapsack(classes: Sequence[tuple[Island, int]], chips: int) -> Fraction:
     """Least Σ λ·a for a number of chips: the fractional knapsack."""
-    total, left = Fraction(0), chips
-    for island, number in sorted(kinds, key=lambda kind: kind[0].ratio):
-        taken = min(left, island.size * number)
-        total += island.ratio * taken
-        left -= taken
+    total, remaining = Fraction(0), chips
+    for island, available in sorted(classes, key=lambda kind: kind[0].exit_ratio):
+        count = min(remaining, island.chip_count * available)
+        total += island.exit_ratio * count
+        remaining -= count
     return total
 
 
-def _knapsack(kinds: Sequence[tuple[Island, int]], most: int) -> tuple[Ints, list[Pick]]:
+def _knapsack(classes: Sequence[tuple[Island, int]], max_chips: int) -> tuple[Ints, list[KnapsackPick]]:
     """Least exit capacity of whole islands with each number of chips, and what each item was worth taking for.
 
     Islands that weigh and cost the same are one kind of item.
     """
-    cost = np.full(most + 1, _FAR, dtype=np.int64)
+    cost = np.full(max_chips + 1, _INFINITE_COST, dtype=np.int64)
     cost[0] = 0
-    picks: list[Pick] = []
-    for (size, leaves), alike in _alike(kinds).items():
-        for bundle in subset_sum.bundles(sum(kinds[kind][1] for kind in alike)):
+    picks: list[KnapsackPick] = []
+    for (size, exit_capacity), equal_classes in _group_equal(classes).items():
+        for bundle in subset_sum.bundles(sum(classes[index][1] for index in equal_classes)):
             weight = bundle * size
-            if weight > most:
+            if weight > max_chips:
                 continue
-            other = cost[: most + 1 - weight] + bundle * leaves
-            better = other < cost[weight:]
-            cost[weight:] = np.where(better, other, cost[weight:])
-            picks.append((alike, bundle, better))
-    return np.minimum(cost, _FAR), picks
+            candidate = cost[: max_chips + 1 - weight] + bundle * exit_capacity
+            better = candidate < cost[weight:]
+            cost[weight:] = np.where(better, candidate, cost[weight:])
+            picks.append((equal_classes, bundle, better))
+    return np.minimum(cost, _INFINITE_COST), picks
 
 
-def _alike(kinds: Sequence[tuple[Island, int]]) -> dict[tuple[int, int], list[int]]:
+def _group_equal(classes: Sequence[tuple[Island, int]]) -> dict[tuple[int, int], list[int]]:
     """Kinds that have chips, by their size and exit capacity."""
-    found: dict[tuple[int, int], list[int]] = {}
-    for kind, (island, _) in enumerate(kinds):
-        if island.size:
-            found.setdefault((island.size, island.exit), []).append(kind)
-    return found
+    groups: dict[tuple[int, int], list[int]] = {}
+    for index, (island, _) in enumerate(classes):
+        if island.chip_count:
+            groups.setdefault((island.chip_count, island.exit_capacity), []).append(index)
+    return groups
 
 
-def _unpack(kinds: Sequence[tuple[Island, int]], picks: Sequence[Pick], chips: int) -> tuple[int, ...]:
-    whole = [0] * len(kinds)
-    for alike, bundle, better in reversed(picks):
-        weight = bundle * kinds[alike[0]][0].size
+def _unpack_picks(classes: Sequence[tuple[Island, int]], picks: Sequence[KnapsackPick], chips: int) -> tuple[int, ...]:
+    counts = [0] * len(classes)
+    for equal_classes, bundle, better in reversed(picks):
+        weight = bundle * classes[equal_classes[0]][0].chip_count
         if chips >= weight and better[chips - weight]:
-            _take(whole, kinds, alike, bundle)
+            _select(counts, classes, equal_classes, bundle)
             chips -= weight
-    return tuple(whole)
+    return tuple(counts)
 
 
-def _take(whole: list[int], kinds: Sequence[tuple[Island, int]], alike: Sequence[int], number: int) -> None:
+def _select(
+    counts: list[int], classes: Sequence[tuple[Island, int]], equal_classes: Sequence[int], number: int
+) -> None:
     """Take so many more islands of kinds that are alike, the first kinds first."""
-    for kind in alike:
-        more = min(number, kinds[kind][1] - whole[kind])
-        whole[kind] += more
-        number -= more
+    for index in equal_classes:
+        added = min(number, classes[index][1] - counts[index])
+        counts[index] += added
+        number -= added

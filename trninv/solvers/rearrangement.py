@@ -13,22 +13,22 @@ import numpy as np
 from scipy.optimize import Bounds, milp
 
 from trninv import deadline
-from trninv.solvers.integer_program import Row, matrix, stdout_elsewhere
+from trninv.solvers.integer_program import ConstraintRow, linear_constraint, redirect_stdout_to_stderr
 
 _TOLERANCE = 1e-6
 _INFEASIBLE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class InterchangeableJobs:
     """Jobs that are alike: the sets that they have, which do not overlap, and those that each may have instead."""
 
-    now: tuple[int, ...]
-    others: tuple[int, ...]
+    current: tuple[int, ...]
+    alternatives: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Rearranged:
+class Rearrangement:
     """Where everything goes.
 
     Attributes
@@ -42,12 +42,14 @@ class Rearranged:
 
     """
 
-    room: int
+    target: int
     moves: tuple[tuple[tuple[int, int], ...], ...]
     lower: int
 
 
-def rearranged(rooms: Sequence[int], pools: Sequence[Pool], most: int) -> Rearranged | None:
+def rearrange(
+    targets: Sequence[int], job_groups: Sequence[InterchangeableJobs], max_nodes: int
+) -> Rearrangement | None:
     """Free one of some sets by the fewest moves, and of those plans by that of fewest chips; None if nothing does.
 
     Parameters
@@ -63,63 +65,70 @@ def rearranged(rooms: Sequence[int], pools: Sequence[Pool], most: int) -> Rearra
         The deadline came first.
 
     """
-    sets = [tuple(dict.fromkeys((*pool.now, *pool.others))) for pool in pools]
-    listed = [*rooms, *(mask for each in sets for mask in each)]
-    a_move = sum(mask.bit_count() for pool in pools for mask in pool.now) + 1
-    stay = (
-        -(a_move + mask.bit_count()) if mask in pool.now else 0
-        for pool, each in zip(pools, sets, strict=True)
-        for mask in each
+    sets_by_group = [tuple(dict.fromkeys((*jobs.current, *jobs.alternatives))) for jobs in job_groups]
+    columns = [*targets, *(mask for group_sets in sets_by_group for mask in group_sets)]
+    move_cost = sum(mask.bit_count() for jobs in job_groups for mask in jobs.current) + 1
+    stay_gains = (
+        -(move_cost + mask.bit_count()) if mask in jobs.current else 0
+        for jobs, group_sets in zip(job_groups, sets_by_group, strict=True)
+        for mask in group_sets
     )
-    gains = [*(0 for _ in rooms), *stay]
-    with stdout_elsewhere():
+    gains = [*(0 for _ in targets), *stay_gains]
+    with redirect_stdout_to_stderr():
         result = milp(
             c=gains,
-            integrality=np.ones(len(listed), dtype=np.int64),
+            integrality=np.ones(len(columns), dtype=np.int64),
             bounds=Bounds(0, 1),
-            constraints=matrix(_rows(rooms, pools, sets, listed), len(listed)),
-            options={"node_limit": most, "time_limit": deadline.remaining(inf), "mip_rel_gap": 0.0},
+            constraints=linear_constraint(_constraint_rows(targets, job_groups, sets_by_group, columns), len(columns)),
+            options={"node_limit": max_nodes, "time_limit": deadline.cap_timeout(inf), "mip_rel_gap": 0.0},
         )
-    deadline.check()
+    deadline.raise_if_expired()
     if result.status == _INFEASIBLE:
         return None
     bound = sum(gains) if result.mip_dual_bound is None else max(result.mip_dual_bound, sum(gains))
-    least = ceil(bound - _TOLERANCE) - sum(gains)
-    lower = max(-(-(least - a_move + 1) // a_move), 0)
+    min_cost = ceil(bound - _TOLERANCE) - sum(gains)
+    lower = max(-(-(min_cost - move_cost + 1) // move_cost), 0)
     if result.x is None:
-        return Rearranged(0, (), lower)
-    taken = [bool(value > 1 / 2) for value in result.x]
-    room = next(mask for mask, is_taken in zip(rooms, taken, strict=False) if is_taken)
-    moves, at = [], len(rooms)
-    for pool, each in zip(pools, sets, strict=True):
-        chosen = [mask for mask, is_taken in zip(each, taken[at : at + len(each)], strict=True) if is_taken]
-        moves.append(_moves(pool, chosen))
-        at += len(each)
-    return Rearranged(room, tuple(moves), lower)
+        return Rearrangement(0, (), lower)
+    chosen_flags = [bool(value > 1 / 2) for value in result.x]
+    target = next(mask for mask, is_taken in zip(targets, chosen_flags, strict=False) if is_taken)
+    moves, offset = [], len(targets)
+    for jobs, group_sets in zip(job_groups, sets_by_group, strict=True):
+        chosen = [
+            mask
+            for mask, is_taken in zip(group_sets, chosen_flags[offset : offset + len(group_sets)], strict=True)
+            if is_taken
+        ]
+        moves.append(_pair_moves(jobs, chosen))
+        offset += len(group_sets)
+    return Rearrangement(target, tuple(moves), lower)
 
 
-def _rows(
-    rooms: Sequence[int], pools: Sequence[Pool], sets: Sequence[Sequence[int]], listed: Sequence[int]
-) -> list[Row]:
+def _constraint_rows(
+    targets: Sequence[int],
+    job_groups: Sequence[InterchangeableJobs],
+    sets_by_group: Sequence[Sequence[int]],
+    columns: Sequence[int],
+) -> list[ConstraintRow]:
     """One room; as many sets a pool as it has jobs; no chip twice."""
-    rows: list[Row] = [(dict.fromkeys(range(len(rooms)), 1), 1, 1)]
-    at = len(rooms)
-    for pool, each in zip(pools, sets, strict=True):
-        rows.append((dict.fromkeys(range(at, at + len(each)), 1), len(pool.now), len(pool.now)))
-        at += len(each)
-    for chip in range(max(listed, default=0).bit_length()):
-        over = {column: 1.0 for column, mask in enumerate(listed) if mask >> chip & 1}
-        if len(over) > 1:
-            rows.append((over, 0, 1))
+    rows: list[ConstraintRow] = [(dict.fromkeys(range(len(targets)), 1), 1, 1)]
+    offset = len(targets)
+    for jobs, group_sets in zip(job_groups, sets_by_group, strict=True):
+        rows.append((dict.fromkeys(range(offset, offset + len(group_sets)), 1), len(jobs.current), len(jobs.current)))
+        offset += len(group_sets)
+    for chip in range(max(columns, default=0).bit_length()):
+        coefficients = {column: 1.0 for column, mask in enumerate(columns) if mask >> chip & 1}
+        if len(coefficients) > 1:
+            rows.append((coefficients, 0, 1))
     return rows
 
 
-def _moves(pool: Pool, chosen: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    left = sorted(mask for mask in pool.now if mask not in chosen)
-    return tuple(zip(left, sorted(mask for mask in chosen if mask not in pool.now), strict=True))
+def _pair_moves(jobs: InterchangeableJobs, chosen: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    leaving = sorted(mask for mask in jobs.current if mask not in chosen)
+    return tuple(zip(leaving, sorted(mask for mask in chosen if mask not in jobs.current), strict=True))
 
 
-def ordered(moves: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
+def order_moves(moves: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
     """An order in which each destination is free when its turn comes, and which moves must stop first for that.
 
     Parameters
@@ -133,16 +142,19 @@ def ordered(moves: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
         a cycle; of several the one with fewest chips.
 
     """
-    held, waiting = [source for source, _ in moves], list(range(len(moves)))
-    order, stopped = list[int](), list[int]()
-    while waiting:
-        ready = (at for at in waiting if not any(moves[at][1] & mask for mask in held))
-        if (first := next(ready, None)) is not None:
-            waiting.remove(first)
+    occupied, pending = [source for source, _ in moves], list(range(len(moves)))
+    order, must_stop = list[int](), list[int]()
+    while pending:
+        movable = (index for index in pending if not any(moves[index][1] & mask for mask in occupied))
+        if (first := next(movable, None)) is not None:
+            pending.remove(first)
             order.append(first)
-            held[first] = moves[first][1]
+            occupied[first] = moves[first][1]
         else:
-            least = min((at for at in waiting if at not in stopped), key=lambda at: (moves[at][0].bit_count(), at))
-            stopped.append(least)
-            held[least] = 0
-    return order, stopped
+            smallest = min(
+                (index for index in pending if index not in must_stop),
+                key=lambda index: (moves[index][0].bit_count(), index),
+            )
+            must_stop.append(smallest)
+            occupied[smallest] = 0
+    return order, must_stop

@@ -12,10 +12,10 @@ import numpy as np
 from scipy.optimize import Bounds, milp
 
 from trninv import deadline
-from trninv.solvers.integer_program import Row, matrix, stdout_elsewhere
+from trninv.solvers.integer_program import ConstraintRow, linear_constraint, redirect_stdout_to_stderr
 
 
-def most_apart(sets: Sequence[int], enough: int) -> int:
+def max_disjoint_sets(sets: Sequence[int], target: int) -> int:
     """How many of some sets share nothing with each other at most, as far as it is fewer than enough.
 
     Raises
@@ -24,35 +24,35 @@ def most_apart(sets: Sequence[int], enough: int) -> int:
         The deadline came first.
 
     """
-    listed = list(dict.fromkeys(sets))
-    found = min(_greedy(listed), enough)
-    least = min((each.bit_count() for each in listed), default=1)
-    if found == min(enough, reduce(or_, listed, 0).bit_count() // least):
-        return found
-    return min(_solved(listed), enough)
+    unique_sets = list(dict.fromkeys(sets))
+    lower_bound = min(_pack_greedily(unique_sets), target)
+    min_size = min((mask.bit_count() for mask in unique_sets), default=1)
+    if lower_bound == min(target, reduce(or_, unique_sets, 0).bit_count() // min_size):
+        return lower_bound
+    return min(_pack_by_ilp(unique_sets), target)
 
 
-def _greedy(sets: Sequence[int]) -> int:
-    taken = found = 0
-    for each in sets:
-        if not taken & each:
-            taken, found = taken | each, found + 1
-    return found
+def _pack_greedily(sets: Sequence[int]) -> int:
+    union = count = 0
+    for mask in sets:
+        if not union & mask:
+            union, count = union | mask, count + 1
+    return count
 
 
-def _solved(sets: Sequence[int]) -> int:
+def _pack_by_ilp(sets: Sequence[int]) -> int:
     elements = range(max(sets).bit_length())
-    rows: list[Row] = [
-        (dict.fromkeys((at for at, each in enumerate(sets) if each >> element & 1), 1.0), -inf, 1.0)
+    rows: list[ConstraintRow] = [
+        (dict.fromkeys((column for column, mask in enumerate(sets) if mask >> element & 1), 1.0), -inf, 1.0)
         for element in elements
     ]
-    with stdout_elsewhere():
+    with redirect_stdout_to_stderr():
         result = milp(
             c=-np.ones(len(sets)),
             integrality=np.ones(len(sets), dtype=np.int64),
             bounds=Bounds(0, 1),
-            constraints=matrix(rows, len(sets)),
-            options={"time_limit": deadline.remaining(inf), "mip_rel_gap": 0.0},
+            constraints=linear_constraint(rows, len(sets)),
+            options={"time_limit": deadline.cap_timeout(inf), "mip_rel_gap": 0.0},
         )
-    deadline.check()
+    deadline.raise_if_expired()
     return round(-float(result.fun or 0))

@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trninv import deadline
-from trninv.solvers.boundary import Profile
+from trninv.solvers.boundary import CutProfile
 
 Ints = NDArray[np.int64]
-MOST_SOLVED = 8
+MAX_REFINED = 8
 """Numbers of chips that are solved, of all islands of a cluster together: some seconds each, mostly less."""
-MOST_NODES = 500
+MAX_NODES_PER_REFINEMENT = 500
 """Of the search tree, for each of them."""
-_FAR = 2**61
+_INFINITE_SUM = 2**61
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Share(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class IslandShares:
     """Bounds on the least sum; where it is the upper one, the islands' shares and the links between hubs it cuts."""
 
     lower: int
@@ -65,16 +65,16 @@ class Shares:
 class Islands:
     """What islands cut, alike ones by the same object, and how hubs join them."""
 
-    profiles: Sequence[Profile]
+    profiles: Sequence[CutProfile]
     top: Hub
 
     @classmethod
-    def of(cls, profiles: Sequence[Profile], top: Hub | None = None) -> "Islands":
+    def of(cls, profiles: Sequence[CutProfile], top: Hub | None = None) -> "Islands":
         """Islands below one hub, unless said otherwise."""
         return cls(profiles, top or Hub(range(len(profiles))))
 
 
-def least(below: Islands, above: Islands, low: int, high: int) -> Shares:
+def min_sum_shares(lower: Islands, upper: Islands, min_side: int, max_side: int) -> IslandShares:
     """Least sum of what islands cut, with ``low`` to ``high`` of their chips on side A.
 
     Parameters
@@ -83,19 +83,21 @@ def least(below: Islands, above: Islands, low: int, high: int) -> Shares:
         The same islands for the lower bound and for the upper one: mostly the same object.
 
     """
-    solved = 0
+    refined = 0
     while True:
-        deadline.check()
-        lower, taken, _ = _least(below.top, [island.lower for island in below.profiles], low, high)
-        upper, shares, links = _least(above.top, [island.upper for island in above.profiles], low, high)
-        counts = [share.across for share in taken]
-        gaps = [island.gap(count) for island, count in zip(below.profiles, counts, strict=True)]
-        if lower == upper or not 0 < np.count_nonzero(gaps) <= MOST_SOLVED - solved:
-            return Shares(min(lower, upper), upper, shares, links)
+        deadline.raise_if_expired()
+        least, lower_counts, _ = _least(lower.top, [island.lower for island in lower.profiles], min_side, max_side)
+        most, shares, links = _least(upper.top, [island.upper for island in upper.profiles], min_side, max_side)
+        upper_counts = [share.across for share in lower_counts]
+        gaps = [island.gap(count) for island, count in zip(lower.profiles, upper_counts, strict=True)]
+        if least == most or not 0 < np.count_nonzero(gaps) <= MAX_REFINED - refined:
+            return IslandShares(min(least, most), most, shares, links)
         widest = gaps.index(max(gaps))
-        island, count = below.profiles[widest], counts[widest]
-        island.refine(count, MOST_NODES, int(island.lower[count]) + upper - lower)  # then these numbers cut no less
-        solved += 1
+        island, count = lower.profiles[widest], upper_counts[widest]
+        island.refine(
+            count, MAX_NODES_PER_REFINEMENT, int(island.lower[count]) + most - least
+        )  # then these numbers cut no less
+        refined += 1
 
 
 def _least(top: Hub, costs: Sequence[Ints], low: int, high: int) -> tuple[int, tuple[Share, ...], tuple[int, ...]]:
@@ -131,7 +133,7 @@ class _Filled:
         for row in rows:
             table, pick = _joined(table, row, most)
             picks.append(pick)
-        cost = np.full(most + 1, _FAR, dtype=np.int64)
+        cost = np.full(most + 1, _INFINITE_SUM, dtype=np.int64)
         cost[: len(table)] = table
         return cls(hub, cost, picks, below)
 
@@ -161,11 +163,11 @@ def _islands(hub: Hub) -> Iterator[int]:
 def _joined(table: Ints, row: Ints, most: int) -> tuple[Ints, Ints]:
     """The least sum with one more item by the number of chips, up to the most, and how many of these are the item's."""
     size = min(len(table) + len(row) - 1, most + 1)
-    made, pick = np.full(size, _FAR, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    made, pick = np.full(size, _INFINITE_SUM, dtype=np.int64), np.zeros(size, dtype=np.int64)
     for taken in range(min(len(row), size)):
         total = table[: size - taken] + row[taken]
         window = slice(taken, taken + len(total))
         better = total < made[window]
         made[window][better] = total[better]
         pick[window][better] = taken
-    return np.minimum(made, _FAR), pick
+    return np.minimum(made, _INFINITE_SUM), pick

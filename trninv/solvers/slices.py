@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BlockLimits:
     """Bytes per second, one direction: what each chip gathers, and what the two halves exchange."""
 
     all_gather: int
     bisection: int
 
 
-def limits(sides: Shape, carries: tuple[int, ...], shape: Shape) -> Limits:
+def block_limits(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape) -> BlockLimits:
     """Of an undamaged block.
 
     Parameters
@@ -36,55 +36,57 @@ def limits(sides: Shape, carries: tuple[int, ...], shape: Shape) -> Limits:
         Bytes per second of a link along each axis, one direction.
 
     """
-    return _turned(tuple(sorted(zip(sides, carries, shape, strict=True))))
+    return _limits_of_axes(tuple(sorted(zip(sides, axis_capacities, shape, strict=True))))
 
 
 @lru_cache(maxsize=1024)
-def _turned(axes: tuple[tuple[int, int, int], ...]) -> Limits:
+def _limits_of_axes(axes: tuple[tuple[int, int, int], ...]) -> BlockLimits:
     """Of a block and of those that are the same turned: side, capacity and span along each axis."""
-    sides, carries, shape = (tuple(each) for each in zip(*axes, strict=True))
-    return Limits(all_gather(sides, carries, shape), bisection(sides, carries, shape))
+    sides, axis_capacities, shape = (tuple(values) for values in zip(*axes, strict=True))
+    return BlockLimits(block_all_gather(sides, axis_capacities, shape), block_bisection(sides, axis_capacities, shape))
 
 
-def all_gather(sides: Shape, carries: tuple[int, ...], shape: Shape) -> int:
+def block_all_gather(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape) -> int:
     """Bus bandwidth of an all-gather among the chips of a block, rounded down; 0 of one chip."""
     chips = prod(shape)
-    inner = (each for each in product(*(range(1, span + 1) for span in shape)) if each != shape)
-    rates = (Fraction(_into(sides, carries, shape, box) * (chips - 1), chips - prod(box)) for box in inner)
+    boxes = (inner_box for inner_box in product(*(range(1, span + 1) for span in shape)) if inner_box != shape)
+    rates = (
+        Fraction(_capacity_into(sides, axis_capacities, shape, box) * (chips - 1), chips - prod(box)) for box in boxes
+    )
     return int(min(rates, default=0))
 
 
-def _into(sides: Shape, carries: tuple[int, ...], shape: Shape, box: Shape) -> int:
+def _capacity_into(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape, box: Shape) -> int:
     """Capacity into a box at the corner of a block from the rest of the block."""
-    faces = zip(sides, carries, shape, box, strict=True)
+    faces = zip(sides, axis_capacities, shape, box, strict=True)
     return sum(
-        prod(box) // inside * (2 if span == side > 2 else 1) * link  # noqa: PLR2004 # a ring of two is one link
-        for side, link, span, inside in faces
-        if inside < span
+        prod(box) // box_span * (2 if span == side > 2 else 1) * link  # noqa: PLR2004 # a ring of two is one link
+        for side, link, span, box_span in faces
+        if box_span < span
     )
 
 
-def bisection(sides: Shape, carries: tuple[int, ...], shape: Shape) -> int:
+def block_bisection(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape) -> int:
     """Least capacity between two halves of a block; 0 of one chip."""
     chips = prod(shape)
     if all(span == 1 or span % 2 == 0 for span in shape):
         planes = (
             chips // span * (2 if span == side > 2 else 1) * link  # noqa: PLR2004 # as above
-            for side, link, span in zip(sides, carries, shape, strict=True)
+            for side, link, span in zip(sides, axis_capacities, shape, strict=True)
             if span > 1
         )
         return min(planes, default=0)
-    graph = block_graph(sides, carries, shape)
+    graph = block_graph(sides, axis_capacities, shape)
     return int(solvers.bisection.bisect(graph, list(graph)).upper)
 
 
-def block_graph(sides: Shape, carries: tuple[int, ...], shape: Shape) -> "Graph":
+def block_graph(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape) -> "Graph":
     """A block as a graph, its chips by their numbers in the torus."""
-    of = Torus(sides)
-    inside = of.blocks(shape)[0].mask
+    torus = Torus(sides)
+    mask = torus.blocks(shape)[0].mask
     graph = solvers.graph.Graph()
-    graph.add_nodes_from(chip for chip in range(of.size) if inside >> chip & 1)
+    graph.add_nodes_from(chip for chip in range(torus.chip_count) if mask >> chip & 1)
     graph.add_edges_from(
-        (a, b, {"capacity": carries[axis]}) for a, b, axis in of.links() if inside >> a & inside >> b & 1
+        (a, b, {"capacity": axis_capacities[axis]}) for a, b, axis in torus.links() if mask >> a & mask >> b & 1
     )
     return graph

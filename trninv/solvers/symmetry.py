@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trninv import solvers
-from trninv.topology.blueprint import Node
-from trninv.topology.pattern import Holds, Permutation
-from trninv.topology.register import pattern
+from trninv.topology.blueprint import BlueprintNode
+from trninv.topology.pattern import IsSymmetry, Permutation
+from trninv.topology.register import get_pattern
 
 if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
@@ -20,7 +20,7 @@ Failure = tuple[tuple[int, ...], ...]
 """What fails together: nodes as (id,), links as (low id, high id); in rising order."""
 
 
-def symmetries(graph: "Graph") -> list[Permutation]:
+def automorphisms(graph: "Graph") -> list[Permutation]:
     """Candidates that are symmetries, without the identity: enough to make up all that there are of the pattern.
 
     Parameters
@@ -29,65 +29,79 @@ def symmetries(graph: "Graph") -> list[Permutation]:
         Chips and switches of one domain, with the attributes that `trninv.routing.wiring.load` gives.
 
     """
-    places = {node: Node(of["kind"], of["server"], of["rack"], of["ordinal"]) for node, of in graph.nodes(data=True)}
-    wirings = {(of["wiring"], of["sides"]) for _, of in graph.nodes(data=True)}
-    holds = _check(graph)
+    nodes = {
+        node: BlueprintNode(attributes["kind"], attributes["server"], attributes["rack"], attributes["ordinal"])
+        for node, attributes in graph.nodes(data=True)
+    }
+    patterns = {(attributes["wiring"], attributes["sides"]) for _, attributes in graph.nodes(data=True)}
+    is_automorphism = _automorphism_test(graph)
     return [
-        image
-        for wiring, sides in wirings
-        for image in pattern(wiring).symmetries(places, sides, holds)
-        if holds(image) and any(node != to for node, to in image.items())
+        permutation
+        for pattern_name, sides in patterns
+        for permutation in get_pattern(pattern_name).symmetries(nodes, sides, is_automorphism)
+        if is_automorphism(permutation) and any(node != target for node, target in permutation.items())
     ]
 
 
-def orbits(graph: "Graph", weights: Mapping[int, int]) -> list[list[Failure]]:
+def symmetry_orbits(graph: "Graph", weights: Mapping[int, int]) -> list[list[Failure]]:
     """Nodes and links by what symmetries make of them that keep the nodes' weights; each alone where none are known."""
     parts: list[Failure] = [((node,),) for node in graph]
-    parts += [(tuple(sorted(ends)),) for ends in graph.edges]
-    known = all(of["kind"] in ("chip", "switch") and of.get("wiring") for _, of in graph.nodes(data=True))
-    images = symmetries(graph) if known else []
-    return classes(
-        parts, [image for image in images if all(weights.get(a) == weights.get(b) for a, b in image.items())]
+    parts += [(tuple(sorted(edge)),) for edge in graph.edges]
+    has_pattern = all(
+        attributes["kind"] in ("chip", "switch") and attributes.get("wiring")
+        for _, attributes in graph.nodes(data=True)
+    )
+    permutations = automorphisms(graph) if has_pattern else []
+    return failure_orbits(
+        parts,
+        [
+            permutation
+            for permutation in permutations
+            if all(weights.get(a) == weights.get(b) for a, b in permutation.items())
+        ],
     )
 
 
-def _check(graph: "Graph") -> Holds:
+def _automorphism_test(graph: "Graph") -> IsSymmetry:
     """Whether a permutation takes every node to one of its kind, and every link to one of its capacity."""
-    carries = {frozenset((a, b)): capacity for a, b, capacity in solvers.graph.capacities(graph)}
+    capacities = {frozenset((a, b)): capacity for a, b, capacity in solvers.graph.weighted_edges(graph)}
     kind = dict(graph.nodes(data="kind"))
 
-    def holds(image: Permutation) -> bool:
+    def is_automorphism(permutation: Permutation) -> bool:
         return (
-            len(image) == len(graph) == len(set(image.values()))
-            and all(kind[node] == kind.get(to) for node, to in image.items())
-            and all(carries.get(frozenset(map(image.__getitem__, ends))) == each for ends, each in carries.items())
+            len(permutation) == len(graph) == len(set(permutation.values()))
+            and all(kind[node] == kind.get(target) for node, target in permutation.items())
+            and all(
+                capacities.get(frozenset(map(permutation.__getitem__, edge))) == expected
+                for edge, expected in capacities.items()
+            )
         )
 
-    return holds
+    return is_automorphism
 
 
-def classes(failures: Sequence[Failure], images: Sequence[Permutation]) -> list[list[Failure]]:
+def failure_orbits(failures: Sequence[Failure], permutations: Sequence[Permutation]) -> list[list[Failure]]:
     """Failures that symmetries map onto each other, each class in the order given."""
-    number = {failure: at for at, failure in enumerate(failures)}
+    index_of = {failure: index for index, failure in enumerate(failures)}
     parent = [*range(len(failures))]
 
-    def root(at: int) -> int:
-        while parent[at] != at:
-            parent[at] = at = parent[parent[at]]
-        return at
+    def root(index: int) -> int:
+        while parent[index] != index:
+            parent[index] = index = parent[parent[index]]
+        return index
 
-    for image in images:
-        for at, failure in enumerate(failures):
-            to = number.get(_mapped(failure, image), at)
-            if to != at:
-                parent[root(to)] = root(at)
-    found: dict[int, list[Failure]] = {}
-    for at, failure in enumerate(failures):
-        found.setdefault(root(at), []).append(failure)
-    return list(found.values())
+    for permutation in permutations:
+        for index, failure in enumerate(failures):
+            to = index_of.get(_map_failure(failure, permutation), index)
+            if to != index:
+                parent[root(to)] = root(index)
+    orbits: dict[int, list[Failure]] = {}
+    for index, failure in enumerate(failures):
+        orbits.setdefault(root(index), []).append(failure)
+    return list(orbits.values())
 
 
-def _mapped(failure: Failure, image: Permutation) -> Failure:
+def _map_failure(failure: Failure, permutation: Permutation) -> Failure:
     if len(failure) == 1:  # as mostly: nothing to be put in order
-        return (tuple(sorted([image[node] for node in failure[0]])),)
-    return tuple(sorted(tuple(sorted([image[node] for node in part])) for part in failure))
+        return (tuple(sorted([permutation[node] for node in failure[0]])),)
+    return tuple(sorted(tuple(sorted([permutation[node] for node in part])) for part in failure))

@@ -12,9 +12,9 @@ from functools import cache
 from itertools import combinations
 from math import prod
 
-from trninv.topology.torus import coordinates, number, torus
+from trninv.topology.torus import coordinates, node_number, torus_links
 
-_BEGINNINGS, _STEPS = 8, 400
+_EXCHANGE_STARTS, _EXCHANGES_PER_NODE = 8, 400
 """Of the exchanges, and how many are tried for every node."""
 
 Cycle = tuple[int, ...]
@@ -28,55 +28,57 @@ def torus_rings(sides: tuple[int, ...]) -> tuple[Cycle, ...]:
     """As many as there are axes, by node numbers; none for a side below three, or where they were not found."""
     if len(sides) < 2 or min(sides) < 3:  # noqa: PLR2004 # a ring is its only cycle, and two nodes have one link
         return ()
-    searches = (random.Random(seed) for seed in range(_BEGINNINGS))  # noqa: S311 # not for secrets
-    return next(filter(None, (_exchanged(sides, chance) for chance in searches)), ())
+    searches = (random.Random(seed) for seed in range(_EXCHANGE_STARTS))  # noqa: S311 # not for secrets
+    return next(filter(None, (_exchange_colors(sides, generator) for generator in searches)), ())
 
 
-def _exchanged(sides: Sequence[int], chance: random.Random) -> tuple[Cycle, ...]:
-    colour = {frozenset((a, b)): axis for a, b, axis in torus(sides)}
+def _exchange_colors(sides: Sequence[int], generator: random.Random) -> tuple[Cycle, ...]:
+    color = {frozenset((a, b)): axis for a, b, axis in torus_links(sides)}
     squares = list(_squares(sides))
-    cycles = _cycles(colour)
-    for _ in range(_STEPS * prod(sides)):
+    cycles = _color_cycles(color)
+    for _ in range(_EXCHANGES_PER_NODE * prod(sides)):
         if len(cycles) == len(sides):
             return tuple(cycles)
-        (a, b, c, d) = chance.choice(squares)
-        one, other = colour[a], colour[c]
-        if one != colour[b] or other != colour[d] or one == other:
+        (a, b, c, d) = generator.choice(squares)
+        first_color, second_color = color[a], color[c]
+        if first_color != color[b] or second_color != color[d] or first_color == second_color:
             continue
-        exchanged = {a: other, b: other, c: one, d: one}
-        if len(after := _cycles(colour | exchanged)) <= len(cycles):
-            colour |= exchanged
-            cycles = after
+        new_colors = {a: second_color, b: second_color, c: first_color, d: first_color}
+        if len(new_cycles := _color_cycles(color | new_colors)) <= len(cycles):
+            color |= new_colors
+            cycles = new_cycles
     return ()
 
 
 def _squares(sides: Sequence[int]) -> Iterator[Square]:
     for node in range(prod(sides)):
         for i, j in combinations(range(len(sides)), 2):
-            a, b, c, d = (_moved(node, axes, sides) for axes in ((), (i,), (i, j), (j,)))
+            a, b, c, d = (_step(node, axes, sides) for axes in ((), (i,), (i, j), (j,)))
             yield frozenset((a, b)), frozenset((d, c)), frozenset((b, c)), frozenset((a, d))
 
 
-def _moved(node: int, axes: Sequence[int], sides: Sequence[int]) -> int:
-    at = coordinates(node, sides)
-    return number([(x + (axis in axes)) % side for axis, (x, side) in enumerate(zip(at, sides, strict=True))], sides)
+def _step(node: int, axes: Sequence[int], sides: Sequence[int]) -> int:
+    position = coordinates(node, sides)
+    return node_number(
+        [(x + (axis in axes)) % side for axis, (x, side) in enumerate(zip(position, sides, strict=True))], sides
+    )
 
 
-def _cycles(colour: Mapping[Link, int]) -> list[Cycle]:
+def _color_cycles(color: Mapping[Link, int]) -> list[Cycle]:
     """The cycles of each colour, of which every node has two links."""
-    near: dict[tuple[int, int], list[int]] = {}
-    for link, axis in colour.items():
+    neighbors: dict[tuple[int, int], list[int]] = {}
+    for link, axis in color.items():
         a, b = link
-        near.setdefault((axis, a), []).append(b)
-        near.setdefault((axis, b), []).append(a)
-    found = []
-    while near:
-        (axis, start), (_, onward) = next(iter(near.items()))
+        neighbors.setdefault((axis, a), []).append(b)
+        neighbors.setdefault((axis, b), []).append(a)
+    cycles = []
+    while neighbors:
+        (axis, start), (_, next_node) = next(iter(neighbors.items()))
         cycle = [start]
-        while onward != start:
-            cycle.append(onward)
-            a, b = near.pop((axis, onward))
-            onward = b if a == cycle[-2] else a
-        del near[axis, start]
-        found.append(tuple(cycle))
-    return found
+        while next_node != start:
+            cycle.append(next_node)
+            a, b = neighbors.pop((axis, next_node))
+            next_node = b if a == cycle[-2] else a
+        del neighbors[axis, start]
+        cycles.append(tuple(cycle))
+    return cycles

@@ -9,11 +9,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 
-from trninv.solvers.paths import Links, NodePath, Ways
+from trninv.solvers.paths import Links, NodePath, ShortestPathDag
 
 
 @dataclass(frozen=True, slots=True)
-class Toward:
+class PathsToTarget:
     """The shortest paths to a target over links of ``floor`` or more.
 
     Attributes
@@ -25,75 +25,81 @@ class Toward:
 
     """
 
-    links: Links
+    adjacency: Links
     floor: int
     hops: dict[int, int]
-    ways: dict[int, int]
+    path_counts: dict[int, int]
 
     @classmethod
-    def of(cls, links: Links, target: int, floor: int = 0, behind: Links | None = None) -> "Toward":
+    def from_links(
+        cls, links: Links, target: int, floor: int = 0, predecessors: Links | None = None
+    ) -> "PathsToTarget":
         """Breadth first, from the target; links that lead one way come with ``behind``, the same by where they lead."""
-        before = links if behind is None else behind
-        hops, ways, ring = {target: 0}, {target: 1}, [target]
-        while ring:
-            beyond: dict[int, int] = {}
-            for node in ring:
-                for near, of in before[node].items():
-                    if near not in hops and of["capacity"] >= floor:
-                        beyond[near] = beyond.get(near, 0) + ways[node]
-            hops |= dict.fromkeys(beyond, hops[ring[0]] + 1)
-            ways |= beyond
-            ring = list(beyond)
-        return cls(links, floor, hops, ways)
+        incoming = links if predecessors is None else predecessors
+        hops, path_counts, frontier = {target: 0}, {target: 1}, [target]
+        while frontier:
+            next_counts: dict[int, int] = {}
+            for node in frontier:
+                for neighbor, link in incoming[node].items():
+                    if neighbor not in hops and link["capacity"] >= floor:
+                        next_counts[neighbor] = next_counts.get(neighbor, 0) + path_counts[node]
+            hops |= dict.fromkeys(next_counts, hops[frontier[0]] + 1)
+            path_counts |= next_counts
+            frontier = list(next_counts)
+        return cls(links, floor, hops, path_counts)
 
     def path(self, source: int) -> NodePath:
         """The first shortest path by ids; empty if there is none."""
         if source not in self.hops:
             return ()
-        found = [source]
-        while left := self.hops[found[-1]]:
-            found.append(min(self._onward(found[-1], left)))
-        return tuple(found)
+        path = [source]
+        while remaining := self.hops[path[-1]]:
+            path.append(min(self._next_nodes(path[-1], remaining)))
+        return tuple(path)
 
-    def all_paths(self, source: int) -> Ways:
+    def all_paths(self, source: int) -> ShortestPathDag:
         """All shortest paths from a source, of which there is one."""
-        reached, share = {source: 1}, {source: Fraction(1)}
-        through: dict[tuple[int, int], int] = {}
+        paths_to, share = {source: 1}, {source: Fraction(1)}
+        flow: dict[tuple[int, int], int] = {}
         shares: dict[tuple[int, int], Fraction] = {}
-        for left in range(self.hops[source], 0, -1):
-            beyond, parts = defaultdict[int, int](int), defaultdict[int, Fraction](Fraction)
-            for node, count in reached.items():
-                on = self._onward(node, left)
-                part = share[node] / len(on)
-                for near in on:
-                    through[node, near], shares[node, near] = count * self.ways[near], part
-                    beyond[near] += count
-                    parts[near] += part
-            reached, share = beyond, parts
-        return Ways(self.ways[source], through, shares)
+        for remaining in range(self.hops[source], 0, -1):
+            next_reached, next_share = defaultdict[int, int](int), defaultdict[int, Fraction](Fraction)
+            for node, count in paths_to.items():
+                next_nodes = self._next_nodes(node, remaining)
+                node_share = share[node] / len(next_nodes)
+                for neighbor in next_nodes:
+                    flow[node, neighbor], shares[node, neighbor] = count * self.path_counts[neighbor], node_share
+                    next_reached[neighbor] += count
+                    next_share[neighbor] += node_share
+            paths_to, share = next_reached, next_share
+        return ShortestPathDag(self.path_counts[source], flow, shares)
 
-    def _onward(self, node: int, left: int) -> list[int]:
+    def _next_nodes(self, node: int, remaining: int) -> list[int]:
         """Neighbours of a node ``left`` hops away that are one hop nearer."""
-        ahead = self.links[node].items()
-        return [near for near, of in ahead if of["capacity"] >= self.floor and self.hops.get(near) == left - 1]
+        neighbors = self.adjacency[node].items()
+        return [
+            neighbor
+            for neighbor, link in neighbors
+            if link["capacity"] >= self.floor and self.hops.get(neighbor) == remaining - 1
+        ]
 
 
-def widths(links: Links, targets: Collection[int]) -> dict[int, int]:
+def widest_capacities(links: Links, targets: Collection[int]) -> dict[int, int]:
     """The narrowest link of the widest path to any target, by node; targets and what cannot reach any are left out.
 
     Links that lead one way are given by where they lead.
     """
-    found: dict[int, int] = {}
-    waiting = [(-of["capacity"], near) for target in targets for near, of in links[target].items()]
-    heapq.heapify(waiting)
+    widths: dict[int, int] = {}
+    heap = [(-link["capacity"], neighbor) for target in targets for neighbor, link in links[target].items()]
+    heapq.heapify(heap)
     done = set(targets)
-    while waiting:
-        width, node = heapq.heappop(waiting)
+    while heap:
+        width, node = heapq.heappop(heap)
         if node in done:
             continue
         done.add(node)
-        found[node] = -width
-        for near, of in links[node].items():
-            if near not in done:
-                heapq.heappush(waiting, (max(width, -of["capacity"]), near))
-    return found
+        widths[node] = -width
+        for neighbor, link in links[node].items():
+            if neighbor not in done:
+                heapq.heappush(heap, (max(width, -link["capacity"]), neighbor))
+    return widths

@@ -19,39 +19,39 @@ class TreeProgram:
 
     """
 
-    def __init__(self, capacity: Floats, wires: Ints, ends: Ints) -> None:
-        self.capacity, self._wires, self._ends = capacity, wires, ends
-        self._carries: Floats = np.bincount(wires, capacity).astype(float)
-        self._loads: list[Floats] = []
+    def __init__(self, capacity: Floats, link_class: Ints, endpoint_class: Ints) -> None:
+        self.capacity, self._link_class, self._endpoint_class = capacity, link_class, endpoint_class
+        self._class_capacity: Floats = np.bincount(link_class, capacity).astype(float)
+        self._load_rounds: list[Floats] = []
 
     @property
-    def columns(self) -> int:
+    def tree_count(self) -> int:
         """How many trees there are, one of each kind of endpoint a round."""
-        return sum(map(len, self._loads))
+        return sum(map(len, self._load_rounds))
 
-    def add(self, loads: Floats) -> tuple[float, Floats]:
+    def add_columns(self, loads: Floats) -> tuple[float, Floats]:
         """Best θ with more trees, and the prices of the links."""
-        self._loads.append(self._together(loads))
-        rounds, kinds = len(self._loads), int(self._ends.max()) + 1
-        columns = np.concatenate(self._loads)
-        sends = np.tile(-np.eye(kinds), rounds)
-        matrix = np.block([[np.zeros((len(self._carries), 1)), columns.T], [np.ones((kinds, 1)), sends]])
-        bounds = np.concatenate([self._carries, np.zeros(kinds)])
+        self._load_rounds.append(self._sum_by_class(loads))
+        rounds, class_count = len(self._load_rounds), int(self._endpoint_class.max()) + 1
+        columns = np.concatenate(self._load_rounds)
+        demands = np.tile(-np.eye(class_count), rounds)
+        matrix = np.block([[np.zeros((len(self._class_capacity), 1)), columns.T], [np.ones((class_count, 1)), demands]])
+        bounds = np.concatenate([self._class_capacity, np.zeros(class_count)])
         cost = np.zeros(matrix.shape[1])
         cost[0] = -1
-        left = deadline.remaining(np.inf)
-        solved = linprog(cost, A_ub=matrix, b_ub=bounds, method="highs", options={"time_limit": left})
-        deadline.check()
+        time_left = deadline.cap_timeout(np.inf)
+        solved = linprog(cost, A_ub=matrix, b_ub=bounds, method="highs", options={"time_limit": time_left})
+        deadline.raise_if_expired()
         if solved.x is None:
             raise AssertionError(f"a linear program that always has a solution: {solved.message}")
         flows = solved.x[1:]
-        loaded = (columns.T @ flows) / self._carries
-        sent = np.bincount(np.arange(len(columns)) % kinds, weights=flows)
-        theta = float(sent.min()) / max(float(loaded.max()), 1.0)
-        return theta, np.maximum(-solved.ineqlin.marginals[: len(self._carries)], 0)[self._wires]
+        link_loads = (columns.T @ flows) / self._class_capacity
+        sent_by_class = np.bincount(np.arange(len(columns)) % class_count, weights=flows)
+        theta = float(sent_by_class.min()) / max(float(link_loads.max()), 1.0)
+        return theta, np.maximum(-solved.ineqlin.marginals[: len(self._class_capacity)], 0)[self._link_class]
 
-    def _together(self, loads: Floats) -> Floats:
+    def _sum_by_class(self, loads: Floats) -> Floats:
         """Loads by classes of endpoints and of links."""
-        found = np.zeros((int(self._ends.max()) + 1, len(self._carries)))
-        np.add.at(found, (self._ends[:, None], self._wires[None, :]), loads)
-        return found
+        sums = np.zeros((int(self._endpoint_class.max()) + 1, len(self._class_capacity)))
+        np.add.at(sums, (self._endpoint_class[:, None], self._link_class[None, :]), loads)
+        return sums

@@ -11,13 +11,13 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def network(arcs: Ints, prices: Floats, count: int) -> csr_array:
+def price_matrix(arcs: Ints, prices: Floats, count: int) -> csr_array:
     """A sparse matrix of the arcs' prices (``count`` × ``count``), which are those of their edges."""
     a, b, edge = arcs.T
     return csr_array((prices[edge], (a, b)), shape=(count, count))
 
 
-def below(arcs: Ints, prices: Floats, roots: Ints, weight: NDArray[Any]) -> NDArray[Any] | None:
+def subtree_weights(arcs: Ints, prices: Floats, roots: Ints, weight: NDArray[Any]) -> NDArray[Any] | None:
     """The weight below each edge of the tree from each root (roots × edges); None if some weight is out of reach.
 
     Parameters
@@ -31,30 +31,33 @@ def below(arcs: Ints, prices: Floats, roots: Ints, weight: NDArray[Any]) -> NDAr
 
     """
     count = len(weight)
-    distance, before = dijkstra(network(arcs, prices, count), indices=roots, return_predecessors=True)
+    distance, predecessors = dijkstra(price_matrix(arcs, prices, count), indices=roots, return_predecessors=True)
     if np.isinf(distance[:, weight > 0]).any():
         return None
     edge_of = np.zeros((count, count), dtype=np.int64)
     a, b, edge = arcs.T
     edge_of[a, b] = edge
     carried = np.repeat(weight[None, :], len(roots), axis=0)
-    found = np.zeros((len(roots), len(prices)), dtype=weight.dtype)
+    weights = np.zeros((len(roots), len(prices)), dtype=weight.dtype)
     tree = np.arange(len(roots))
-    for node in np.argsort(-_depth(before), axis=1, kind="stable").T:  # children before their parents
-        parent = before[tree, node]
+    for node in np.argsort(-_depth(predecessors), axis=1, kind="stable").T:  # children before their parents
+        parent = predecessors[tree, node]
         inner = parent >= 0
-        row, child, up = tree[inner], node[inner], parent[inner]
-        found[row, edge_of[up, child]] += carried[row, child]
-        carried[row, up] += carried[row, child]
-    return found
+        row, child, parent_inner = tree[inner], node[inner], parent[inner]
+        weights[row, edge_of[parent_inner, child]] += carried[row, child]
+        carried[row, parent_inner] += carried[row, child]
+    return weights
 
 
-def _depth(before: NDArray[Any]) -> Ints:
+def _depth(predecessors: NDArray[Any]) -> Ints:
     """Edges from the root, by predecessors: prices may be too small a part of a distance to order it."""
-    parent, tree = np.maximum(before, 0), np.arange(len(before))[:, None]  # dijkstra's "none" is far below 0
-    depth = np.zeros(before.shape, dtype=np.int64)
+    parent, tree = (
+        np.maximum(predecessors, 0),
+        np.arange(len(predecessors))[:, None],
+    )  # dijkstra's "none" is far below 0
+    depth = np.zeros(predecessors.shape, dtype=np.int64)
     while True:
-        deeper = np.where(before >= 0, depth[tree, parent] + 1, 0)
+        deeper = np.where(predecessors >= 0, depth[tree, parent] + 1, 0)
         if (deeper == depth).all():
             return depth
         depth = deeper

@@ -7,7 +7,9 @@ from typing import Any, get_args, get_origin
 from trninv.errors import CatalogError
 
 
-def arguments(function: Callable[..., object], given: Mapping[str, object], *, least: int = 0) -> dict[str, Any]:
+def bind_arguments(
+    function: Callable[..., object], values: Mapping[str, object], *, minimum: int = 0
+) -> dict[str, Any]:
     """Arguments by name, lists as tuples.
 
     Parameters
@@ -23,28 +25,30 @@ def arguments(function: Callable[..., object], given: Mapping[str, object], *, l
         The table lacks a parameter, has one that is not known, or one of another type.
 
     """
-    wanted = inspect.signature(function, eval_str=True).parameters
-    takes = f"it takes {', '.join(wanted)}" if wanted else "it takes none"
-    if unknown := sorted(given.keys() - wanted.keys()):
-        raise CatalogError(f"{unknown[0]!r} is not known: {takes}")
-    if missing := [name for name, of in wanted.items() if of.default is of.empty and name not in given]:
-        raise CatalogError(f"{missing[0]!r} is missing: {takes}")
-    return {name: _read(name, value, wanted[name].annotation, least) for name, value in given.items()}
+    parameters = inspect.signature(function, eval_str=True).parameters
+    accepted = f"it takes {', '.join(parameters)}" if parameters else "it takes none"
+    if unknown := sorted(values.keys() - parameters.keys()):
+        raise CatalogError(f"{unknown[0]!r} is not known: {accepted}")
+    if missing := [
+        name for name, parameter in parameters.items() if parameter.default is parameter.empty and name not in values
+    ]:
+        raise CatalogError(f"{missing[0]!r} is missing: {accepted}")
+    return {name: _convert(name, value, parameters[name].annotation, minimum) for name, value in values.items()}
 
 
-def _read(name: str, value: object, kind: Any, least: int) -> Any:  # a type, and a value of it
-    inside = get_args(kind)
-    if get_origin(kind) is tuple and isinstance(value, list):
-        return tuple(_read(name, each, inside[0], least) for each in value)
-    if inside and get_origin(kind) is not tuple and isinstance(value, dict):
-        return {key: _read(f"{name}.{key}", each, inside[1], least) for key, each in value.items()}
-    too_small = isinstance(value, int) and kind is int and value < least
-    if kind is object or (type(value) is kind and not too_small):
+def _convert(name: str, value: object, annotation: Any, minimum: int) -> Any:  # a type, and a value of it
+    item_types = get_args(annotation)
+    if get_origin(annotation) is tuple and isinstance(value, list):
+        return tuple(_convert(name, item, item_types[0], minimum) for item in value)
+    if item_types and get_origin(annotation) is not tuple and isinstance(value, dict):
+        return {key: _convert(f"{name}.{key}", item, item_types[1], minimum) for key, item in value.items()}
+    too_small = isinstance(value, int) and annotation is int and value < minimum
+    if annotation is object or (type(value) is annotation and not too_small):
         return value
-    raise CatalogError(f"{name} = {value!r} is not {_words(kind, least)}")
+    raise CatalogError(f"{name} = {value!r} is not {_describe_type(annotation, minimum)}")
 
 
-def _words(kind: Any, least: int) -> str:  # a type
-    if get_args(kind):
-        return "a list" if get_origin(kind) is tuple else "a table"
-    return {int: f"a whole number from {least} on", str: "text", bool: "true or false"}[kind]
+def _describe_type(annotation: Any, minimum: int) -> str:  # a type
+    if get_args(annotation):
+        return "a list" if get_origin(annotation) is tuple else "a table"
+    return {int: f"a whole number from {minimum} on", str: "text", bool: "true or false"}[annotation]

@@ -16,11 +16,11 @@ Sides = tuple[int, ...]
 NIC: Final = "nic"
 """Role of the links between chips and NICs; every other link is a scale-up link."""
 
-_ORDER: Final = ("chip", "switch", "nic")
+_KIND_ORDER: Final = ("chip", "switch", "nic")
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class BlueprintNode:
     """A vertex. ``server`` is None for a rack's switch, ``ordinal`` counts within the address's parent."""
 
     kind: NodeKind
@@ -30,7 +30,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Link:
+class BlueprintLink:
     """An edge between two local node numbers, a < b; ``role`` names the kind of wire within the domain."""
 
     a: int
@@ -53,11 +53,11 @@ class Blueprint:
 
     """
 
-    wiring: str
+    pattern: str
     sides: Sides
     servers_by_rack: tuple[int, ...]
-    nodes: tuple[Node, ...]
-    links: tuple[Link, ...]
+    nodes: tuple[BlueprintNode, ...]
+    links: tuple[BlueprintLink, ...]
 
     @property
     def chips(self) -> int:
@@ -70,7 +70,7 @@ class Blueprint:
         return sum(self.servers_by_rack)
 
     @property
-    def wires(self) -> tuple[Link, ...]:
+    def scale_up_links(self) -> tuple[BlueprintLink, ...]:
         """The scale-up links: all but those to NICs."""
         return tuple(link for link in self.links if link.role != NIC)
 
@@ -79,64 +79,67 @@ class Blueprint:
         return _rack_of(server, self.servers_by_rack)
 
 
-def chip_nodes(per_server: int, servers_by_rack: Sequence[int]) -> list[Node]:
+def chip_nodes(per_server: int, servers_by_rack: Sequence[int]) -> list[BlueprintNode]:
     """The chips of a domain, server by server and rack by rack."""
     return [
-        Node("chip", server, _rack_of(server, servers_by_rack), ordinal)
+        BlueprintNode("chip", server, _rack_of(server, servers_by_rack), ordinal)
         for server in range(sum(servers_by_rack))
         for ordinal in range(per_server)
     ]
 
 
-def assembled(
-    wiring: str,
-    nodes: Iterable[Node],
-    wires: Iterable[Link],
+def assemble(
+    pattern: str,
+    nodes: Iterable[BlueprintNode],
+    scale_up_links: Iterable[BlueprintLink],
     *,
     servers_by_rack: Sequence[int],
     chips_per_nic: int,
     sides: Sides = (),
 ) -> Blueprint:
     """A blueprint of chips, switches and wires; adds NIC k of each server, attached to chips k·chips_per_nic and on."""
-    nodes, links = list(nodes), list(wires)
+    nodes, links = list(nodes), list(scale_up_links)
     for local, chip in enumerate(tuple(nodes)):
         if chip.kind == "chip":
             if chip.ordinal % chips_per_nic == 0:
-                nodes.append(Node("nic", chip.server, chip.rack, chip.ordinal // chips_per_nic))
-            links.append(Link(local, len(nodes) - 1, NIC))
-    return Blueprint(wiring, sides, tuple(servers_by_rack), tuple(nodes), tuple(sorted(links)))
+                nodes.append(BlueprintNode("nic", chip.server, chip.rack, chip.ordinal // chips_per_nic))
+            links.append(BlueprintLink(local, len(nodes) - 1, NIC))
+    return Blueprint(pattern, sides, tuple(servers_by_rack), tuple(nodes), tuple(sorted(links)))
 
 
 def without_nics(blueprint: Blueprint) -> Blueprint:
     """Return the blueprint of the same chips, switches and wires without NICs, which come last."""
     nodes = tuple(node for node in blueprint.nodes if node.kind != "nic")
-    return replace(blueprint, nodes=nodes, links=blueprint.wires)
+    return replace(blueprint, nodes=nodes, links=blueprint.scale_up_links)
 
 
-def faults(blueprint: Blueprint) -> Iterator[str]:
+def violations(blueprint: Blueprint) -> Iterator[str]:
     """What breaks the rules that every blueprint keeps, whatever its pattern; nothing where all is well."""
-    yield from _misnumbered(blueprint)
-    ends = Counter((link.a, link.b) for link in blueprint.links)
-    if any(not 0 <= a < b < len(blueprint.nodes) for a, b in ends):
+    yield from _numbering_violations(blueprint)
+    pair_counts = Counter((link.a, link.b) for link in blueprint.links)
+    if any(not 0 <= a < b < len(blueprint.nodes) for a, b in pair_counts):
         yield "a link does not lead from a node to a later one"
         return
-    if double := next((pair for pair, count in ends.items() if count > 1), None):
-        yield f"nodes {double[0]} and {double[1]} have more than one link"
-    yield from _unattached(blueprint)
-    if blueprint.nodes and (lost := _unreached(blueprint)):
-        yield f"no wire leads from chip 0 to {len(lost)} of the chips and switches, the first being node {min(lost)}"
+    if repeated := next((pair for pair, count in pair_counts.items() if count > 1), None):
+        yield f"nodes {repeated[0]} and {repeated[1]} have more than one link"
+    yield from _nic_violations(blueprint)
+    if blueprint.nodes and (disconnected := _disconnected_nodes(blueprint)):
+        yield (
+            f"no wire leads from chip 0 to {len(disconnected)} of the chips and switches, the first being "
+            f"node {min(disconnected)}"
+        )
 
 
 def _rack_of(server: int, servers_by_rack: Sequence[int]) -> int:
     return next(r for r in range(len(servers_by_rack)) if server < sum(servers_by_rack[: r + 1]))
 
 
-def _misnumbered(blueprint: Blueprint) -> Iterator[str]:
+def _numbering_violations(blueprint: Blueprint) -> Iterator[str]:
     nodes, servers = blueprint.nodes, blueprint.servers
     if not blueprint.chips or min(blueprint.servers_by_rack, default=0) < 1:
         yield "it lacks chips, or a rack has no servers"
         return
-    if sorted(nodes, key=lambda node: _ORDER.index(node.kind)) != list(nodes):
+    if sorted(nodes, key=lambda node: _KIND_ORDER.index(node.kind)) != list(nodes):
         yield "nodes are not in the order of chips, switches, NICs"
     if list(nodes[: blueprint.chips]) != chip_nodes(blueprint.chips // servers, blueprint.servers_by_rack):
         yield f"its {blueprint.chips} chips are not numbered evenly over {servers} servers"
@@ -146,7 +149,7 @@ def _misnumbered(blueprint: Blueprint) -> Iterator[str]:
         yield "a node stands in another rack than its server"
 
 
-def _unattached(blueprint: Blueprint) -> Iterator[str]:
+def _nic_violations(blueprint: Blueprint) -> Iterator[str]:
     """Chips that do not have one NIC each, of their server, where there are any; NICs with anything else."""
     attached = Counter[int]()
     for link in blueprint.links:
@@ -162,14 +165,14 @@ def _unattached(blueprint: Blueprint) -> Iterator[str]:
         yield "chips do not have one NIC each"
 
 
-def _unreached(blueprint: Blueprint) -> set[int]:
-    near: dict[int, list[int]] = defaultdict(list)
-    for wire in blueprint.wires:
-        near[wire.a].append(wire.b)
-        near[wire.b].append(wire.a)
-    seen, ahead = {0}, [0]
-    while ahead:
-        found = set(near[ahead.pop()]) - seen
-        seen |= found
-        ahead += found
-    return {local for local, node in enumerate(blueprint.nodes) if node.kind != "nic"} - seen
+def _disconnected_nodes(blueprint: Blueprint) -> set[int]:
+    neighbors: dict[int, list[int]] = defaultdict(list)
+    for link in blueprint.scale_up_links:
+        neighbors[link.a].append(link.b)
+        neighbors[link.b].append(link.a)
+    reached, frontier = {0}, [0]
+    while frontier:
+        new = set(neighbors[frontier.pop()]) - reached
+        reached |= new
+        frontier += new
+    return {local for local, node in enumerate(blueprint.nodes) if node.kind != "nic"} - reached

@@ -12,7 +12,7 @@ from typing import NamedTuple
 TIERS = 3
 
 
-class NetworkNode(NamedTuple):
+class ClosNode(NamedTuple):
     """A node of the fabric: local number, tier, and ordinal within the tier."""
 
     local: int
@@ -20,7 +20,7 @@ class NetworkNode(NamedTuple):
     ordinal: int
 
 
-class Uplink(NamedTuple):
+class ClosUplink(NamedTuple):
     """From a node to the one above; ``domains`` hang below it."""
 
     a: int
@@ -29,7 +29,7 @@ class Uplink(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Fabric:
+class ClosFabric:
     """Sizes: equal domains in all, domains on a node of tier 3, nodes on a node of tier 2."""
 
     domains: int
@@ -42,22 +42,24 @@ class Fabric:
         lowest = -(-self.domains // self.domains_per_node)
         return 1, -(-lowest // self.nodes_per_node), lowest
 
-    def nodes(self) -> Iterator[NetworkNode]:
+    def nodes(self) -> Iterator[ClosNode]:
         """All nodes, tier 3 first."""
         local = 0
         for tier in range(TIERS, 0, -1):
             for ordinal in range(self.sizes[tier - 1]):
-                yield NetworkNode(local, tier, ordinal)
+                yield ClosNode(local, tier, ordinal)
                 local += 1
 
-    def uplinks(self) -> Iterator[Uplink]:
+    def uplinks(self) -> Iterator[ClosUplink]:
         """The link from each node to the one above it."""
         _, middle, lowest = self.sizes
         per_middle = self.domains_per_node * self.nodes_per_node
         for node in range(lowest):
-            yield Uplink(node, lowest + node // self.nodes_per_node, self._below(node, self.domains_per_node))
+            yield ClosUplink(
+                node, lowest + node // self.nodes_per_node, self._domains_below(node, self.domains_per_node)
+            )
         for node in range(middle):
-            yield Uplink(lowest + node, lowest + middle, self._below(node, per_middle))
+            yield ClosUplink(lowest + node, lowest + middle, self._domains_below(node, per_middle))
 
-    def _below(self, node: int, each: int) -> int:
-        return min(each, self.domains - node * each)
+    def _domains_below(self, node: int, domains_per_node: int) -> int:
+        return min(domains_per_node, self.domains - node * domains_per_node)

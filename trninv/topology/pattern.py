@@ -10,20 +10,20 @@ from typing import NamedTuple
 
 from trninv.errors import CatalogError
 from trninv.topology import blueprint as blueprints
-from trninv.topology.arguments import arguments
-from trninv.topology.blueprint import Blueprint, Node, Sides
-from trninv.topology.sketch import Point, Sketch, straight
+from trninv.topology.arguments import bind_arguments
+from trninv.topology.blueprint import Blueprint, BlueprintNode, Sides
+from trninv.topology.sketch import PlanarLayout, Point2D, straight_lines
 
-Places = Mapping[int, Node]
+NodesByNumber = Mapping[int, BlueprintNode]
 """Chips and switches of one domain, or of a part of it, under any numbers; racks may be counted from anywhere."""
 Position = tuple[int, ...]
 Permutation = Mapping[int, int]
 """Which place each place is mapped to; one that leads out of what is there lacks some."""
-Holds = Callable[[Permutation], bool]
+IsSymmetry = Callable[[Permutation], bool]
 """Whether a candidate keeps every node's kind and every link's capacity on the wiring as it is."""
 
 
-class Solid(NamedTuple):
+class Point3D(NamedTuple):
     """About the middle of a domain, in the unit of sketches: x to the right, y down, z towards the reader."""
 
     x: float
@@ -31,15 +31,15 @@ class Solid(NamedTuple):
     z: float
 
 
-def _nowhere(_node: Node, _sides: Sides) -> Position | None:
+def _no_position(_node: BlueprintNode, _sides: Sides) -> Position | None:
     return None
 
 
-def _never(_a: Node, _b: Node, _sides: Sides) -> bool:
+def _never_wraps(_a: BlueprintNode, _b: BlueprintNode, _sides: Sides) -> bool:
     return False
 
 
-def _none(_places: Places, _sides: Sides, _holds: Holds) -> Iterator[Permutation]:
+def _no_symmetries(_nodes: NodesByNumber, _sides: Sides, _is_symmetry: IsSymmetry) -> Iterator[Permutation]:
     yield from ()
 
 
@@ -76,15 +76,15 @@ class Pattern:
     """
 
     name: str
-    says: str
+    description: str
     build: Callable[..., Blueprint]
-    flat: Callable[[Places, Sides], dict[int, Point]]
-    faults: Callable[[Blueprint], Iterator[str]]
-    position: Callable[[Node, Sides], Position | None] = _nowhere
-    sketch: Callable[[Places, Sides, bool], Sketch] | None = None
-    solid: Callable[[Places, Sides], dict[int, Solid]] | None = None
-    wraps: Callable[[Node, Node, Sides], bool] = _never
-    symmetries: Callable[[Places, Sides, Holds], Iterator[Permutation]] = _none
+    plane_positions: Callable[[NodesByNumber, Sides], dict[int, Point2D]]
+    violations: Callable[[Blueprint], Iterator[str]]
+    position: Callable[[BlueprintNode, Sides], Position | None] = _no_position
+    custom_layout: Callable[[NodesByNumber, Sides, bool], PlanarLayout] | None = None
+    space_positions: Callable[[NodesByNumber, Sides], dict[int, Point3D]] | None = None
+    wraps_around: Callable[[BlueprintNode, BlueprintNode, Sides], bool] = _never_wraps
+    symmetries: Callable[[NodesByNumber, Sides, IsSymmetry], Iterator[Permutation]] = _no_symmetries
 
     def blueprint(self, parameters: Mapping[str, object]) -> Blueprint:
         """Build from a TOML file's parameters, and check what was built.
@@ -95,16 +95,16 @@ class Pattern:
             Parameters are wrong, or the blueprint breaks a rule.
 
         """
-        made = self.build(**arguments(self.build, parameters, least=1))
-        self.check(made)
-        return made
+        blueprint = self.build(**bind_arguments(self.build, parameters, minimum=1))
+        self.check(blueprint)
+        return blueprint
 
-    def sketched(self, places: Places, sides: Sides, *, narrow: bool = False) -> Sketch:
+    def planar_layout(self, nodes: NodesByNumber, sides: Sides, *, narrow: bool = False) -> PlanarLayout:
         """The flat picture."""
-        if self.sketch:
-            return self.sketch(places, sides, narrow)
-        at = self.flat(places, sides)
-        return Sketch(at=at, route=straight(at))
+        if self.custom_layout:
+            return self.custom_layout(nodes, sides, narrow)
+        positions = self.plane_positions(nodes, sides)
+        return PlanarLayout(positions=positions, route=straight_lines(positions))
 
     def check(self, blueprint: Blueprint) -> None:
         """Hold a blueprint to the rules of all blueprints and to the pattern's own.
@@ -115,7 +115,7 @@ class Pattern:
             Naming the first rule that is broken.
 
         """
-        if blueprint.wiring != self.name:
-            raise CatalogError(f"the blueprint is of wiring {blueprint.wiring!r}, not {self.name!r}")
-        if fault := next(chain(blueprints.faults(blueprint), self.faults(blueprint)), None):
-            raise CatalogError(fault)
+        if blueprint.pattern != self.name:
+            raise CatalogError(f"the blueprint is of wiring {blueprint.pattern!r}, not {self.name!r}")
+        if violation := next(chain(blueprints.violations(blueprint), self.violations(blueprint)), None):
+            raise CatalogError(violation)

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from importlib import import_module
 
-from trninv.errors import CatalogError, UnknownWiringError
+from trninv.errors import CatalogError, UnknownPatternError
 from trninv.topology import patterns as package
 from trninv.topology.blueprint import Sides
 from trninv.topology.pattern import Pattern
 
 
 @lru_cache(maxsize=1)
-def patterns() -> Mapping[str, Pattern]:
+def all_patterns() -> Mapping[str, Pattern]:
     """Every pattern by its name, in the order of names.
 
     Raises
@@ -21,15 +21,17 @@ def patterns() -> Mapping[str, Pattern]:
         A file of the package holds no pattern of its name.
 
     """
-    return {name: _pattern(name) for name in sorted(module.name for module in pkgutil.iter_modules(package.__path__))}
+    return {
+        name: _load_pattern(name) for name in sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    }
 
 
-def wirings() -> tuple[str, ...]:
+def pattern_names() -> tuple[str, ...]:
     """Names of the patterns."""
-    return tuple(patterns())
+    return tuple(all_patterns())
 
 
-def pattern(name: str) -> Pattern:
+def get_pattern(name: str) -> Pattern:
     """The pattern of a name.
 
     Raises
@@ -38,19 +40,19 @@ def pattern(name: str) -> Pattern:
         No file is called so.
 
     """
-    if found := patterns().get(name):
-        return found
-    raise UnknownWiringError(f"no wiring {name!r}: known: {', '.join(wirings())}")
+    if pattern := all_patterns().get(name):
+        return pattern
+    raise UnknownPatternError(f"no wiring {name!r}: known: {', '.join(pattern_names())}")
 
 
 @lru_cache(maxsize=256)
-def sides(text: str) -> Sides:
+def parse_sides(text: str) -> Sides:
     """Sides as the database has them, such as "4x4x4"."""
     return tuple(int(side) for side in text.split("x")) if text else ()
 
 
-def _pattern(name: str) -> Pattern:
-    found = getattr(import_module(f"{package.__name__}.{name}"), "PATTERN", None)
-    if isinstance(found, Pattern) and found.name == name:
-        return found
+def _load_pattern(name: str) -> Pattern:
+    pattern = getattr(import_module(f"{package.__name__}.{name}"), "PATTERN", None)
+    if isinstance(pattern, Pattern) and pattern.name == name:
+        return pattern
     raise CatalogError(f"topology/patterns/{name}.py: PATTERN is not a Pattern called {name!r}")

@@ -1,7 +1,7 @@
 """A ring: every node linked to the next, the last to the first."""
 
 
-def ring(size: int) -> list[tuple[int, int]]:
+def ring_links(size: int) -> list[tuple[int, int]]:
     """Links of a ring of ``size`` nodes as (lower, higher), sorted.
 
     A ring of two is one link, of one no link: two nodes never have two links between them.

@@ -5,27 +5,27 @@ from dataclasses import dataclass, field
 from math import hypot
 from typing import Final, NamedTuple
 
-from trninv.topology.blueprint import Node
+from trninv.topology.blueprint import BlueprintNode
 
 RADIUS: Final = 12.5
 """Of a chip that is drawn as a circle."""
 
 
-class Point(NamedTuple):
+class Point2D(NamedTuple):
     """X to the right, y down."""
 
     x: float
     y: float
 
 
-class Size(NamedTuple):
+class SymbolSize(NamedTuple):
     """Of a chip or switch; a chip is a circle where both are equal."""
 
     width: float
     height: float
 
 
-class Box(NamedTuple):
+class Rectangle(NamedTuple):
     """A rectangle by its upper left corner."""
 
     x: float
@@ -34,7 +34,7 @@ class Box(NamedTuple):
     height: float
 
 
-class Label(NamedTuple):
+class TextLabel(NamedTuple):
     """A text; ``anchor`` says what of it is at x: start, middle or end. What names a panel is strong."""
 
     text: str
@@ -44,22 +44,22 @@ class Label(NamedTuple):
     strong: bool = False
 
 
-Stroke = tuple[Point, ...]
+Stroke = tuple[Point2D, ...]
 
 
-class Route(NamedTuple):
+class LinkPath(NamedTuple):
     """How a link is drawn: lines, and where the sign of its state stands."""
 
     strokes: tuple[Stroke, ...]
-    sign: Point
+    symbol_position: Point2D
 
 
-Routing = Callable[[int, int], Route]
+LinkRouter = Callable[[int, int], LinkPath]
 """How a link between two places is drawn; asked for links that are there only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sketch:
+class PlanarLayout:
     """A flat picture.
 
     Attributes
@@ -81,38 +81,38 @@ class Sketch:
 
     """
 
-    at: Mapping[int, Point]
-    route: Routing
-    sizes: Mapping[int, Size] = field(default_factory=dict)
+    positions: Mapping[int, Point2D]
+    route: LinkRouter
+    sizes: Mapping[int, SymbolSize] = field(default_factory=dict)
     texts: Mapping[int, str] = field(default_factory=dict)
-    panels: Sequence[Box] = ()
-    labels: Sequence[Label] = ()
-    font: float = 12.0
-    thick: float = 3.2
+    panels: Sequence[Rectangle] = ()
+    labels: Sequence[TextLabel] = ()
+    font_size: float = 12.0
+    stroke_width: float = 3.2
 
-    def size(self, key: int, node: Node) -> Size:
+    def size(self, key: int, node: BlueprintNode) -> SymbolSize:
         """Of a chip or switch."""
-        usual = Size(2 * RADIUS, 2 * RADIUS) if node.kind == "chip" else Size(41.0, 18.0)
+        usual = SymbolSize(2 * RADIUS, 2 * RADIUS) if node.kind == "chip" else SymbolSize(41.0, 18.0)
         return self.sizes.get(key, usual)
 
-    def text(self, key: int, node: Node) -> str:
+    def text(self, key: int, node: BlueprintNode) -> str:
         """The label of a chip or switch."""
         return self.texts.get(key) or (str(node.ordinal) if node.kind == "chip" else f"sw{node.ordinal}")
 
 
-def straight(at: Mapping[int, Point]) -> Routing:
+def straight_lines(positions: Mapping[int, Point2D]) -> LinkRouter:
     """Links as straight lines between places."""
 
-    def route(a: int, b: int) -> Route:
-        one, two = at[a], at[b]
-        return Route(((one, two),), Point((one.x + two.x) / 2, (one.y + two.y) / 2))
+    def route(a: int, b: int) -> LinkPath:
+        one, two = positions[a], positions[b]
+        return LinkPath(((one, two),), Point2D((one.x + two.x) / 2, (one.y + two.y) / 2))
 
     return route
 
 
-def stubs(one: Point, two: Point, long: float) -> Route:
+def wraparound_stubs(one: Point2D, two: Point2D, length: float) -> LinkPath:
     """A link that leads around the back: a short end at either place, away from the other."""
-    far = max(hypot(two.x - one.x, two.y - one.y), 1)
-    dx, dy = (two.x - one.x) * long / far, (two.y - one.y) * long / far
-    end = Point(one.x - dx, one.y - dy)
-    return Route(((one, end), (two, Point(two.x + dx, two.y + dy))), end)
+    distance = max(hypot(two.x - one.x, two.y - one.y), 1)
+    dx, dy = (two.x - one.x) * length / distance, (two.y - one.y) * length / distance
+    end = Point2D(one.x - dx, one.y - dy)
+    return LinkPath(((one, end), (two, Point2D(two.x + dx, two.y + dy))), end)

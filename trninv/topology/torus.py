@@ -9,7 +9,7 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from trninv.topology.ring import ring
+from trninv.topology.ring import ring_links
 
 
 class TorusLink(NamedTuple):
@@ -22,28 +22,28 @@ class TorusLink(NamedTuple):
 
 def coordinates(node: int, sides: Sequence[int]) -> tuple[int, ...]:
     """Coordinates of a node number, the last axis fastest."""
-    out: list[int] = []
+    position: list[int] = []
     for side in reversed(sides):
-        node, position = divmod(node, side)
-        out.append(position)
-    return tuple(reversed(out))
+        node, coordinate = divmod(node, side)
+        position.append(coordinate)
+    return tuple(reversed(position))
 
 
-def number(position: Sequence[int], sides: Sequence[int]) -> int:
+def node_number(position: Sequence[int], sides: Sequence[int]) -> int:
     """Node number at a position: the inverse of `coordinates`."""
-    out = 0
-    for at, side in zip(position, sides, strict=True):
-        out = out * side + at
-    return out
+    node = 0
+    for coordinate, side in zip(position, sides, strict=True):
+        node = node * side + coordinate
+    return node
 
 
-def torus(sides: Sequence[int]) -> list[TorusLink]:
+def torus_links(sides: Sequence[int]) -> list[TorusLink]:
     """Links of the torus, sorted by (a, b); axis i has ∏ sides / side_i rings of side_i nodes."""
     links = []
     for axis, side in enumerate(sides):
         others = [range(s) if i != axis else range(1) for i, s in enumerate(sides)]
         stride = prod(sides[axis + 1 :])
         for base in product(*others):
-            first = number(base, sides)
-            links += [TorusLink(first + stride * i, first + stride * j, axis) for i, j in ring(side)]
+            first = node_number(base, sides)
+            links += [TorusLink(first + stride * i, first + stride * j, axis) for i, j in ring_links(side)]
     return sorted(links)

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-Ordinals = tuple[int, int]
+ServerOrdinals = tuple[int, int]
 """A domain's ordinal, and a server's in it."""
-TIERS: Final = 16
+MAX_TIERS: Final = 16
 """The most tiers of a fabric."""
-PER_TIER: Final = 100_000
+MAX_NODES_PER_TIER: Final = 100_000
 """The most nodes of a tier."""
 
 
-class NetworkNode(NamedTuple):
+class FabricNode(NamedTuple):
     """A node of the fabric: local number, tier (1 on top), ordinal within the tier, and what its vendor calls it."""
 
     local: int
@@ -30,7 +30,7 @@ class NetworkNode(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class FabricTree:
     """The nodes in the order of their local numbers, what is above them, and the node above each server.
 
     Attributes
@@ -40,13 +40,13 @@ class Tree:
 
     """
 
-    listed: tuple[NetworkNode, ...]
-    above: Mapping[int, int]
-    servers: Mapping[Ordinals, int]
+    nodes_by_number: tuple[FabricNode, ...]
+    parents: Mapping[int, int]
+    server_parents: Mapping[ServerOrdinals, int]
     is_dense: bool = False
 
     @classmethod
-    def of(cls, ways: Mapping[Ordinals, Sequence[str]]) -> "Tree":
+    def from_network_paths(cls, network_paths: Mapping[ServerOrdinals, Sequence[str]]) -> "FabricTree":
         """From the nodes above each server, the top one first.
 
         Raises
@@ -55,9 +55,9 @@ class Tree:
             A node is in two tiers, or below two nodes, or there are too many: `contradictions` says so in words.
 
         """
-        return cls((), {}, {}).grown(ways)
+        return cls((), {}, {}).with_network_paths(network_paths)
 
-    def grown(self, ways: Mapping[Ordinals, Sequence[str]]) -> "Tree":
+    def with_network_paths(self, network_paths: Mapping[ServerOrdinals, Sequence[str]]) -> "FabricTree":
         """With the nodes above other servers, or above some of these instead; nodes that are there keep their numbers.
 
         Raises
@@ -66,61 +66,75 @@ class Tree:
             As of `of`.
 
         """
-        if wrong := next(contradictions([*self.ways().values(), *ways.values()]), None):
-            raise ValueError(wrong)
-        places = {node.vendor_id: node for node in self.listed}
-        last = Counter(node.tier for node in self.listed)
-        for tier, name in sorted({place for way in ways.values() for place in enumerate(way, start=1)}):
-            if name not in places:
-                places[name] = NetworkNode((TIERS - tier) * PER_TIER + last[tier], tier, last[tier], name)
-                last[tier] += 1
-        above = {places[low].local: places[high].local for way in ways.values() for high, low in pairwise(way)}
-        servers = {slot: places[way[-1]].local for slot, way in ways.items()}
-        return Tree(tuple(sorted(places.values())), {**self.above, **above}, {**self.servers, **servers}, self.is_dense)
+        if conflict := next(path_conflicts([*self.network_paths().values(), *network_paths.values()]), None):
+            raise ValueError(conflict)
+        nodes = {node.vendor_id: node for node in self.nodes_by_number}
+        tier_counts = Counter(node.tier for node in self.nodes_by_number)
+        for tier, name in sorted({place for path in network_paths.values() for place in enumerate(path, start=1)}):
+            if name not in nodes:
+                nodes[name] = FabricNode(
+                    (MAX_TIERS - tier) * MAX_NODES_PER_TIER + tier_counts[tier], tier, tier_counts[tier], name
+                )
+                tier_counts[tier] += 1
+        new_parents = {
+            nodes[child].local: nodes[parent].local
+            for path in network_paths.values()
+            for parent, child in pairwise(path)
+        }
+        new_server_parents = {server: nodes[path[-1]].local for server, path in network_paths.items()}
+        return FabricTree(
+            tuple(sorted(nodes.values())),
+            {**self.parents, **new_parents},
+            {**self.server_parents, **new_server_parents},
+            self.is_dense,
+        )
 
-    def ways(self) -> Mapping[Ordinals, tuple[str, ...]]:
+    def network_paths(self) -> Mapping[ServerOrdinals, tuple[str, ...]]:
         """The names of the nodes above each server, the top one first."""
-        names = {node.local: node.vendor_id for node in self.listed}
-        found = dict[int, tuple[str, ...]]()
+        names = {node.local: node.vendor_id for node in self.nodes_by_number}
+        paths = dict[int, tuple[str, ...]]()
         for local in sorted(names, reverse=True):
-            found[local] = (*(found.get(self.above[local], ()) if local in self.above else ()), names[local])
-        return {slot: found[local] for slot, local in self.servers.items()}
+            paths[local] = (*(paths.get(self.parents[local], ()) if local in self.parents else ()), names[local])
+        return {server: paths[local] for server, local in self.server_parents.items()}
 
-    def nodes(self) -> Iterator[NetworkNode]:
+    def nodes(self) -> Iterator[FabricNode]:
         """All nodes, the lowest tier first."""
-        return iter(self.listed)
+        return iter(self.nodes_by_number)
 
-    def faults(self) -> Iterator[str]:
+    def violations(self) -> Iterator[str]:
         """What no such fabric has: a node with nothing above it but on top, with nothing below it, or out of order."""
-        tiers = {node.local: node.tier for node in self.listed}
-        used = {*self.above.values(), *self.servers.values()}
+        tiers = {node.local: node.tier for node in self.nodes_by_number}
+        used = {*self.parents.values(), *self.server_parents.values()}
         expected = dict.fromkeys(tiers.values(), 0)
-        for node in self.listed:
-            what = f"network node {node.vendor_id}"
-            if self.above.keys() >= {node.local} and tiers.get(self.above[node.local]) != node.tier - 1:
-                yield f"{what} of tier {node.tier} is not below one of tier {node.tier - 1}"
-            elif node.tier > 1 and node.local not in self.above:
-                yield f"{what} of tier {node.tier} is below no other"
+        for node in self.nodes_by_number:
+            subject = f"network node {node.vendor_id}"
+            if self.parents.keys() >= {node.local} and tiers.get(self.parents[node.local]) != node.tier - 1:
+                yield f"{subject} of tier {node.tier} is not below one of tier {node.tier - 1}"
+            elif node.tier > 1 and node.local not in self.parents:
+                yield f"{subject} of tier {node.tier} is below no other"
             if node.local not in used:
-                yield f"{what} has nothing below it"
+                yield f"{subject} has nothing below it"
             if node.ordinal != expected[node.tier]:
-                yield f"{what} has the number {node.ordinal}, not {expected[node.tier]}"
+                yield f"{subject} has the number {node.ordinal}, not {expected[node.tier]}"
             expected[node.tier] += 1
 
 
-def contradictions(ways: Iterable[Sequence[str]]) -> Iterator[str]:
+def path_conflicts(network_paths: Iterable[Sequence[str]]) -> Iterator[str]:
     """In words, each node that is said to be in two tiers or below two others, and more nodes than there can be."""
     places: dict[str, tuple[int, str | None]] = {}
-    for way in dict.fromkeys(map(tuple, ways)):
-        for tier, name in enumerate(way, start=1):
-            place = tier, way[tier - 2] if tier > 1 else None
-            known = places.setdefault(name, place)
-            if known != place:
-                yield f"network node {name} is {_place(*known)} and {_place(*place)}"
+    for path in dict.fromkeys(map(tuple, network_paths)):
+        for tier, name in enumerate(path, start=1):
+            new_place = tier, path[tier - 2] if tier > 1 else None
+            known_place = places.setdefault(name, new_place)
+            if known_place != new_place:
+                yield f"network node {name} is {_describe_place(*known_place)} and {_describe_place(*new_place)}"
     for tier, count in Counter(tier for tier, _ in places.values()).items():
-        if count > PER_TIER or tier > TIERS:
-            yield f"there are {count:,} network nodes in tier {tier}: at most {PER_TIER:,} in each of {TIERS} tiers"
+        if count > MAX_NODES_PER_TIER or tier > MAX_TIERS:
+            yield (
+                f"there are {count:,} network nodes in tier {tier}: at most {MAX_NODES_PER_TIER:,} in each "
+                f"of {MAX_TIERS} tiers"
+            )
 
 
-def _place(tier: int, above: str | None) -> str:
-    return f"in tier {tier} below {above}" if above else "on top"
+def _describe_place(tier: int, parent: str | None) -> str:
+    return f"in tier {tier} below {parent}" if parent else "on top"

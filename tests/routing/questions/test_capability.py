@@ -4,7 +4,7 @@ import pytest
 
 import trninv
 from conftest import Databases, both_ways
-from trninv.inventory.database import writing
+from trninv.inventory.database import write_transaction
 from trninv.inventory.state import Condition, set_state
 from trninv.jobs.fleet import Fleet
 from trninv.routing.questions.capability import CapabilityAnswer
@@ -35,7 +35,7 @@ def test_an_incident_costs_what_its_scenario_said(databases: Databases, down: li
         would = fleet.what_if(down).capability(domain)
         assert would.baseline is not None
         assert would.difference is not None
-        with writing(fleet.engine) as connection:
+        with write_transaction(fleet.engine) as connection:
             set_state(connection, down, Condition("down"), why="a test", who="tests")
         assert _numbers(fleet.capability(domain)) == _numbers(would)
         (incident,) = fleet.incidents()

@@ -10,20 +10,22 @@ from graphql import GraphQLField, GraphQLObjectType, GraphQLSchema, OperationDef
 from graphql.execution.values import VariableValues
 
 from trninv.cli import questions as commands
-from trninv.errors import CostLimitError, LimitError, UnitError
+from trninv.errors import CostLimitError, InvalidArgumentError, UnitError
 from trninv.graphql import limits
 from trninv.graphql.schema import schema
-from trninv.jobs import questions as of_jobs
+from trninv.jobs import questions as placement_questions
 from trninv.jobs import reference
 from trninv.jobs.fleet import Fleet
 from trninv.routing.answer import Answer
-from trninv.routing.question import FORMS, ROUTED, SCAN, Argument, Question, Text, question
-from trninv.routing.questions import every, find
-from trninv.routing.shown import shown
+from trninv.routing.question import PARAMETER_TYPES, ROUTED_COST, SCAN_COST, Argument, FreeText, Question, question
+from trninv.routing.questions import all_questions, find
+from trninv.routing.shown import answer_fields
 from trninv.routing.via import Via
 from trninv.units import Bandwidth
 
-EVERY = pytest.mark.parametrize("asked", [*every(), *of_jobs.every()], ids=lambda asked: asked.command)
+EVERY = pytest.mark.parametrize(
+    "asked", [*all_questions(), *placement_questions.all_questions()], ids=lambda asked: asked.command
+)
 ROOT = Path(__file__).parents[3]
 
 
@@ -32,26 +34,28 @@ def _schema() -> GraphQLSchema:
 
 
 def test_a_question_without_a_price_cannot_be_declared() -> None:
-    with pytest.raises(TypeError, match="price"):
+    with pytest.raises(TypeError, match="cost"):
         question(examples=())  # type: ignore[call-arg] # that is the point
 
 
 @EVERY
 def test_every_question_has_a_price_an_example_and_words(asked: Question) -> None:
-    assert asked.price >= ROUTED
-    assert asked.says
+    assert asked.cost >= ROUTED_COST
+    assert asked.description
     assert asked.examples
     assert all(example.split()[0] == asked.command for example in asked.examples)
-    assert all(each.says.endswith(".") and issubclass(each.form, FORMS) for each in asked.parameters)
-    assert all(each.says for each in shown(asked.answer))
+    assert all(
+        each.description.endswith(".") and issubclass(each.value_type, PARAMETER_TYPES) for each in asked.parameters
+    )
+    assert all(each.description for each in answer_fields(asked.answer_type))
 
 
 @EVERY
 def test_the_command_takes_what_is_asked(asked: Question) -> None:
-    taken = {each.name: each for each in commands.command_of(asked.function.__module__.rpartition(".")[2]).params}
+    taken = {each.name: each for each in commands.question_command(asked.function.__module__.rpartition(".")[2]).params}
     for each in asked.parameters:
         assert isinstance(taken[each.name], Option) != (
-            each.argument.positional or (each.required and not each.argument.option)
+            each.argument.positional or (each.is_required and not each.argument.option)
         )
 
 
@@ -64,13 +68,13 @@ def test_the_field_takes_what_is_asked_and_costs_the_price(asked: Question) -> N
         return
     field = query.fields[asked.field]
     assert len(field.args) == len(asked.parameters)
-    assert [each.description for each in field.args.values()] == [each.says for each in asked.parameters]
-    required = [(name, each) for name, each in zip(field.args, asked.parameters, strict=True) if each.required]
-    given = ", ".join(f"{name}: " + ('"x"' if each.form in (str, Text) else "1") for name, each in required)
+    assert [each.description for each in field.args.values()] == [each.description for each in asked.parameters]
+    required = [(name, each) for name, each in zip(field.args, asked.parameters, strict=True) if each.is_required]
+    given = ", ".join(f"{name}: " + ('"x"' if each.value_type in (str, FreeText) else "1") for name, each in required)
     given = given and f"({given})"
-    assert _cost(f"{{ {asked.field}{given} {{ definition }} }}") == asked.price + 1
+    assert _cost(f"{{ {asked.field}{given} {{ definition }} }}") == asked.cost + 1
     down = f'{{ whatIf(down: ["x"]) {{ {asked.field}{given} {{ definition }} }} }}'
-    assert _cost(down) == 2 * asked.price + 2
+    assert _cost(down) == 2 * asked.cost + 2
 
 
 def test_what_scans_or_writes_declares_the_price_of_a_scan() -> None:
@@ -87,7 +91,7 @@ def test_what_scans_or_writes_declares_the_price_of_a_scan() -> None:
             scans |= (
                 {name: field} if found_whole else {f"{name}.{of}": parts[of] for of in ("totalCount", "aggregates")}
             )
-    cheap = {name for name, field in scans.items() if _declared(field) < SCAN}
+    cheap = {name for name, field in scans.items() if _declared(field) < SCAN_COST}
     assert (cheap, {"drift", "jobs", "hold", "chips.totalCount"} - scans.keys()) == (set(), set())
 
 
@@ -98,12 +102,12 @@ def _declared(field: GraphQLField) -> int:
 def _cost(text: str) -> int:
     (operation,) = parse(text).definitions
     assert isinstance(operation, OperationDefinitionNode)
-    return limits.cost(_schema(), operation, {}, VariableValues({}, {})).value
+    return limits.compute_cost(_schema(), operation, {}, VariableValues({}, {})).value
 
 
 def test_a_document_of_many_questions_is_refused() -> None:
     with pytest.raises(CostLimitError, match="p0"):
-        limits.Cost(ROUTED * 30, ("p0",)).check(100_000)
+        limits.Cost(ROUTED_COST * 30, ("p0",)).check(100_000)
 
 
 @EVERY
@@ -116,37 +120,41 @@ def test_the_method_of_a_fleet_takes_what_is_asked(asked: Question) -> None:
     ]
     for each in asked.parameters:
         default = method.parameters[each.name].default
-        assert each.required == (default is inspect.Parameter.empty)
-        assert each.required or each.read(default) == each.default
+        assert each.is_required == (default is inspect.Parameter.empty)
+        assert each.is_required or each.coerce(default) == each.default
 
 
 def test_the_reference_page_is_made_from_the_declarations() -> None:
     page = (ROOT / "docs" / "reference" / "questions.md").read_text(encoding="utf-8")
-    assert page == reference.page(), "run python -m trninv.jobs.reference > docs/reference/questions.md"
+    assert page == reference.render_page(), "run python -m trninv.jobs.reference > docs/reference/questions.md"
 
 
 def test_values_are_read_in_the_forms_of_the_parameters() -> None:
-    values = find("pool").values("a/d0", min_bandwidth="64 GB/s")
+    values = find("pool").coerce_values("a/d0", min_bandwidth="64 GB/s")
     assert values == {
         "of": "a/d0",
         "max_hops": None,
         "min_bandwidth": Bandwidth(64 * 10**9),
         "via": Via.SCALE_UP,
     }
-    assert find("path").values("a", "b", "bandwidth", avoid="c")["avoid"] == ("c",)
-    for wrong, error in (({"k": 0}, LimitError), ({"k": 101}, LimitError), ({"by": "luck"}, LimitError)):
+    assert find("path").coerce_values("a", "b", "bandwidth", avoid="c")["avoid"] == ("c",)
+    for wrong, error in (
+        ({"k": 0}, InvalidArgumentError),
+        ({"k": 101}, InvalidArgumentError),
+        ({"by": "luck"}, InvalidArgumentError),
+    ):
         with pytest.raises(error):
-            find("path").values("a", "b", **wrong)
-    with pytest.raises(LimitError):
-        find("pool").values("a", -1)
+            find("path").coerce_values("a", "b", **wrong)
+    with pytest.raises(InvalidArgumentError):
+        find("pool").coerce_values("a", -1)
     with pytest.raises(UnitError):
-        find("placement").values("a", "64 GB/s")
-    with pytest.raises(LimitError):
-        find("placement").values("a", 0)
+        find("placement").coerce_values("a", "64 GB/s")
+    with pytest.raises(InvalidArgumentError):
+        find("placement").coerce_values("a", 0)
 
 
 def test_a_declaration_is_a_plain_function() -> None:
-    @question(price=ROUTED, examples=("shout a",))
+    @question(cost=ROUTED_COST, examples=("shout a",))
     def shout_out(
         _reader: object, of: Annotated[str, Argument("Whom.")], loud: Annotated[bool, Argument("How.")] = True
     ) -> Answer:
@@ -154,4 +162,4 @@ def test_a_declaration_is_a_plain_function() -> None:
         raise AssertionError(of, loud)
 
     assert (shout_out.command, shout_out.field, shout_out.name) == ("shout-out", "shoutOut", "shout_out")
-    assert shout_out.values("x") == {"of": "x", "loud": True}
+    assert shout_out.coerce_values("x") == {"of": "x", "loud": True}

@@ -12,11 +12,11 @@ from sqlalchemy import select
 from trninv.errors import NotExpressibleError
 from trninv.exporters import graph, yaml_text
 from trninv.exporters.format import Format, Record
-from trninv.exporters.source import Source
+from trninv.exporters.source import ExportSource
 from trninv.inventory.address import parse
 from trninv.inventory.schema import TABLES
-from trninv.topology.register import sides
-from trninv.topology.torus import torus
+from trninv.topology.register import parse_sides
+from trninv.topology.torus import torus_links
 
 _GIB = 2**30
 _FACT = TABLES["fact"]
@@ -27,10 +27,10 @@ class _Link(NamedTuple):
     technology: str
 
 
-def _write(source: Source) -> Iterator[str]:
+def _write(source: ExportSource) -> Iterator[str]:
     rings = [(length, link, _nanoseconds(source, link)) for length, link in _rings(source)]
     yield "# GiB/s of a link in one direction; nanoseconds as trninv facts has them"
-    yield from yaml_text.document(
+    yield from yaml_text.yaml_document(
         {
             "topology": ["Ring"] * len(rings),
             "npus_count": [length for length, _, _ in rings],
@@ -40,12 +40,12 @@ def _write(source: Source) -> Iterator[str]:
     )
 
 
-def _nanoseconds(source: Source, link: _Link) -> float:
-    of = _FACT.c.subject == link.technology.lower(), _FACT.c.attribute == "latency", _FACT.c.preference == 0
-    return float(source.connection.scalars(select(_FACT.c.value).where(*of)).one())
+def _nanoseconds(source: ExportSource, link: _Link) -> float:
+    conditions = _FACT.c.subject == link.technology.lower(), _FACT.c.attribute == "latency", _FACT.c.preference == 0
+    return float(source.connection.scalars(select(_FACT.c.value).where(*conditions)).one())
 
 
-def _rings(source: Source) -> list[tuple[int, _Link]]:
+def _rings(source: ExportSource) -> list[tuple[int, _Link]]:
     """Length and links of each dimension, the innermost first.
 
     Raises
@@ -54,48 +54,50 @@ def _rings(source: Source) -> list[tuple[int, _Link]]:
         The wiring, as it is now, is no product of rings of equal links.
 
     """
-    graph.one_domain(source)
-    model, here = source.all_servers[0].model, source.place.address
+    graph.require_one_domain(source)
+    model, address = source.all_servers[0].model, source.place.address
     if model.wiring != "torus":
         raise NotExpressibleError(
-            f"{here} is wired as {model.wiring}, and ASTRA-sim has products of rings: use booksim"
+            f"{address} is wired as {model.wiring}, and ASTRA-sim has products of rings: use booksim"
         )
-    lengths, found = sides(model.sides), _links(source, model.chips)
-    links = torus(lengths)
-    if found.keys() != {(link.a, link.b) for link in links}:
+    lengths, present = parse_sides(model.sides), _links(source, model.chips)
+    links = torus_links(lengths)
+    if present.keys() != {(link.a, link.b) for link in links}:
         raise NotExpressibleError(
-            f"{here} is not a whole torus of {model.sides} now, which is what ASTRA-sim takes: use booksim"
+            f"{address} is not a whole torus of {model.sides} now, which is what ASTRA-sim takes: use booksim"
         )
     rings = []
     for axis, length in reversed(list(enumerate(lengths))):
-        alike = {found[link.a, link.b] for link in links if link.axis == axis}
-        if len(alike) > 1:
+        distinct = {present[link.a, link.b] for link in links if link.axis == axis}
+        if len(distinct) > 1:
             raise NotExpressibleError(
-                f"links of {here} along one axis differ in what they carry: ASTRA-sim has one number"
+                f"links of {address} along one axis differ in what they carry: ASTRA-sim has one number"
             )
-        rings.append((length, alike.pop()))
+        rings.append((length, distinct.pop()))
     return rings
 
 
-def _links(source: Source, chips_per_server: int) -> Mapping[tuple[int, int], _Link]:
+def _links(source: ExportSource, chips_per_server: int) -> Mapping[tuple[int, int], _Link]:
     """By the numbers of their chips in the domain; what a part lacks of a torus shows."""
-    found = {}
-    for edge in graph.edges(source):
+    links = {}
+    for edge in graph.read_edges(source):
         if edge.scope not in ("host", "fabric"):
             ends = [dict(parse(end).steps) for end in (edge.a, edge.b)]
             a, b = (end["s"] * chips_per_server + end["c"] for end in ends)
-            found[a, b] = _Link(edge.bandwidth_bytes_per_s, edge.technology)
-    return found
+            links[a, b] = _Link(edge.bandwidth_bytes_per_s, edge.technology)
+    return links
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
-    (found,) = yaml_text.documents(lines)
-    yield prod(found["npus_count"]), len(found["topology"])
-    for kind, length, bandwidth in zip(*(found[key] for key in ("topology", "npus_count", "bandwidth")), strict=True):
+    (document,) = yaml_text.read_yaml_documents(lines)
+    yield prod(document["npus_count"]), len(document["topology"])
+    for kind, length, bandwidth in zip(
+        *(document[key] for key in ("topology", "npus_count", "bandwidth")), strict=True
+    ):
         yield kind, length, round(bandwidth * _GIB)
 
 
-def _records(source: Source) -> Iterator[Record]:
+def _records(source: ExportSource) -> Iterator[Record]:
     rings = _rings(source)
     yield sum(len(server.chips) for server in source.servers), len(rings)
     for length, link in rings:
@@ -105,8 +107,8 @@ def _records(source: Source) -> Iterator[Record]:
 FORMAT = Format(
     name="astra-sim",
     suffix=".yml",
-    says="ASTRA-sim's analytical network: one domain that is a product of rings",
+    description="ASTRA-sim's analytical network: one domain that is a product of rings",
     write=_write,
     read=_read,
-    records=_records,
+    expected_records=_records,
 )

@@ -8,22 +8,22 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trninv.catalog.instance_types import type_names
-from trninv.catalog.models import systems
+from trninv.catalog.models import default_systems
 from trninv.errors import NotExpressibleError
 from trninv.exporters.format import Format, Record
-from trninv.exporters.json_lines import listed, text
-from trninv.exporters.source import SEEN_NODE, Server, Source
+from trninv.exporters.json_lines import json_list, json_text
+from trninv.exporters.source import VENDOR_NODE_ID, ExportedServer, ExportSource
 
 
-def _write(source: Source) -> Iterator[str]:
-    found = [_instance(server) for server in source.servers]
+def _write(source: ExportSource) -> Iterator[str]:
+    instances = [_instance(server) for server in source.servers]
     yield '{"Instances": ['
-    yield from listed(map(text, found))
+    yield from json_list(map(json_text, instances))
     yield "]}"
 
 
-def _instance(server: Server) -> dict[str, Any]:
-    model = systems().domains.get(server.model.domain)
+def _instance(server: ExportedServer) -> dict[str, Any]:
+    model = default_systems().domains.get(server.model.domain)
     types = type_names(model) if model else ()
     if not types:
         raise NotExpressibleError(f"EC2 has no instance type for {server.model.domain}: use topograph or kubernetes")
@@ -35,7 +35,7 @@ def _instance(server: Server) -> dict[str, Any]:
     return {
         "InstanceId": _id("i", server.name),
         "InstanceType": types[0],
-        "NetworkNodes": [name if SEEN_NODE.fullmatch(name) else _id("nn", name) for name in server.network],
+        "NetworkNodes": [name if VENDOR_NODE_ID.fullmatch(name) else _id("nn", name) for name in server.network],
     } | ({"CapacityBlockId": _id("cb", server.domain)} if shared else {})
 
 
@@ -44,12 +44,12 @@ def _id(kind: str, name: str) -> str:
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
-    for found in json.loads("\n".join(lines))["Instances"]:
-        ids = found["InstanceId"], *found["NetworkNodes"], found.get("CapacityBlockId")
-        yield tuple(each and each.split("-trninv-", 1)[-1] for each in ids)
+    for instance in json.loads("\n".join(lines))["Instances"]:
+        ids = instance["InstanceId"], *instance["NetworkNodes"], instance.get("CapacityBlockId")
+        yield tuple(identity and identity.split("-trninv-", 1)[-1] for identity in ids)
 
 
-def _records(source: Source) -> Iterator[Record]:
+def _records(source: ExportSource) -> Iterator[Record]:
     for server in source.servers:
         yield server.name, *server.network, server.domain if server.model.domain_servers > 1 else None
 
@@ -57,9 +57,9 @@ def _records(source: Source) -> Iterator[Record]:
 FORMAT = Format(
     name="aws",
     suffix=".json",
-    says="what aws ec2 describe-instance-topology prints, with ids of our own",
+    description="what aws ec2 describe-instance-topology prints, with ids of our own",
     write=_write,
     read=_read,
-    records=_records,
-    comment="",
+    expected_records=_records,
+    comment_template="",
 )

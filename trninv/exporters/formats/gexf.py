@@ -5,50 +5,50 @@ from collections.abc import Iterable, Iterator
 from trninv.exporters import graph, graph_xml, xml_text
 from trninv.exporters.format import Format, Record
 from trninv.exporters.graph_xml import ATTRIBUTES
-from trninv.exporters.source import Source
+from trninv.exporters.source import ExportSource
 
 
-def _write(source: Source) -> Iterator[str]:
+def _write(source: ExportSource) -> Iterator[str]:
     yield '<gexf xmlns="http://www.gexf.net/1.2draft" version="1.2">'
     yield '<graph defaultedgetype="undirected" mode="static">'
-    for of, kinds in ATTRIBUTES.items():
-        yield xml_text.tag("attributes", end="", class_=of, mode="static")
+    for element, kinds in ATTRIBUTES.items():
+        yield xml_text.format_tag("attributes", end="", class_=element, mode="static")
         for name, kind in kinds.items():
-            yield xml_text.tag("attribute", id=name, title=name, type=kind)
+            yield xml_text.format_tag("attribute", id=name, title=name, type=kind)
         yield "</attributes>"
     yield "<nodes>"
-    for node in graph.nodes(source):
+    for node in graph.read_nodes(source):
         yield (
-            xml_text.tag("node", end="", id=node.address, label=node.address)
+            xml_text.format_tag("node", end="", id=node.address, label=node.address)
             + _values("node", node._asdict())
             + "</node>"
         )
     yield "</nodes>"
     yield "<edges>"
-    for edge in graph.edges(source):
-        begin = xml_text.tag("edge", end="", id=edge.address, source=edge.a, target=edge.b)
-        yield begin + _values("edge", edge._asdict()) + "</edge>"
+    for edge in graph.read_edges(source):
+        start = xml_text.format_tag("edge", end="", id=edge.address, source=edge.a, target=edge.b)
+        yield start + _values("edge", edge._asdict()) + "</edge>"
     yield "</edges>"
     yield "</graph>"
     yield "</gexf>"
 
 
-def _values(of: str, values: dict[str, object]) -> str:
-    given = "".join(xml_text.tag("attvalue", for_=name, value=values[name]) for name in ATTRIBUTES[of])
-    return f"<attvalues>{given}</attvalues>"
+def _values(element: str, values: dict[str, object]) -> str:
+    content = "".join(xml_text.format_tag("attvalue", for_=name, value=values[name]) for name in ATTRIBUTES[element])
+    return f"<attvalues>{content}</attvalues>"
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
-    return graph_xml.read(lines, "attvalue", lambda value: (value.attrib["for"], value.attrib["value"]))
+    return graph_xml.read_graph_xml(lines, "attvalue", lambda value: (value.attrib["for"], value.attrib["value"]))
 
 
 FORMAT = Format(
     name="gexf",
     suffix=".gexf",
-    says="GEXF 1.2: Gephi, networkx, graphology",
+    description="GEXF 1.2: Gephi, networkx, graphology",
     write=_write,
     read=_read,
-    records=graph.records,
-    comment=xml_text.COMMENT,
-    first=xml_text.DECLARATION,
+    expected_records=graph.graph_records,
+    comment_template=xml_text.XML_COMMENT,
+    header_line=xml_text.XML_DECLARATION,
 )

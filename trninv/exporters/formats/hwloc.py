@@ -10,7 +10,7 @@ from typing import Final
 from trninv.errors import NotExpressibleError
 from trninv.exporters import graph, xml_text
 from trninv.exporters.format import Format, Record
-from trninv.exporters.source import Server, Source
+from trninv.exporters.source import ExportedServer, ExportSource
 from trninv.inventory.address import parse
 
 _BANDWIDTH: Final = 10
@@ -19,26 +19,28 @@ _MB: Final = 10**6
 _DEVICES: Final = {"chip": ("neuron", 5), "nic": ("rdmap", 3)}
 """What devices are called, and hwloc's numbers of co-processors and OpenFabrics NICs."""
 _BITS: Final = 32
-_A_LINE: Final = 10
+_VALUES_PER_LINE: Final = 10
 
 
-def _write(source: Source) -> Iterator[str]:
+def _write(source: ExportSource) -> Iterator[str]:
     server = _server(source)
-    devices = [node for node in graph.nodes(source) if node.kind in _DEVICES]
-    numbers = {node.address: server.model.vcpus + 3 + at for at, node in enumerate(devices)}
+    devices = [node for node in graph.read_nodes(source) if node.kind in _DEVICES]
+    numbers = {node.address: server.model.vcpus + 3 + index for index, node in enumerate(devices)}
     yield '<!DOCTYPE topology SYSTEM "hwloc2.dtd">'
     yield '<topology version="2.0">'
-    yield from _host(server, source.event)
+    yield from _machine_lines(server, source.event)
     for node in devices:
         name, kind = _DEVICES[node.kind]
-        named = f"{name}{parse(node.address).steps[-1][1]}"
-        yield xml_text.tag("object", type="OSDev", gp_index=numbers[node.address], name=named, osdev_type=kind)
+        device_name = f"{name}{parse(node.address).steps[-1][1]}"
+        yield xml_text.format_tag(
+            "object", type="OSDev", gp_index=numbers[node.address], name=device_name, osdev_type=kind
+        )
     yield "</object>"
     yield from _distances(source, {node.address: numbers[node.address] for node in devices if node.kind == "chip"})
     yield "</topology>"
 
 
-def _server(source: Source) -> Server:
+def _server(source: ExportSource) -> ExportedServer:
     if len(source.all_servers) > 1:
         raise NotExpressibleError(
             f"{source.place.address} has {len(source.all_servers):,} servers, and hwloc describes one machine: name "
@@ -47,20 +49,20 @@ def _server(source: Source) -> Server:
     return source.servers[0]
 
 
-def _host(server: Server, event: int) -> Iterator[str]:
+def _machine_lines(server: ExportedServer, event: int) -> Iterator[str]:
     """The machine, left open, with its memory and processors."""
-    of = _sets(everything := range(server.model.vcpus))
-    allowed = {"allowed_cpuset": of["cpuset"], "allowed_nodeset": of["nodeset"]}
-    yield xml_text.tag("object", end="", type="Machine", os_index=0, **of, **allowed, gp_index=1)
-    yield xml_text.tag("info", name="trninvAddress", value=server.address)
-    yield xml_text.tag("info", name="trninvEvent", value=event)
+    sets = _processor_sets(processors := range(server.model.vcpus))
+    allowed = {"allowed_cpuset": sets["cpuset"], "allowed_nodeset": sets["nodeset"]}
+    yield xml_text.format_tag("object", end="", type="Machine", os_index=0, **sets, **allowed, gp_index=1)
+    yield xml_text.format_tag("info", name="trninvAddress", value=server.address)
+    yield xml_text.format_tag("info", name="trninvEvent", value=event)
     memory = server.model.memory_bytes
-    yield xml_text.tag("object", type="NUMANode", os_index=0, **of, gp_index=2, local_memory=memory)
-    for cpu in everything:
-        yield xml_text.tag("object", type="PU", os_index=cpu, **_sets([cpu]), gp_index=3 + cpu)
+    yield xml_text.format_tag("object", type="NUMANode", os_index=0, **sets, gp_index=2, local_memory=memory)
+    for cpu in processors:
+        yield xml_text.format_tag("object", type="PU", os_index=cpu, **_processor_sets([cpu]), gp_index=3 + cpu)
 
 
-def _sets(cpus: Iterable[int]) -> dict[str, str]:
+def _processor_sets(cpus: Iterable[int]) -> dict[str, str]:
     """Of a part of the machine, which is one NUMA node."""
     mask = sum(1 << cpu for cpu in cpus)
     words = [f"0x{mask >> shift & (1 << _BITS) - 1:08x}" for shift in range(0, max(mask.bit_length(), 1), _BITS)]
@@ -68,35 +70,35 @@ def _sets(cpus: Iterable[int]) -> dict[str, str]:
     return {"cpuset": cpuset, "complete_cpuset": cpuset, "nodeset": nodeset, "complete_nodeset": nodeset}
 
 
-def _distances(source: Source, chips: dict[str, int]) -> Iterator[str]:
+def _distances(source: ExportSource, chips: dict[str, int]) -> Iterator[str]:
     """Bandwidth of the link between any two chips, 0 where there is none; nothing if switches join them all."""
-    direct = _direct(source)
+    direct = _direct_links(source)
     if not direct:
         return
-    of = {"type": "OSDev", "name": "NeuronLinkBandwidth", "indexing": "gp"}
-    yield xml_text.tag("distances2", end="", **of, nbobjs=len(chips), kind=_BANDWIDTH)
+    attributes = {"type": "OSDev", "name": "NeuronLinkBandwidth", "indexing": "gp"}
+    yield xml_text.format_tag("distances2", end="", **attributes, nbobjs=len(chips), kind=_BANDWIDTH)
     yield from _numbers("indexes", list(chips.values()))
     yield from _numbers("u64values", [direct.get(frozenset((a, b)), 0) for a in chips for b in chips])
     yield "</distances2>"
 
 
-def _direct(source: Source) -> dict[frozenset[str], int]:
+def _direct_links(source: ExportSource) -> dict[frozenset[str], int]:
     """MB/s of the links that join two chips."""
-    chips = {node.address for node in graph.nodes(source) if node.kind == "chip"}
-    between = (edge for edge in graph.edges(source) if {edge.a, edge.b} <= chips)
-    return {frozenset((edge.a, edge.b)): edge.bandwidth_bytes_per_s // _MB for edge in between}
+    chips = {node.address for node in graph.read_nodes(source) if node.kind == "chip"}
+    chip_links = (edge for edge in graph.read_edges(source) if {edge.a, edge.b} <= chips)
+    return {frozenset((edge.a, edge.b)): edge.bandwidth_bytes_per_s // _MB for edge in chip_links}
 
 
 def _numbers(tag: str, values: Sequence[int]) -> Iterator[str]:
-    for at in range(0, len(values), _A_LINE):
-        text = "".join(f"{value} " for value in values[at : at + _A_LINE])
+    for start in range(0, len(values), _VALUES_PER_LINE):
+        text = "".join(f"{value} " for value in values[start : start + _VALUES_PER_LINE])
         yield f'<{tag} length="{len(text)}">{text}</{tag}>'
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
     devices: list[tuple[str, str]] = []
     matrix: list[int] = []
-    for element in xml_text.elements(line for line in lines if not line.startswith("<!DOCTYPE")):
+    for element in xml_text.read_elements(line for line in lines if not line.startswith("<!DOCTYPE")):
         match element.tag, element.attrib:
             case "info", {"name": "trninvAddress", "value": address}:
                 yield "address", address
@@ -110,24 +112,24 @@ def _read(lines: Iterable[str]) -> Iterator[Record]:
     yield "bandwidths", sum(matrix), len(matrix)
 
 
-def _records(source: Source) -> Iterator[Record]:
+def _records(source: ExportSource) -> Iterator[Record]:
     server = _server(source)
     yield "address", server.address
     yield "memory", server.model.memory_bytes
-    nodes = [(node.kind, parse(node.address).steps[-1][1]) for node in graph.nodes(source)]
-    known = ((_DEVICES[kind], ordinal) for kind, ordinal in nodes if kind in _DEVICES)
-    yield "devices", *((f"{name}{ordinal}", str(number)) for (name, number), ordinal in known)
-    chips, direct = [kind for kind, _ in nodes].count("chip"), _direct(source)
+    nodes = [(node.kind, parse(node.address).steps[-1][1]) for node in graph.read_nodes(source)]
+    devices = ((_DEVICES[kind], ordinal) for kind, ordinal in nodes if kind in _DEVICES)
+    yield "devices", *((f"{name}{ordinal}", str(number)) for (name, number), ordinal in devices)
+    chips, direct = [kind for kind, _ in nodes].count("chip"), _direct_links(source)
     yield "bandwidths", 2 * sum(direct.values()), chips**2 if direct else 0
 
 
 FORMAT = Format(
     name="hwloc",
     suffix=".xml",
-    says="hwloc's XML of one server, for lstopo and what uses hwloc: chips, NICs, and bandwidths as distances",
+    description="hwloc's XML of one server, for lstopo and what uses hwloc: chips, NICs, and bandwidths as distances",
     write=_write,
     read=_read,
-    records=_records,
-    comment="",
-    first=xml_text.DECLARATION,
+    expected_records=_records,
+    comment_template="",
+    header_line=xml_text.XML_DECLARATION,
 )

@@ -4,46 +4,54 @@ from collections.abc import Iterable, Iterator
 
 from trninv.exporters import graph
 from trninv.exporters.format import Format, Record
-from trninv.exporters.graph import Edge, Node
-from trninv.exporters.json_lines import listed, members, text
-from trninv.exporters.source import Source
+from trninv.exporters.graph import GraphEdge, GraphNode
+from trninv.exporters.json_lines import json_list, json_text, read_json_members
+from trninv.exporters.source import ExportSource
 
 
-def _write(source: Source) -> Iterator[str]:
-    of = {"event": source.event}
-    yield f'{{"graph": {{"id": {text(source.place.address)}, "directed": false, "metadata": {text(of)}, "nodes": {{'
-    yield from listed(map(_node, graph.nodes(source)))
+def _write(source: ExportSource) -> Iterator[str]:
+    metadata = {"event": source.event}
+    yield (
+        f'{{"graph": {{"id": {json_text(source.place.address)}, "directed": false, "metadata": '
+        f'{json_text(metadata)}, "nodes": {{'
+    )
+    yield from json_list(map(_node, graph.read_nodes(source)))
     yield '}, "edges": ['
-    yield from listed(map(_edge, graph.edges(source)))
+    yield from json_list(map(_edge, graph.read_edges(source)))
     yield "]}}"
 
 
-def _node(node: Node) -> str:
-    said = {"label": node.address, "metadata": {"kind": node.kind, "state": node.state}}
-    return f"{text(node.address)}: {text(said)}"
+def _node(node: GraphNode) -> str:
+    content = {"label": node.address, "metadata": {"kind": node.kind, "state": node.state}}
+    return f"{json_text(node.address)}: {json_text(content)}"
 
 
-def _edge(edge: Edge) -> str:
-    more = edge._asdict()
-    ends = {"id": edge.address, "source": more.pop("a"), "target": more.pop("b"), "relation": more.pop("scope")}
-    return text({**ends, "metadata": more})
+def _edge(edge: GraphEdge) -> str:
+    attributes = edge._asdict()
+    ends = {
+        "id": edge.address,
+        "source": attributes.pop("a"),
+        "target": attributes.pop("b"),
+        "relation": attributes.pop("scope"),
+    }
+    return json_text({**ends, "metadata": attributes})
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
-    for found in members(lines):
-        if "source" in found:
-            yield Edge(found["source"], found["target"], scope=found["relation"], **found["metadata"])
-        elif len(found) == 1:
-            ((address, said),) = found.items()
-            yield Node(address, **said["metadata"])
+    for member in read_json_members(lines):
+        if "source" in member:
+            yield GraphEdge(member["source"], member["target"], scope=member["relation"], **member["metadata"])
+        elif len(member) == 1:
+            ((address, content),) = member.items()
+            yield GraphNode(address, **content["metadata"])
 
 
 FORMAT = Format(
     name="jgf",
     suffix=".json",
-    says="JSON Graph Format, version 2",
+    description="JSON Graph Format, version 2",
     write=_write,
     read=_read,
-    records=graph.records,
-    comment="",
+    expected_records=graph.graph_records,
+    comment_template="",
 )

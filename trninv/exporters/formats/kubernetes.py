@@ -8,8 +8,8 @@ from typing import Any
 
 from trninv.exporters import yaml_text
 from trninv.exporters.format import Format, Record
-from trninv.exporters.kubernetes import PREFIX, label, levels
-from trninv.exporters.source import Server, Source
+from trninv.exporters.kubernetes import LABEL_PREFIX, check_label, topology_labels
+from trninv.exporters.source import ExportedServer, ExportSource
 
 _CORDONED = {
     "unschedulable": True,
@@ -17,54 +17,61 @@ _CORDONED = {
 }
 
 
-def _write(source: Source) -> Iterator[str]:
+def _write(source: ExportSource) -> Iterator[str]:
     for server in source.servers:
         node = _node(server)
         yield "---"
-        yield from yaml_text.document(node)
+        yield from yaml_text.yaml_document(node)
 
 
-def _node(server: Server) -> dict[str, Any]:
-    labels = {f"{PREFIX}/cluster": label(server.at.cluster), f"{PREFIX}/model": label(server.model.domain)}
+def _node(server: ExportedServer) -> dict[str, Any]:
+    labels = {
+        f"{LABEL_PREFIX}/cluster": check_label(server.location.cluster),
+        f"{LABEL_PREFIX}/model": check_label(server.model.domain),
+    }
     node = {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {
             "name": server.name,
-            "labels": labels | levels(server) | {f"{PREFIX}/server": str(server.at.server)},
-            "annotations": {f"{PREFIX}/{key}": value for key, value in _notes(server)},
+            "labels": labels | topology_labels(server) | {f"{LABEL_PREFIX}/server": str(server.location.server)},
+            "annotations": {f"{LABEL_PREFIX}/{key}": value for key, value in _annotations(server)},
         },
     }
     return node if server.takes_jobs else node | {"spec": _CORDONED}
 
 
-def _notes(server: Server) -> Iterator[tuple[str, str]]:
+def _annotations(server: ExportedServer) -> Iterator[tuple[str, str]]:
     yield "address", server.address
     yield "state", server.state
-    if server.closed is not None:
-        yield "closed", server.closed
+    if server.cordon_reason is not None:
+        yield "closed", server.cordon_reason
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
-    for found in yaml_text.documents(lines):
-        of = found["metadata"]
-        address, state, closed = (of["annotations"].get(f"{PREFIX}/{key}") for key in ("address", "state", "closed"))
-        places = tuple(value for key, value in of["labels"].items() if key.endswith("/domain") or "-layer-" in key)
-        yield of["name"], address, state, closed, places, found.get("spec")
+    for document in yaml_text.read_yaml_documents(lines):
+        metadata = document["metadata"]
+        address, state, cordon_reason = (
+            metadata["annotations"].get(f"{LABEL_PREFIX}/{key}") for key in ("address", "state", "closed")
+        )
+        places = tuple(
+            value for key, value in metadata["labels"].items() if key.endswith("/domain") or "-layer-" in key
+        )
+        yield metadata["name"], address, state, cordon_reason, places, document.get("spec")
 
 
-def _records(source: Source) -> Iterator[Record]:
+def _records(source: ExportSource) -> Iterator[Record]:
     for server in source.servers:
         places = (*server.network, server.domain)
         spec = None if server.takes_jobs else _CORDONED
-        yield server.name, server.address, server.state, server.closed, places, spec
+        yield server.name, server.address, server.state, server.cordon_reason, places, spec
 
 
 FORMAT = Format(
     name="kubernetes",
     suffix=".yaml",
-    says="Kubernetes Nodes with labels for domain and network nodes, for kubectl apply --server-side",
+    description="Kubernetes Nodes with labels for domain and network nodes, for kubectl apply --server-side",
     write=_write,
     read=_read,
-    records=_records,
+    expected_records=_records,
 )

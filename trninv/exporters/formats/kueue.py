@@ -6,27 +6,27 @@ from typing import Any
 from trninv.errors import NotExpressibleError
 from trninv.exporters import yaml_text
 from trninv.exporters.format import Format, Record
-from trninv.exporters.kubernetes import HOSTNAME, PREFIX, label, levels, object_name
-from trninv.exporters.source import Source
+from trninv.exporters.kubernetes import HOSTNAME_LABEL, LABEL_PREFIX, check_label, check_object_name, topology_labels
+from trninv.exporters.source import ExportSource
 
 _VERSION = "kueue.x-k8s.io/v1beta2"
 _TAINT = "aws.amazon.com/neuron"
 
 
-def _write(source: Source) -> Iterator[str]:
-    topology = object_name(source.cluster)
-    keys = [{"nodeLabel": key} for key in (*_levels(source), HOSTNAME)]
-    flavors = {f"{topology}-{object_name(model)}": _flavor(source.cluster, model) for model in _models(source)}
+def _write(source: ExportSource) -> Iterator[str]:
+    topology = check_object_name(source.cluster)
+    keys = [{"nodeLabel": key} for key in (*_levels(source), HOSTNAME_LABEL)]
+    flavors = {f"{topology}-{check_object_name(model)}": _flavor(source.cluster, model) for model in _models(source)}
     yield "---"
-    yield from yaml_text.document(_object("Topology", topology, {"levels": keys}))
+    yield from yaml_text.yaml_document(_object("Topology", topology, {"levels": keys}))
     for name, flavor in flavors.items():
         yield "---"
-        yield from yaml_text.document(_object("ResourceFlavor", name, flavor))
+        yield from yaml_text.yaml_document(_object("ResourceFlavor", name, flavor))
 
 
 def _flavor(cluster: str, model: str) -> dict[str, Any]:
     return {
-        "nodeLabels": {f"{PREFIX}/cluster": label(cluster), f"{PREFIX}/model": label(model)},
+        "nodeLabels": {f"{LABEL_PREFIX}/cluster": check_label(cluster), f"{LABEL_PREFIX}/model": check_label(model)},
         "tolerations": [{"key": _TAINT, "operator": "Exists", "effect": "NoSchedule"}],
         "topologyName": cluster,
     }
@@ -36,32 +36,32 @@ def _object(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": _VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
-def _levels(source: Source) -> tuple[str, ...]:
+def _levels(source: ExportSource) -> tuple[str, ...]:
     """Labels that every server has."""
-    found = {tuple(levels(server)) for server in source.servers}
-    if len(found) > 1:
+    label_sets = {tuple(topology_labels(server)) for server in source.servers}
+    if len(label_sets) > 1:
         raise NotExpressibleError(
             f"servers of {source.place.address} hang below different numbers of network nodes, and Kueue wants each "
             "level on every node: export each part of its own"
         )
-    return found.pop()
+    return label_sets.pop()
 
 
-def _models(source: Source) -> list[str]:
+def _models(source: ExportSource) -> list[str]:
     return sorted({server.model.domain for server in source.servers})
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
-    for found in yaml_text.documents(lines):
-        match found:
+    for document in yaml_text.read_yaml_documents(lines):
+        match document:
             case {"kind": "Topology", "spec": {"levels": keys}}:
-                yield found["metadata"]["name"], *(level["nodeLabel"] for level in keys)
+                yield document["metadata"]["name"], *(level["nodeLabel"] for level in keys)
             case {"kind": "ResourceFlavor", "spec": {"nodeLabels": labels, "topologyName": topology}}:
-                yield topology, labels[f"{PREFIX}/cluster"], labels[f"{PREFIX}/model"]
+                yield topology, labels[f"{LABEL_PREFIX}/cluster"], labels[f"{LABEL_PREFIX}/model"]
 
 
-def _records(source: Source) -> Iterator[Record]:
-    yield source.cluster, *_levels(source), HOSTNAME
+def _records(source: ExportSource) -> Iterator[Record]:
+    yield source.cluster, *_levels(source), HOSTNAME_LABEL
     for model in _models(source):
         yield source.cluster, source.cluster, model
 
@@ -69,8 +69,8 @@ def _records(source: Source) -> Iterator[Record]:
 FORMAT = Format(
     name="kueue",
     suffix=".yaml",
-    says="Kueue's Topology and ResourceFlavors, over the labels of the format kubernetes",
+    description="Kueue's Topology and ResourceFlavors, over the labels of the format kubernetes",
     write=_write,
     read=_read,
-    records=_records,
+    expected_records=_records,
 )

@@ -4,44 +4,48 @@ from collections.abc import Iterable, Iterator
 
 from trninv.exporters import graph
 from trninv.exporters.format import Format, Record
-from trninv.exporters.graph import Edge, Node
-from trninv.exporters.json_lines import listed, members, text
-from trninv.exporters.source import Source
+from trninv.exporters.graph import GraphEdge, GraphNode
+from trninv.exporters.json_lines import json_list, json_text, read_json_members
+from trninv.exporters.source import ExportSource
 
 
-def _write(source: Source) -> Iterator[str]:
-    of = {"name": source.place.address, "event": source.event}
-    yield f'{{"directed": false, "multigraph": false, "graph": {text(of)}, "nodes": ['
-    yield from listed(text({"id": address, **more}) for address, more in map(_node, graph.nodes(source)))
+def _write(source: ExportSource) -> Iterator[str]:
+    graph_attributes = {"name": source.place.address, "event": source.event}
+    yield f'{{"directed": false, "multigraph": false, "graph": {json_text(graph_attributes)}, "nodes": ['
+    yield from json_list(
+        json_text({"id": address, **attributes}) for address, attributes in map(_node, graph.read_nodes(source))
+    )
     yield '], "edges": ['
-    yield from listed(text({"source": a, "target": b, **more}) for a, b, more in map(_edge, graph.edges(source)))
+    yield from json_list(
+        json_text({"source": a, "target": b, **attributes}) for a, b, attributes in map(_edge, graph.read_edges(source))
+    )
     yield "]}"
 
 
-def _node(node: Node) -> tuple[str, dict[str, object]]:
-    more = node._asdict()
-    return more.pop("address"), more
+def _node(node: GraphNode) -> tuple[str, dict[str, object]]:
+    attributes = node._asdict()
+    return attributes.pop("address"), attributes
 
 
-def _edge(edge: Edge) -> tuple[str, str, dict[str, object]]:
-    more = edge._asdict()
-    return more.pop("a"), more.pop("b"), more
+def _edge(edge: GraphEdge) -> tuple[str, str, dict[str, object]]:
+    attributes = edge._asdict()
+    return attributes.pop("a"), attributes.pop("b"), attributes
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
-    for found in members(lines):
-        if "source" in found:
-            yield Edge(found.pop("source"), found.pop("target"), **found)
-        elif "id" in found:
-            yield Node(found.pop("id"), **found)
+    for member in read_json_members(lines):
+        if "source" in member:
+            yield GraphEdge(member.pop("source"), member.pop("target"), **member)
+        elif "id" in member:
+            yield GraphNode(member.pop("id"), **member)
 
 
 FORMAT = Format(
     name="node-link",
     suffix=".json",
-    says="node-link JSON: networkx, D3",
+    description="node-link JSON: networkx, D3",
     write=_write,
     read=_read,
-    records=graph.records,
-    comment="",
+    expected_records=graph.graph_records,
+    comment_template="",
 )

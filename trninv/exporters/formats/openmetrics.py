@@ -10,11 +10,11 @@ from sqlalchemy import func, select
 
 from trninv.exporters import graph
 from trninv.exporters.format import Format, Record
-from trninv.exporters.source import Source
-from trninv.inventory.address import node_addresses, nodes_of
-from trninv.inventory.rules import RULES
-from trninv.inventory.schema import LINK_SCOPES, NODE_KINDS, STATES, TABLES, is_not_up
-from trninv.live.findings import findings
+from trninv.exporters.source import ExportSource
+from trninv.inventory.address import node_addresses, node_condition
+from trninv.inventory.rules import FINDING_RULES
+from trninv.inventory.schema import LINK_SCOPES, NODE_KINDS, STATES, TABLES, is_unhealthy
+from trninv.live.findings import list_findings
 
 _NODE = TABLES["node"]
 _SAMPLE: Final = re.compile(r'(\w+)(?:\{((?:\w+="[^"\\]*",?)*)\})? (\d+)')
@@ -37,7 +37,7 @@ _LABELS: Final = {
 }
 
 
-def _write(source: Source) -> Iterator[str]:
+def _write(source: ExportSource) -> Iterator[str]:
     family = ""
     for name, *values, number in _records(source):
         if name != family:
@@ -51,34 +51,40 @@ def _write(source: Source) -> Iterator[str]:
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
     for line in lines:
-        if found := _SAMPLE.fullmatch(line):
-            yield found[1], *_LABEL.findall(found[2] or ""), int(found[3])
+        if match := _SAMPLE.fullmatch(line):
+            yield match[1], *_LABEL.findall(match[2] or ""), int(match[3])
 
 
-def _records(source: Source) -> Iterator[Record]:
+def _records(source: ExportSource) -> Iterator[Record]:
     scope = source.place.address
     yield "trninv_event", source.event
     states = [server.state for server in source.all_servers]
     for state in STATES:
         yield "trninv_servers", scope, state, states.count(state)
-    query = select(_NODE.c.kind, _NODE.c.state, func.count()).where(nodes_of(source.place))
-    counted = {row[:2]: row[2] for row in source.connection.execute(query.group_by(_NODE.c.kind, _NODE.c.state))}
+    query = select(_NODE.c.kind, _NODE.c.state, func.count()).where(node_condition(source.place))
+    counts = {row[:2]: row[2] for row in source.connection.execute(query.group_by(_NODE.c.kind, _NODE.c.state))}
     for pair in product(NODE_KINDS, STATES):
-        yield "trninv_nodes", scope, *pair, counted.get(pair, 0)
-    counted = graph.counted_links(source)
+        yield "trninv_nodes", scope, *pair, counts.get(pair, 0)
+    counts = graph.count_links(source)
     for pair in product(LINK_SCOPES, STATES):
-        yield "trninv_links", scope, *pair, counted.get(pair, 0)
-    found = Counter(each.rule for each in findings(source.connection, scope))
-    yield from (("trninv_findings", scope, name, rule.severity, found[name]) for name, rule in RULES.items())
-    yield from (("trninv_not_up", *each, 1) for each in _not_up(source))
+        yield "trninv_links", scope, *pair, counts.get(pair, 0)
+    findings_by_rule = Counter(item.rule for item in list_findings(source.connection, scope))
+    yield from (
+        ("trninv_findings", scope, name, rule.severity, findings_by_rule[name]) for name, rule in FINDING_RULES.items()
+    )
+    yield from (("trninv_not_up", *item, 1) for item in _unhealthy_parts(source))
 
 
-def _not_up(source: Source) -> Iterator[tuple[str, str, str]]:
+def _unhealthy_parts(source: ExportSource) -> Iterator[tuple[str, str, str]]:
     for server in source.all_servers:
         if server.state != "up":
             yield server.address, "server", server.state
     own = func.coalesce(_NODE.c.own_state, _NODE.c.state)
-    query = node_addresses().add_columns(_NODE.c.kind, own).where(nodes_of(source.place), is_not_up(_NODE), own != "up")
+    query = (
+        node_addresses()
+        .add_columns(_NODE.c.kind, own)
+        .where(node_condition(source.place), is_unhealthy(_NODE), own != "up")
+    )
     for _, address, kind, state in source.connection.execute(query.order_by(_NODE.c.id)):
         yield address, kind, state
 
@@ -86,9 +92,10 @@ def _not_up(source: Source) -> Iterator[tuple[str, str, str]]:
 FORMAT = Format(
     name="openmetrics",
     suffix=".txt",
-    says="OpenMetrics of states and drift: how many of each, and what is not up; for Prometheus' textfile collector",
+    description="OpenMetrics of states and drift: how many of each, and what is not up; for Prometheus' "
+    "textfile collector",
     write=_write,
     read=_read,
-    records=_records,
-    comment="",
+    expected_records=_records,
+    comment_template="",
 )

@@ -4,37 +4,37 @@ from collections.abc import Iterable, Iterator
 
 from trninv.exporters import slurm
 from trninv.exporters.format import Format, Record
-from trninv.exporters.source import Source
-from trninv.hostlist import expanded, folded
+from trninv.exporters.source import ExportSource
+from trninv.hostlist import expand, fold
 
 
-def _write(source: Source) -> Iterator[str]:
-    found = slurm.blocks(source)
-    for name, servers in found.items():
-        yield f"BlockName={name} Nodes={folded([server.name for server in servers])}"
-    yield f"BlockSizes={','.join(map(str, slurm.sizes(found)))}"
+def _write(source: ExportSource) -> Iterator[str]:
+    blocks = slurm.server_blocks(source)
+    for name, servers in blocks.items():
+        yield f"BlockName={name} Nodes={fold([server.name for server in servers])}"
+    yield f"BlockSizes={','.join(map(str, slurm.block_sizes(blocks)))}"
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
-    for found in slurm.settings(lines):
-        if "BlockSizes" in found:
-            yield "sizes", *map(int, found["BlockSizes"].split(","))
+    for setting in slurm.parse_settings(lines):
+        if "BlockSizes" in setting:
+            yield "sizes", *map(int, setting["BlockSizes"].split(","))
         else:
-            yield found["BlockName"], *expanded(found["Nodes"])
+            yield setting["BlockName"], *expand(setting["Nodes"])
 
 
-def _records(source: Source) -> Iterator[Record]:
-    found = source.domains()
-    for name, servers in found.items():
+def _records(source: ExportSource) -> Iterator[Record]:
+    blocks = source.servers_by_domain()
+    for name, servers in blocks.items():
         yield name, *(server.name for server in servers)
-    yield "sizes", *slurm.sizes(found)
+    yield "sizes", *slurm.block_sizes(blocks)
 
 
 FORMAT = Format(
     name="slurm-block",
     suffix=".conf",
-    says="Slurm's topology.conf for topology/block, from 23.11 on: domains as blocks",
+    description="Slurm's topology.conf for topology/block, from 23.11 on: domains as blocks",
     write=_write,
     read=_read,
-    records=_records,
+    expected_records=_records,
 )

@@ -5,67 +5,67 @@ from collections.abc import Iterable, Iterator
 
 from trninv.exporters import slurm
 from trninv.exporters.format import Format, Record
-from trninv.exporters.source import Model, Server, Source
-from trninv.hostlist import expanded, folded
+from trninv.exporters.source import ExportedServer, ExportSource, ServerSpec
+from trninv.hostlist import expand, fold
 
 _MIB = 2**20
 _STATES = {"down": "DOWN", "maintenance": "DRAIN"}
 
 
-def _memory(model: Model) -> int:
+def _memory(model: ServerSpec) -> int:
     """Less than the nominal memory, of which a kernel keeps some: Slurm drains a node that has less than configured."""
     return model.memory_bytes * 15 // 16 // _MIB
 
 
-def _write(source: Source) -> Iterator[str]:
-    alike: dict[tuple[Model, tuple[int, ...], str, str], list[str]] = defaultdict(list)
-    for server in slurm.servers(source):
-        alike[server.model, server.chips, _state(server), _reason(server)].append(server.name)
+def _write(source: ExportSource) -> Iterator[str]:
+    groups: dict[tuple[ServerSpec, tuple[int, ...], str, str], list[str]] = defaultdict(list)
+    for server in slurm.slurm_servers(source):
+        groups[server.model, server.chips, _state(server), _reason(server)].append(server.name)
     yield "# slurm.conf also needs GresTypes=neuron, and gres.conf these lines:"
-    for (model, chips, *_), names in alike.items():
+    for (model, chips, *_), names in groups.items():
         if chips:
-            devices = folded([f"/dev/neuron{chip}" for chip in chips])
-            yield f"# NodeName={folded(names)} Name=neuron Type={model.chip} File={devices}"
-    for (model, chips, state, reason), names in alike.items():
-        yield " ".join([f"NodeName={folded(names)}", *_parts(model, len(chips), state, reason)])
+            devices = fold([f"/dev/neuron{chip}" for chip in chips])
+            yield f"# NodeName={fold(names)} Name=neuron Type={model.chip} File={devices}"
+    for (model, chips, state, reason), names in groups.items():
+        yield " ".join([f"NodeName={fold(names)}", *_parts(model, len(chips), state, reason)])
 
 
-def _state(server: Server) -> str:
+def _state(server: ExportedServer) -> str:
     if server.takes_jobs:
         return "UNKNOWN"
     return _STATES.get(server.state, "DRAIN")
 
 
-def _reason(server: Server) -> str:
+def _reason(server: ExportedServer) -> str:
     """Why it is not as Slurm finds it; empty where it is."""
-    says = [] if server.usable else [server.state]
-    says += [] if server.closed is None else [f"closed: {slurm.one_line(server.closed)}"]
-    return f"trninv: {'; '.join(says)}" if says else ""
+    reasons = [] if server.is_usable else [server.state]
+    reasons += [] if server.cordon_reason is None else [f"closed: {slurm.to_one_line(server.cordon_reason)}"]
+    return f"trninv: {'; '.join(reasons)}" if reasons else ""
 
 
-def _parts(model: Model, chips: int, state: str, reason: str) -> Iterator[str]:
+def _parts(model: ServerSpec, chips: int, state: str, reason: str) -> Iterator[str]:
     yield f"CPUs={model.vcpus} RealMemory={_memory(model)}"
     if chips:
         yield f"Gres=neuron:{model.chip}:{chips}"
     yield f"Feature={model.domain} State={state}"
     if reason:
-        yield f"Reason={slurm.quoted(reason)}"
+        yield f"Reason={slurm.quote(reason)}"
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
-    found = []
-    for line in slurm.settings(lines):
+    rows = []
+    for line in slurm.parse_settings(lines):
         gres = line.get("Gres", "neuron::0").split(":")
-        of = line["CPUs"], line["RealMemory"], gres[-1], line["Feature"], line["State"], line.get("Reason", "")
-        found += [(name, *of) for name in expanded(line["NodeName"])]
-    yield from sorted(found)
+        values = line["CPUs"], line["RealMemory"], gres[-1], line["Feature"], line["State"], line.get("Reason", "")
+        rows += [(name, *values) for name in expand(line["NodeName"])]
+    yield from sorted(rows)
 
 
-def _records(source: Source) -> Iterator[Record]:
-    yield from sorted((server.name, *_said(server)) for server in source.servers)
+def _records(source: ExportSource) -> Iterator[Record]:
+    yield from sorted((server.name, *_node_values(server)) for server in source.servers)
 
 
-def _said(server: Server) -> tuple[str, ...]:
+def _node_values(server: ExportedServer) -> tuple[str, ...]:
     sizes = server.model.vcpus, _memory(server.model), len(server.chips)
     return *map(str, sizes), server.model.domain, _state(server), _reason(server)
 
@@ -73,8 +73,8 @@ def _said(server: Server) -> tuple[str, ...]:
 FORMAT = Format(
     name="slurm-nodes",
     suffix=".conf",
-    says="lines of NodeName for slurm.conf, and of gres.conf as comments: chips as the resource neuron",
+    description="lines of NodeName for slurm.conf, and of gres.conf as comments: chips as the resource neuron",
     write=_write,
     read=_read,
-    records=_records,
+    expected_records=_records,
 )

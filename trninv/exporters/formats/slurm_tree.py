@@ -5,39 +5,39 @@ from collections.abc import Iterable, Iterator
 from trninv.errors import NotExpressibleError
 from trninv.exporters import slurm, tree
 from trninv.exporters.format import Format, Record
-from trninv.exporters.source import Source
-from trninv.hostlist import expanded, folded
+from trninv.exporters.source import ExportSource
+from trninv.hostlist import expand, fold
 
 
-def _write(source: Source) -> Iterator[str]:
-    slurm.servers(source)
-    found = tree.switches(source)
-    slurm.named(switch.name for switch in found)
-    leaves = sum(bool(switch.servers) for switch in found)
-    if leaves > slurm.MOST_LEAVES:
+def _write(source: ExportSource) -> Iterator[str]:
+    slurm.slurm_servers(source)
+    switches = tree.build_switches(source)
+    slurm.check_names(switch.name for switch in switches)
+    leaves = sum(bool(switch.servers) for switch in switches)
+    if leaves > slurm.MAX_SLURM_LEAVES:
         raise NotExpressibleError(
-            f"{leaves:,} leaf switches: slurmctld takes minutes to read more than {slurm.MOST_LEAVES:,}; --coarse "
+            f"{leaves:,} leaf switches: slurmctld takes minutes to read more than {slurm.MAX_SLURM_LEAVES:,}; --coarse "
             "makes network nodes the leaves, or use slurm-block"
         )
-    for switch in found:
-        below = f"Switches={folded(switch.switches)}" if switch.switches else f"Nodes={folded(switch.servers)}"
-        yield f"SwitchName={switch.name} {below}"
+    for switch in switches:
+        children = f"Switches={fold(switch.switches)}" if switch.switches else f"Nodes={fold(switch.servers)}"
+        yield f"SwitchName={switch.name} {children}"
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
-    return tree.read(
-        tree.Switch(
-            found["SwitchName"], tuple(expanded(found.get("Switches", ""))), tuple(expanded(found.get("Nodes", "")))
+    return tree.read_tree(
+        tree.TreeSwitch(
+            setting["SwitchName"], tuple(expand(setting.get("Switches", ""))), tuple(expand(setting.get("Nodes", "")))
         )
-        for found in slurm.settings(lines)
+        for setting in slurm.parse_settings(lines)
     )
 
 
 FORMAT = Format(
     name="slurm-tree",
     suffix=".conf",
-    says="Slurm's topology.conf for topology/tree: domains as leaf switches below the fabric's tiers",
+    description="Slurm's topology.conf for topology/tree: domains as leaf switches below the fabric's tiers",
     write=_write,
     read=_read,
-    records=tree.records,
+    expected_records=tree.tree_records,
 )

@@ -9,63 +9,69 @@ from typing import Any
 from trninv.errors import NotExpressibleError
 from trninv.exporters import slurm, tree, yaml_text
 from trninv.exporters.format import Format, Record
-from trninv.exporters.source import Server, Source
-from trninv.hostlist import expanded, folded
+from trninv.exporters.source import ExportedServer, ExportSource
+from trninv.hostlist import expand, fold
 
-_LONGEST_RING = 16
+_MAX_RING_SERVERS = 16
 
 
-def _write(source: Source) -> Iterator[str]:
-    blocks = slurm.blocks(source)
-    found = tree.switches(source)
-    slurm.named(switch.name for switch in found)
-    if sum(bool(switch.servers) for switch in found) > slurm.MOST_LEAVES:
+def _write(source: ExportSource) -> Iterator[str]:
+    blocks = slurm.server_blocks(source)
+    switches = tree.build_switches(source)
+    slurm.check_names(switch.name for switch in switches)
+    if sum(bool(switch.servers) for switch in switches) > slurm.MAX_SLURM_LEAVES:
         raise NotExpressibleError(
             f"{source.place.address} has too many leaf switches for slurmctld: --coarse makes network nodes the leaves"
         )
     rings = _rings(blocks)
-    yield from yaml_text.document(
+    yield from yaml_text.yaml_document(
         [
-            {"topology": "fabric", "cluster_default": True, "tree": {"switches": [_switch(each) for each in found]}},
+            {
+                "topology": "fabric",
+                "cluster_default": True,
+                "tree": {"switches": [_switch(inner) for inner in switches]},
+            },
             {
                 "topology": "ultraservers",
                 "cluster_default": False,
                 "block": {
-                    "block_sizes": slurm.sizes(blocks),
+                    "block_sizes": slurm.block_sizes(blocks),
                     "blocks": [{"block": name, "nodes": _nodes(servers)} for name, servers in blocks.items()],
                 },
             },
-            *_cyclic("rings", "ring", [{"ring": name, "nodes": _nodes(of)} for name, of in rings.items()]),
-            *_cyclic("zrings", "torus3d", [_torus(name, of) for name, of in rings.items()]),
+            *_ring_or_torus(
+                "rings", "ring", [{"ring": name, "nodes": _nodes(members)} for name, members in rings.items()]
+            ),
+            *_ring_or_torus("zrings", "torus3d", [_torus(name, members) for name, members in rings.items()]),
         ]
     )
 
 
-def _rings(blocks: dict[str, list[Server]]) -> dict[str, list[Server]]:
+def _rings(blocks: dict[str, list[ExportedServer]]) -> dict[str, list[ExportedServer]]:
     """Domains that are rings of servers: tori that several servers share have one server a step of the first axis."""
     return {
         name: servers
         for name, servers in blocks.items()
-        if servers[0].model.wiring == "torus" and 1 < len(servers) <= _LONGEST_RING
+        if servers[0].model.wiring == "torus" and 1 < len(servers) <= _MAX_RING_SERVERS
     }
 
 
-def _switch(switch: tree.Switch) -> dict[str, str]:
-    below = {"children": folded(switch.switches)} if switch.switches else {"nodes": folded(switch.servers)}
-    return {"switch": switch.name} | below
+def _switch(switch: tree.TreeSwitch) -> dict[str, str]:
+    children = {"children": fold(switch.switches)} if switch.switches else {"nodes": fold(switch.servers)}
+    return {"switch": switch.name} | children
 
 
-def _nodes(servers: list[Server]) -> str:
-    return folded([server.name for server in servers])
+def _nodes(servers: list[ExportedServer]) -> str:
+    return fold([server.name for server in servers])
 
 
-def _cyclic(name: str, kind: str, found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    if found:
-        of = "rings" if kind == "ring" else "toruses"
-        yield {"topology": name, "cluster_default": False, kind: {of: found}}
+def _ring_or_torus(name: str, kind: str, entries: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    if entries:
+        key = "rings" if kind == "ring" else "toruses"
+        yield {"topology": name, "cluster_default": False, kind: {key: entries}}
 
 
-def _torus(name: str, servers: list[Server]) -> dict[str, Any]:
+def _torus(name: str, servers: list[ExportedServer]) -> dict[str, Any]:
     """Of one row; jobs of 1, 2, 4, … servers are placed so that two share a rack."""
     lengths = [1 << k for k in range(len(servers).bit_length()) if len(servers) % (1 << k) == 0]
     return {
@@ -81,43 +87,43 @@ def _row(length: int) -> dict[str, int]:
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
-    for found in next(iter(yaml_text.documents(lines))):
-        name = found["topology"]
-        match found:
+    for document in next(iter(yaml_text.read_yaml_documents(lines))):
+        name = document["topology"]
+        match document:
             case {"tree": {"switches": switches}}:
-                pairs = tree.read(
-                    tree.Switch(
-                        each["switch"],
-                        tuple(expanded(each.get("children", ""))),
-                        tuple(expanded(each.get("nodes", ""))),
+                pairs = tree.read_tree(
+                    tree.TreeSwitch(
+                        entry["switch"],
+                        tuple(expand(entry.get("children", ""))),
+                        tuple(expand(entry.get("nodes", ""))),
                     )
-                    for each in switches
+                    for entry in switches
                 )
                 yield from ((name, *pair) for pair in pairs)
             case {"block": {"block_sizes": sizes, "blocks": blocks}}:
                 yield name, *sizes
-                yield from ((name, each["block"], *expanded(each["nodes"])) for each in blocks)
+                yield from ((name, entry["block"], *expand(entry["nodes"])) for entry in blocks)
             case {"ring": {"rings": rings}}:
-                yield from ((name, each["ring"], *expanded(each["nodes"])) for each in rings)
+                yield from ((name, entry["ring"], *expand(entry["nodes"])) for entry in rings)
             case {"torus3d": {"toruses": tori}}:
-                yield from ((name, each["name"], each["dims"]["z"], *expanded(each["nodes"])) for each in tori)
+                yield from ((name, entry["name"], entry["dims"]["z"], *expand(entry["nodes"])) for entry in tori)
 
 
-def _records(source: Source) -> Iterator[Record]:
-    blocks = slurm.blocks(source)
-    yield from (("fabric", *pair) for pair in tree.records(source))
-    yield "ultraservers", *slurm.sizes(blocks)
-    yield from (("ultraservers", name, *(each.name for each in of)) for name, of in blocks.items())
+def _records(source: ExportSource) -> Iterator[Record]:
+    blocks = slurm.server_blocks(source)
+    yield from (("fabric", *pair) for pair in tree.tree_records(source))
+    yield "ultraservers", *slurm.block_sizes(blocks)
+    yield from (("ultraservers", name, *(server.name for server in members)) for name, members in blocks.items())
     rings = _rings(blocks)
-    yield from (("rings", name, *(each.name for each in of)) for name, of in rings.items())
-    yield from (("zrings", name, len(of), *(each.name for each in of)) for name, of in rings.items())
+    yield from (("rings", name, *(server.name for server in members)) for name, members in rings.items())
+    yield from (("zrings", name, len(members), *(server.name for server in members)) for name, members in rings.items())
 
 
 FORMAT = Format(
     name="slurm-yaml",
     suffix=".yaml",
-    says="Slurm's topology.yaml, from 25.05 on: tree, blocks, and rings where servers make rings",
+    description="Slurm's topology.yaml, from 25.05 on: tree, blocks, and rings where servers make rings",
     write=_write,
     read=_read,
-    records=_records,
+    expected_records=_records,
 )

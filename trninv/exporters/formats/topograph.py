@@ -4,48 +4,48 @@ from collections.abc import Iterable, Iterator
 
 from trninv.exporters import yaml_text
 from trninv.exporters.format import Format, Record
-from trninv.exporters.source import Source
-from trninv.hostlist import expanded, folded
+from trninv.exporters.source import ExportSource
+from trninv.hostlist import expand, fold
 
 _DOMAIN = "accelerator.topology.test/domain"
 
 
-def _write(source: Source) -> Iterator[str]:
-    below: dict[str, dict[str, None]] = {}
+def _write(source: ExportSource) -> Iterator[str]:
+    children_by_name: dict[str, dict[str, None]] = {}
     for server in source.servers:
-        for at, name in enumerate(way := (*server.network, server.domain)):
-            below.setdefault(name, {})
-            if at:
-                below[way[at - 1]][name] = None
-    switches = {name: {"switches": list(children)} for name, children in below.items() if children}
+        for index, name in enumerate(path := (*server.network, server.domain)):
+            children_by_name.setdefault(name, {})
+            if index:
+                children_by_name[path[index - 1]][name] = None
+    switches = {name: {"switches": list(children)} for name, children in children_by_name.items() if children}
     if switches:
-        yield from yaml_text.document({"switches": switches})
+        yield from yaml_text.yaml_document({"switches": switches})
     blocks = [
-        {"switch": name, "nodes": [folded([server.name for server in of])], "annotations": {_DOMAIN: name}}
-        for name, of in source.domains().items()
+        {"switch": name, "nodes": [fold([server.name for server in members])], "annotations": {_DOMAIN: name}}
+        for name, members in source.servers_by_domain().items()
     ]
-    yield from yaml_text.document({"blocks": blocks})
+    yield from yaml_text.yaml_document({"blocks": blocks})
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
-    (found,) = yaml_text.documents(lines)
-    above = {child: name for name, of in found.get("switches", {}).items() for child in of["switches"]}
-    for block in found["blocks"]:
-        way = [block["switch"]]
-        while way[0] in above:
-            way.insert(0, above[way[0]])
-        yield from ((name, *way) for nodes in block["nodes"] for name in expanded(nodes))
+    (document,) = yaml_text.read_yaml_documents(lines)
+    parents = {child: name for name, switch in document.get("switches", {}).items() for child in switch["switches"]}
+    for block in document["blocks"]:
+        path = [block["switch"]]
+        while path[0] in parents:
+            path.insert(0, parents[path[0]])
+        yield from ((name, *path) for nodes in block["nodes"] for name in expand(nodes))
 
 
-def _records(source: Source) -> Iterator[Record]:
+def _records(source: ExportSource) -> Iterator[Record]:
     yield from ((server.name, *server.network, server.domain) for server in source.servers)
 
 
 FORMAT = Format(
     name="topograph",
     suffix=".yaml",
-    says="a model for topograph's simulated providers: switches, and a block a domain",
+    description="a model for topograph's simulated providers: switches, and a block a domain",
     write=_write,
     read=_read,
-    records=_records,
+    expected_records=_records,
 )

@@ -5,7 +5,7 @@ plan serves every request that looks the same. The answer to a routing question 
 (mutations, introspection, several questions at once) is left to the executor.
 """
 
-from trninv.graphql.compile.answers import Asked
-from trninv.graphql.compile.plan import Outline, Plan
+from trninv.graphql.compile.answers import CompiledQuestion
+from trninv.graphql.compile.plan import CompiledStatement, OperationPlan
 
-__all__ = ["Asked", "Outline", "Plan"]
+__all__ = ["CompiledQuestion", "CompiledStatement", "OperationPlan"]

@@ -32,32 +32,32 @@ from graphql.execution.values import get_argument_values
 from strawberry.types.arguments import convert_arguments
 
 from trninv.graphql.compile.builder import Variables
-from trninv.graphql.compile.selections import Nodes, Selections
-from trninv.graphql.questions import values
+from trninv.graphql.compile.selections import Nodes, SelectionCollector
+from trninv.graphql.questions import question_arguments
 from trninv.routing.question import Question
 from trninv.routing.servers import StandingThere
 
 _STRAWBERRY: Final = "strawberry-definition"
-Read = Callable[[Any], Any]
+Serializer = Callable[[Any], Any]
 """Gives what is shown of a value, as JSON has it."""
 
 
-class _NotHeldError(Exception):
+class _FieldNotCachedError(Exception):
     """A field shows what the answer does not hold."""
 
 
-class _Beside:
+class _AnswerWithInstances:
     """An answer, and what stands in the servers that it names."""
 
-    def __init__(self, answer: object, standing: tuple[StandingThere, ...]) -> None:
-        self._answer, self.standing = answer, standing
+    def __init__(self, answer: object, instances: tuple[StandingThere, ...]) -> None:
+        self._answer, self.standing = answer, instances
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._answer, name)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CompiledQuestion:
     """The only field of a query, a question, and what it shows of the answer.
 
     Attributes
@@ -70,124 +70,137 @@ class Asked:
     question: Question
     key: str
     nodes: Nodes
-    stands: bool
-    _given: "_Given"
-    _read: Read
+    has_instances: bool
+    _arguments: "_FieldArguments"
+    _serialize: Serializer
 
     @classmethod
-    def of(cls, schema: GraphQLSchema, selections: Selections, roots: Mapping[str, Nodes]) -> "Asked | None":
+    def from_roots(
+        cls, schema: GraphQLSchema, selections: SelectionCollector, roots: Mapping[str, Nodes]
+    ) -> "CompiledQuestion | None":
         """The question that an operation of these roots is, if it is just one that answers with what it holds."""
         if len(roots) != 1:
             return None
         ((key, nodes),) = roots.items()
-        definition = selections.type("Query").fields.get(nodes[0].name.value)
-        question = definition and _declared(definition).metadata.get("question")
+        definition = selections.object_type("Query").fields.get(nodes[0].name.value)
+        question = definition and _strawberry_field(definition).metadata.get("question")
         if definition is None or question is None:
             return None
-        plan = _Plan(selections)
+        builder = _SerializerBuilder(selections)
         try:
-            read = plan.value(definition.type, nodes)
-        except _NotHeldError:
+            serialize = builder.build(definition.type, nodes)
+        except _FieldNotCachedError:
             return None
-        return cls(question, key, nodes, plan.stands, _Given(schema, definition, nodes[0]), read)
+        return cls(
+            question, key, nodes, builder.has_instances, _FieldArguments(schema, definition, nodes[0]), serialize
+        )
 
     def values(self, variables: Variables) -> dict[str, Any]:
         """What is asked."""
-        return self._given.values(variables)
+        return self._arguments.values(variables)
 
-    def json(self, answer: object, standing: tuple[StandingThere, ...] = ()) -> bytes:
+    def json(self, answer: object, instances: tuple[StandingThere, ...] = ()) -> bytes:
         """What is shown of an answer, and of what stands in the servers that it names."""
-        return orjson.dumps(self._read(_Beside(answer, standing) if self.stands else answer))
+        return orjson.dumps(self._serialize(_AnswerWithInstances(answer, instances) if self.has_instances else answer))
 
 
-class _Given:
+class _FieldArguments:
     """The arguments of a field; those without a variable in them are read once."""
 
     def __init__(self, schema: GraphQLSchema, definition: GraphQLField, node: FieldNode) -> None:
-        self._whole, self._node = schema.extensions[_STRAWBERRY], node
-        vary = {each.name.value for each in node.arguments or () if _varies(each.value)}
-        self._same, self._varying = (_only(definition, names) for names in (definition.args.keys() - vary, vary))
-        self._known: dict[str, Any] | None = None
+        self._schema, self._node = schema.extensions[_STRAWBERRY], node
+        variable_names = {argument.name.value for argument in node.arguments or () if _has_variable(argument.value)}
+        self._constant_field, self._variable_field = (
+            _keep_arguments(definition, names) for names in (definition.args.keys() - variable_names, variable_names)
+        )
+        self._constants: dict[str, Any] | None = None
 
     def values(self, variables: Variables) -> dict[str, Any]:
         """As the question takes them."""
-        if self._known is None:
-            self._known = self._read(self._same, variables)
-        return self._known | self._read(self._varying, variables)
+        if self._constants is None:
+            self._constants = self._read_values(self._constant_field, variables)
+        return self._constants | self._read_values(self._variable_field, variables)
 
-    def _read(self, field: GraphQLField, variables: Variables) -> dict[str, Any]:
-        given = get_argument_values(field, self._node, variables)
-        registry = self._whole.schema_converter.scalar_registry
-        arguments = _declared(field).arguments
-        return values(convert_arguments(given, arguments, scalar_registry=registry, config=self._whole.config))
+    def _read_values(self, field: GraphQLField, variables: Variables) -> dict[str, Any]:
+        coerced = get_argument_values(field, self._node, variables)
+        registry = self._schema.schema_converter.scalar_registry
+        arguments = _strawberry_field(field).arguments
+        return question_arguments(
+            convert_arguments(coerced, arguments, scalar_registry=registry, config=self._schema.config)
+        )
 
 
-def _only(definition: GraphQLField, names: AbstractSet[str]) -> GraphQLField:
+def _keep_arguments(definition: GraphQLField, names: AbstractSet[str]) -> GraphQLField:
     """A field with some of its arguments."""
     args = {name: argument for name, argument in definition.args.items() if name in names}
-    declared = [each for each in _declared(definition).arguments if each.graphql_name in names]
+    declared = [
+        declaration for declaration in _strawberry_field(definition).arguments if declaration.graphql_name in names
+    ]
     return GraphQLField(definition.type, args, extensions={_STRAWBERRY: SimpleNamespace(arguments=declared)})
 
 
-def _varies(value: ValueNode) -> bool:
+def _has_variable(value: ValueNode) -> bool:
     """Whether a variable is in it."""
     if isinstance(value, ListValueNode):
-        return any(map(_varies, value.values))
+        return any(map(_has_variable, value.values))
     if isinstance(value, ObjectValueNode):
-        return any(_varies(each.value) for each in value.fields)
+        return any(_has_variable(field.value) for field in value.fields)
     return isinstance(value, VariableNode)
 
 
-class _Plan:
+class _SerializerBuilder:
     """Puts together what reads the selections of a document."""
 
-    def __init__(self, selections: Selections) -> None:
+    def __init__(self, selections: SelectionCollector) -> None:
         self._selections = selections
-        self.stands = False
+        self.has_instances = False
 
-    def value(self, of: GraphQLOutputType, nodes: Nodes) -> Read:
+    def build(self, output_type: GraphQLOutputType, nodes: Nodes) -> Serializer:
         """Reads a value of a type."""
-        if not isinstance(of, GraphQLNonNull):
-            shown = self._some(of, nodes)
-            return lambda value: None if value is None else shown(value)
-        shown = self._some(of.of_type, nodes)
+        if not isinstance(output_type, GraphQLNonNull):
+            serialize = self._build_non_null(output_type, nodes)
+            return lambda value: None if value is None else serialize(value)
+        serialize = self._build_non_null(output_type.of_type, nodes)
 
-        def always(value: Any) -> Any:
+        def serialize_required(value: Any) -> Any:
             if value is None:
-                raise TypeError(f"null where the schema has {of}")
-            return shown(value)
+                raise TypeError(f"null where the schema has {output_type}")
+            return serialize(value)
 
-        return always
+        return serialize_required
 
-    def _some(self, of: GraphQLOutputType, nodes: Nodes) -> Read:
-        if isinstance(of, GraphQLList):
-            item = self.value(of.of_type, nodes)
+    def _build_non_null(self, output_type: GraphQLOutputType, nodes: Nodes) -> Serializer:
+        if isinstance(output_type, GraphQLList):
+            item = self.build(output_type.of_type, nodes)
             return lambda values: [item(value) for value in values]
-        if is_leaf_type(of):
-            coerce: Read = of.coerce_output_value
+        if is_leaf_type(output_type):
+            coerce: Serializer = output_type.coerce_output_value
             return coerce
-        if isinstance(of, GraphQLObjectType):
-            return self._object(of, nodes)
-        raise _NotHeldError
+        if isinstance(output_type, GraphQLObjectType):
+            return self._build_object(output_type, nodes)
+        raise _FieldNotCachedError
 
-    def _object(self, of: GraphQLObjectType, nodes: Nodes) -> Read:
-        members = [(key, *self._member(of, named)) for key, named in self._selections.of(of, nodes).items()]
+    def _build_object(self, object_type: GraphQLObjectType, nodes: Nodes) -> Serializer:
+        members = [
+            (key, *self._build_member(object_type, nodes_below))
+            for key, nodes_below in self._selections.fields_below(object_type, nodes).items()
+        ]
         return lambda value: {key: read(get(value)) for key, get, read in members}
 
-    def _member(self, of: GraphQLObjectType, nodes: Nodes) -> tuple[Read, Read]:
+    def _build_member(self, object_type: GraphQLObjectType, nodes: Nodes) -> tuple[Serializer, Serializer]:
         """What gives a member of an object, and what reads it."""
         name = nodes[0].name.value
         if name == "__typename":
-            return lambda _: of.name, lambda named: named
-        definition = of.fields[name]
-        declared = _declared(definition)
-        held = declared.metadata.get("held", None if declared.base_resolver else declared.python_name)
-        if held is None:
-            raise _NotHeldError
-        self.stands |= "stands" in declared.metadata
-        return attrgetter(held), self.value(definition.type, nodes)
+            return lambda _: object_type.name, lambda named: named
+        definition = object_type.fields[name]
+        declared = _strawberry_field(definition)
+        attribute = declared.metadata.get("held", None if declared.base_resolver else declared.python_name)
+        if attribute is None:
+            raise _FieldNotCachedError
+        self.has_instances |= "stands" in declared.metadata
+        return attrgetter(attribute), self.build(definition.type, nodes)
 
 
-def _declared(definition: GraphQLField) -> Any:
+def _strawberry_field(definition: GraphQLField) -> Any:
     """A field as strawberry has it."""
     return definition.extensions[_STRAWBERRY]

@@ -7,186 +7,219 @@ from typing import Any
 from graphql import GraphQLField
 from sqlalchemy import BigInteger, Integer, Select, Text, bindparam, case, cast, exists, func, literal_column, select
 
-from trninv.graphql.arguments import Asked, Page
-from trninv.graphql.compile.builder import Below, Bound, Builder, Thing
-from trninv.graphql.compile.scope import Scope, or_null
+from trninv.graphql.arguments import ArgumentShape, ListArguments
+from trninv.graphql.compile.builder import BoundArguments, JsonBuilder, ListCondition, ObjectWriter
+from trninv.graphql.compile.scope import TableAliases, or_null
 from trninv.graphql.compile.selections import Nodes
-from trninv.graphql.conditions import Binder, conditions, cursor, directed, sort_keys
+from trninv.graphql.conditions import ParameterBinder, compile_conditions, cursor_sql, sort_direction, sort_keys
 from trninv.graphql.rows import check_groups
 from trninv.graphql.text import NULL
 from trninv.inventory.enumerations import GROUPS
-from trninv.inventory.fields import Form, Kind, Sql
-from trninv.inventory.template import Template
+from trninv.inventory.fields import Sql, Thing, ValueFormat
+from trninv.inventory.template import Concat
 
 _ONE = literal_column("1", Integer)
 
 
-def connection(builder: Builder, thing: Thing, kind: Kind, definition: GraphQLField, nodes: Nodes, below: Below) -> Sql:
+def compile_connection(
+    builder: JsonBuilder,
+    write_object: ObjectWriter,
+    kind: Thing,
+    definition: GraphQLField,
+    nodes: Nodes,
+    condition: ListCondition,
+) -> Sql:
     """A page of a kind as JSON: only what is asked of it is counted or read."""
-    prefix = builder.prefix()
+    prefix = builder.next_prefix()
 
-    def bind(given: Mapping[str, Any]) -> Bound:
-        asked = Asked.of(kind, given)
-        bound = {f"{prefix}{at}": value for at, value in enumerate((*asked.tests, *asked.ends))}
-        room = 0 if builder.dialect == "sqlite" else 1 << max(asked.size - 1, 0).bit_length()
-        return (asked.looks, room), {**bound, f"{prefix}size": asked.size}
+    def bind(values: Mapping[str, Any]) -> BoundArguments:
+        list_arguments = ListArguments.parse(kind, values)
+        bound = {
+            f"{prefix}{index}": value
+            for index, value in enumerate((*list_arguments.test_values, *list_arguments.cursor_values))
+        }
+        rounded_limit = 0 if builder.dialect == "sqlite" else 1 << max(list_arguments.size - 1, 0).bit_length()
+        return (list_arguments.shape, rounded_limit), {**bound, f"{prefix}size": list_arguments.size}
 
-    look = builder.call(definition, nodes, bind)
-    assert isinstance(look, tuple)
-    looks, room = look
-    return _List(builder, thing, kind, looks, room, prefix, below).json(nodes)
+    call_shape = builder.add_call(definition, nodes, bind)
+    assert isinstance(call_shape, tuple)
+    shape, rounded_limit = call_shape
+    return _ConnectionCompiler(builder, write_object, kind, shape, rounded_limit, prefix, condition).compile_page(nodes)
 
 
 @dataclass(frozen=True, slots=True)
-class _List:
+class _ConnectionCompiler:
     """A list; ``room`` is the next power of two from its size on, or 0 where nobody wants to know."""
 
-    builder: Builder
-    thing: Thing
-    kind: Kind
-    looks: Page
-    room: int
+    builder: JsonBuilder
+    write_object: ObjectWriter
+    kind: Thing
+    shape: ArgumentShape
+    rounded_limit: int
     prefix: str
-    below: Below
+    condition: ListCondition
 
-    def json(self, nodes: Nodes) -> Sql:
-        runtime = self.builder.selections.type(f"{self.kind.type}Connection")
-        scope, writer = self._scope(), self.builder.writer
+    def compile_page(self, nodes: Nodes) -> Sql:
+        runtime = self.builder.selections.object_type(f"{self.kind.type}Connection")
+        aliases, writer = self._new_aliases(), self.builder.writer
         items: dict[int, Sql] = {}
-        for named in self.builder.selections.of(runtime, nodes).values():
-            if named[0].name.value == "nodes":
-                items[id(named[0])] = self.thing(self.kind, scope, named)
-            elif named[0].name.value == "edges":
-                items[id(named[0])] = self._edge(scope, named)
-        listed = {key: sql.label(f"j{at}") for at, (key, sql) in enumerate(items.items())}
-        page = self._page(scope, list(listed.values())).subquery(f"l{next(self.builder.names)}") if listed else None
+        for field_nodes in self.builder.selections.fields_below(runtime, nodes).values():
+            if field_nodes[0].name.value == "nodes":
+                items[id(field_nodes[0])] = self.write_object(self.kind, aliases, field_nodes)
+            elif field_nodes[0].name.value == "edges":
+                items[id(field_nodes[0])] = self._compile_edge(aliases, field_nodes)
+        columns = {key: sql.label(f"j{index}") for index, (key, sql) in enumerate(items.items())}
+        page = (
+            self._page_query(aliases, list(columns.values())).subquery(f"l{next(self.builder.numbers)}")
+            if columns
+            else None
+        )
 
-        def member(name: str, named: Nodes) -> Sql:
-            if page is not None and id(named[0]) in listed:
-                return Template(["[", writer.collect(page.c[listed[id(named[0])].name]), "]"])
+        def member(name: str, member_nodes: Nodes) -> Sql:
+            if page is not None and id(member_nodes[0]) in columns:
+                return Concat(["[", writer.collect(page.c[columns[id(member_nodes[0])].name]), "]"])
             match name:
                 case "pageInfo":
-                    return self._page_info(named)
+                    return self._compile_page_info(member_nodes)
                 case "totalCount":
-                    return self._count()
-            return self._aggregates(runtime.fields[name], named)
+                    return self._compile_count()
+            return self._compile_aggregates(runtime.fields[name], member_nodes)
 
-        made = select(self.builder.fields(runtime, nodes, member))
-        return (made if page is None else made.select_from(page)).scalar_subquery()
+        query = select(self.builder.json_object(runtime, nodes, member))
+        return (query if page is None else query.select_from(page)).scalar_subquery()
 
-    def _scope(self) -> Scope:
-        return Scope(self.kind, self.builder.names)
+    def _new_aliases(self) -> TableAliases:
+        return TableAliases(self.kind, self.builder.numbers)
 
-    def _where(self, scope: Scope, looks: Page) -> list[Sql]:
+    def _conditions(self, aliases: TableAliases, shape: ArgumentShape) -> list[Sql]:
         return [
-            *self.below(scope),
-            *conditions(self.kind, looks, scope.adapt, self.builder.writer, Binder(self.prefix)),
+            *self.condition(aliases),
+            *compile_conditions(self.kind, shape, aliases.adapt, self.builder.writer, ParameterBinder(self.prefix)),
         ]
 
-    def _keys(self, scope: Scope) -> list[tuple[Sql, bool]]:
-        return sort_keys(self.kind, self.looks, scope.adapt, self.builder.writer)
+    def _sort_keys(self, aliases: TableAliases) -> list[tuple[Sql, bool]]:
+        return sort_keys(self.kind, self.shape, aliases.adapt, self.builder.writer)
 
-    def _size(self) -> Sql:
+    def _page_size(self) -> Sql:
         return bindparam(f"{self.prefix}size", type_=Integer)
 
-    def _page(self, scope: Scope, columns: list[Any]) -> Select[Any]:
+    def _page_query(self, aliases: TableAliases, columns: list[Any]) -> Select[Any]:
         """Rows of the page in their order."""
-        keys, descends = zip(*self._keys(scope), strict=True)
-        sorts = [key.label(f"s{at}") for at, key in enumerate(keys)] if self.looks.backwards else []
-        where = self._where(scope, self.looks)
-        way = directed(keys, descends, backwards=self.looks.backwards)
-        query = self._bounded(scope.select(select(*columns, *sorts), where).order_by(*way)).limit(self._size())
-        if not self.looks.backwards:
+        keys, descends = zip(*self._sort_keys(aliases), strict=True)
+        sort_columns = [key.label(f"s{index}") for index, key in enumerate(keys)] if self.shape.backwards else []
+        where = self._conditions(aliases, self.shape)
+        order = sort_direction(keys, descends, backwards=self.shape.backwards)
+        query = self._bound_query(aliases.select(select(*columns, *sort_columns), where).order_by(*order)).limit(
+            self._page_size()
+        )
+        if not self.shape.backwards:
             return query
-        inner = query.subquery(f"l{next(self.builder.names)}")
-        forth = directed((inner.c[sort.name] for sort in sorts), descends)
-        return select(*(inner.c[column.name] for column in columns)).order_by(*forth).limit(self._size())
+        page_rows = query.subquery(f"l{next(self.builder.numbers)}")
+        forward_order = sort_direction((page_rows.c[sort.name] for sort in sort_columns), descends)
+        return (
+            select(*(page_rows.c[column.name] for column in columns)).order_by(*forward_order).limit(self._page_size())
+        )
 
-    def _bounded(self, query: Select[Any], more: int = 0) -> Select[Any]:
+    def _bound_query(self, query: Select[Any], extra: int = 0) -> Select[Any]:
         """The same with a limit that PostgreSQL sees when it plans.
 
         A bound limit is guessed to be a tenth of the table: it is planned anew at each execution, in milliseconds.
         """
-        if not self.room:
+        if not self.rounded_limit:
             return query
-        room = literal_column(str(self.room + more), Integer)
-        return select(query.limit(room).subquery(f"l{next(self.builder.names)}"))
+        limit = literal_column(str(self.rounded_limit + extra), Integer)
+        return select(query.limit(limit).subquery(f"l{next(self.builder.numbers)}"))
 
-    def _cursor(self, scope: Scope) -> Sql:
-        return cursor(self.kind, self.looks, scope.adapt, self.builder.writer)
+    def _cursor_sql(self, aliases: TableAliases) -> Sql:
+        return cursor_sql(self.kind, self.shape, aliases.adapt, self.builder.writer)
 
-    def _edge(self, scope: Scope, nodes: Nodes) -> Sql:
-        def member(name: str, named: Nodes) -> Sql:
+    def _compile_edge(self, aliases: TableAliases, nodes: Nodes) -> Sql:
+        def member(name: str, member_nodes: Nodes) -> Sql:
             if name == "node":
-                return self.thing(self.kind, scope, named)
-            return self.builder.writer.quote(self._cursor(scope))
+                return self.write_object(self.kind, aliases, member_nodes)
+            return self.builder.writer.quote(self._cursor_sql(aliases))
 
-        return self.builder.fields(self.builder.selections.type(f"{self.kind.type}Edge"), nodes, member)
+        return self.builder.json_object(self.builder.selections.object_type(f"{self.kind.type}Edge"), nodes, member)
 
-    def _page_info(self, nodes: Nodes) -> Sql:
-        looks, writer = self.looks, self.builder.writer
+    def _compile_page_info(self, nodes: Nodes) -> Sql:
+        shape, writer = self.shape, self.builder.writer
 
         def member(name: str, _: Nodes) -> Sql:
             if name in ("startCursor", "endCursor"):
-                return self._end(last=name == "endCursor")
-            if (name == "hasNextPage") == looks.backwards:  # the way back: told by the cursor that it was cut at
-                return Template(["true" if (looks.before if looks.backwards else looks.after) else "false"])
-            scope = self._scope()
-            where = self._where(scope, looks)
-            beyond = self._bounded(scope.select(select(_ONE.label("one")), where), 1).limit(_ONE).offset(self._size())
-            return writer.value(Form.YES, exists(beyond))
+                return self._compile_end_cursor(last=name == "endCursor")
+            if (name == "hasNextPage") == shape.backwards:  # the way back: told by the cursor that it was cut at
+                return Concat(["true" if (shape.before if shape.backwards else shape.after) else "false"])
+            aliases = self._new_aliases()
+            where = self._conditions(aliases, shape)
+            next_row = (
+                self._bound_query(aliases.select(select(_ONE.label("one")), where), 1)
+                .limit(_ONE)
+                .offset(self._page_size())
+            )
+            return writer.value(ValueFormat.BOOLEAN, exists(next_row))
 
-        return self.builder.fields(self.builder.selections.type("PageInfo"), nodes, member)
+        return self.builder.json_object(self.builder.selections.object_type("PageInfo"), nodes, member)
 
-    def _end(self, *, last: bool) -> Sql:
+    def _compile_end_cursor(self, *, last: bool) -> Sql:
         """Cursor of the page's first or last row."""
-        scope = self._scope()
-        keys, descends = zip(*self._keys(scope), strict=True)
-        named = [key.label(f"k{at}") for at, key in enumerate(keys)]
-        page = self._page(scope, [self._cursor(scope).label("cursor"), *named]).subquery(f"l{next(self.builder.names)}")
-        way = directed((page.c[key.name] for key in named), descends, backwards=last)
-        return or_null(select(self.builder.writer.quote(page.c.cursor)).order_by(*way).limit(_ONE))
+        aliases = self._new_aliases()
+        keys, descends = zip(*self._sort_keys(aliases), strict=True)
+        key_columns = [key.label(f"k{index}") for index, key in enumerate(keys)]
+        page = self._page_query(aliases, [self._cursor_sql(aliases).label("cursor"), *key_columns]).subquery(
+            f"l{next(self.builder.numbers)}"
+        )
+        order = sort_direction((page.c[key.name] for key in key_columns), descends, backwards=last)
+        return or_null(select(self.builder.writer.quote(page.c.cursor)).order_by(*order).limit(_ONE))
 
-    def _count(self) -> Sql:
-        scope = self._scope()
-        where = self._where(scope, Page(self.looks.filter))
-        return scope.select(select(cast(func.count(), Text)), where).scalar_subquery()
+    def _compile_count(self) -> Sql:
+        aliases = self._new_aliases()
+        where = self._conditions(aliases, ArgumentShape(self.shape.filter))
+        return aliases.select(select(cast(func.count(), Text)), where).scalar_subquery()
 
-    def _aggregates(self, definition: GraphQLField, nodes: Nodes) -> Sql:
-        def bind(given: Mapping[str, Any]) -> Bound:
-            return check_groups(self.kind, (each.value for each in given.get("by") or ())), {}
+    def _compile_aggregates(self, definition: GraphQLField, nodes: Nodes) -> Sql:
+        def bind(arguments: Mapping[str, Any]) -> BoundArguments:
+            return check_groups(self.kind, (group.value for group in arguments.get("by") or ())), {}
 
-        groups = self.builder.call(definition, nodes, bind)
+        groups = self.builder.add_call(definition, nodes, bind)
         assert isinstance(groups, tuple)
-        scope, runtime = self._scope(), self.builder.selections.type("Aggregate")
-        sums = {name: scope.adapt(total) for name, total in self.kind.sums.items()}
-        by = {name: scope.adapt(self.kind.groups[name]) for name in groups}
+        aliases, runtime = self._new_aliases(), self.builder.selections.object_type("Aggregate")
+        sums = {name: aliases.adapt(total) for name, total in self.kind.sums.items()}
+        group_columns = {name: aliases.adapt(self.kind.groups[name]) for name in groups}
 
-        def member(name: str, named: Nodes) -> Sql:
+        def member(name: str, member_nodes: Nodes) -> Sql:
             if name == "teraflops":
-                return self._teraflops(runtime.fields[name], named, sums)
-            return self._aggregate(name, named, sums, by)
+                return self._compile_teraflops(runtime.fields[name], member_nodes, sums)
+            return self._compile_aggregate(name, member_nodes, sums, group_columns)
 
-        made = self.builder.fields(runtime, nodes, member)
-        query = scope.select(select(made.label("j")), self._where(scope, Page(self.looks.filter)))
-        if not by:
-            return self.builder.listed(query.add_columns(func.count()))  # one row, whatever else is asked
-        ways = [self.builder.writer.ordered(each) for each in by.values()]
-        return self.builder.listed(query.group_by(*by.values()).order_by(*ways))
+        aggregate_json = self.builder.json_object(runtime, nodes, member)
+        query = aliases.select(
+            select(aggregate_json.label("j")), self._conditions(aliases, ArgumentShape(self.shape.filter))
+        )
+        if not group_columns:
+            return self.builder.json_list(query.add_columns(func.count()))  # one row, whatever else is asked
+        order = [self.builder.writer.collated(group_sql) for group_sql in group_columns.values()]
+        return self.builder.json_list(query.group_by(*group_columns.values()).order_by(*order))
 
-    def _teraflops(self, definition: GraphQLField, nodes: Nodes, sums: Mapping[str, Sql]) -> Sql:
-        wanted = str(self.builder.call(definition, nodes, lambda given: (given["type"].value, {})))
-        if wanted not in sums:
+    def _compile_teraflops(self, definition: GraphQLField, nodes: Nodes, sums: Mapping[str, Sql]) -> Sql:
+        compute_type = str(self.builder.add_call(definition, nodes, lambda given: (given["type"].value, {})))
+        if compute_type not in sums:
             return NULL
-        total = func.sum(sums[wanted])
+        total = func.sum(sums[compute_type])
         return case((total.is_(None), NULL), else_=self.builder.writer.decimal(total, 1000))
 
-    def _aggregate(self, name: str, nodes: Nodes, sums: Mapping[str, Sql], by: Mapping[str, Sql]) -> Sql:
+    def _compile_aggregate(
+        self, name: str, nodes: Nodes, sums: Mapping[str, Sql], group_columns: Mapping[str, Sql]
+    ) -> Sql:
         if name == "count":
             return cast(func.count(), Text)
-        if name in by:
-            return self.builder.writer.value(Form.ENUM if name in GROUPS else Form.TEXT, by[name], null=True)
+        if name in group_columns:
+            return self.builder.writer.value(
+                ValueFormat.ENUM if name in GROUPS else ValueFormat.TEXT, group_columns[name], null=True
+            )
         if name not in sums:
             return NULL
-        form, total = Form.CAPACITY if name == "memory" else Form.BANDWIDTH, cast(func.sum(sums[name]), BigInteger)
-        return case((total.is_(None), NULL), else_=self.builder.quantity(form, total, nodes))
+        form, total = (
+            ValueFormat.CAPACITY if name == "memory" else ValueFormat.BANDWIDTH,
+            cast(func.sum(sums[name]), BigInteger),
+        )
+        return case((total.is_(None), NULL), else_=self.builder.json_quantity(form, total, nodes))

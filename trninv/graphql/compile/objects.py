@@ -8,109 +8,113 @@ from sqlalchemy import Text, case, func, literal_column, or_, select
 from strawberry.utils.str_converters import to_camel_case as camel
 
 from trninv.graphql.compile import lists
-from trninv.graphql.compile.builder import Below, Bound, Builder
-from trninv.graphql.compile.scope import Scope, or_null
+from trninv.graphql.compile.builder import BoundArguments, JsonBuilder, ListCondition
+from trninv.graphql.compile.scope import TableAliases, or_null
 from trninv.graphql.compile.selections import Nodes
-from trninv.graphql.conditions import Binder
+from trninv.graphql.conditions import ParameterBinder
 from trninv.graphql.text import NULL
-from trninv.inventory.fields import Field, Form, Kind, Many, One, Sql, in_cluster
-from trninv.inventory.happened import inside
-from trninv.inventory.kinds import KINDS
+from trninv.inventory.fields import Field, RelatedList, Relation, Sql, Thing, ValueFormat, is_in_cluster
+from trninv.inventory.happened import is_at_or_below
+from trninv.inventory.kinds import THINGS
 from trninv.inventory.schema import TABLES
 
-_MEMBERS: Final[Mapping[str, Mapping[str, Field | One | Many]]] = {
-    kind.name: {camel(member.name): member for member in kind.members} for kind in KINDS.values()
+_MEMBERS: Final[Mapping[str, Mapping[str, Field | Relation | RelatedList]]] = {
+    kind.name: {camel(member.name): member for member in kind.members} for kind in THINGS.values()
 }
 
 
-class Objects(Builder):
+class ObjectCompiler(JsonBuilder):
     """Writes the JSON of things of the table of fields."""
 
-    def thing(self, kind: Kind, scope: Scope, nodes: Nodes) -> Sql:
+    def compile_object(self, kind: Thing, aliases: TableAliases, nodes: Nodes) -> Sql:
         """An object of the table of fields."""
-        runtime = self.selections.type(kind.type)
+        runtime = self.selections.object_type(kind.type)
 
-        def member(name: str, named: Nodes) -> Sql:
-            found = _MEMBERS[kind.name][name]
-            if isinstance(found, Field):
-                return self._value(kind, found, scope, named)
-            if isinstance(found, One):
-                return self._one(found, scope, named)
-            return self._many(kind, found, runtime.fields[name], scope, named)
+        def member(name: str, member_nodes: Nodes) -> Sql:
+            definition = _MEMBERS[kind.name][name]
+            if isinstance(definition, Field):
+                return self._compile_field(kind, definition, aliases, member_nodes)
+            if isinstance(definition, Relation):
+                return self._compile_to_one(definition, aliases, member_nodes)
+            return self._compile_to_many(kind, definition, runtime.fields[name], aliases, member_nodes)
 
-        return self.fields(runtime, nodes, member)
+        return self.json_object(runtime, nodes, member)
 
-    def every(self, kind: Kind, nodes: Nodes, below: Below) -> Sql:
+    def compile_list(self, kind: Thing, nodes: Nodes, condition: ListCondition) -> Sql:
         """A list without pages."""
-        scope = Scope(kind, self.names)
-        made, where = self.thing(kind, scope, nodes), below(scope)
-        query = scope.select(select(made.label("j")), where).order_by(scope.key)
-        return self.listed(query)
+        aliases = TableAliases(kind, self.numbers)
+        object_json, where = self.compile_object(kind, aliases, nodes), condition(aliases)
+        query = aliases.select(select(object_json.label("j")), where).order_by(aliases.key)
+        return self.json_list(query)
 
-    def _value(self, kind: Kind, found: Field, scope: Scope, nodes: Nodes) -> Sql:
-        sql = scope.adapt(found.sql)
-        if found.form in (Form.CAPACITY, Form.BANDWIDTH):
-            if not found.fact:
-                return self.quantity(found.form, sql, nodes)
-            subject, attribute = found.fact
+    def _compile_field(self, kind: Thing, field: Field, aliases: TableAliases, nodes: Nodes) -> Sql:
+        sql = aliases.adapt(field.sql)
+        if field.format in (ValueFormat.CAPACITY, ValueFormat.BANDWIDTH):
+            if not field.fact:
+                return self.json_quantity(field.format, sql, nodes)
+            subject, attribute = field.fact
             # only where it is selected: its table is not joined otherwise
-            return self.quantity(
-                found.form, sql, nodes, lambda named: self._fact(scope.adapt(subject), attribute, named)
+            return self.json_quantity(
+                field.format, sql, nodes, lambda named: self._compile_fact(aliases.adapt(subject), attribute, named)
             )
-        return self.writer.value(found.form, sql, kind.name, null=found.null)
+        return self.writer.value(field.format, sql, kind.name, null=field.nullable)
 
-    def _fact(self, subject: Sql, attribute: str, nodes: Nodes) -> Sql:
-        kind, table = KINDS["fact"], TABLES["fact"]
-        scope = Scope(kind, self.names)
+    def _compile_fact(self, subject: Sql, attribute: str, nodes: Nodes) -> Sql:
+        kind, table = THINGS["fact"], TABLES["fact"]
+        aliases = TableAliases(kind, self.numbers)
         where = [
-            scope.adapt(table.c.subject) == subject,
-            scope.adapt(table.c.attribute) == literal_column(f"'{attribute}'", Text),
-            scope.adapt(table.c.preference) == literal_column("0"),
+            aliases.adapt(table.c.subject) == subject,
+            aliases.adapt(table.c.attribute) == literal_column(f"'{attribute}'", Text),
+            aliases.adapt(table.c.preference) == literal_column("0"),
         ]
-        return or_null(scope.select(select(self.thing(kind, scope, nodes)), where))
+        return or_null(aliases.select(select(self.compile_object(kind, aliases, nodes)), where))
 
-    def _one(self, one: One, scope: Scope, nodes: Nodes) -> Sql:
+    def _compile_to_one(self, one: Relation, aliases: TableAliases, nodes: Nodes) -> Sql:
         """Another thing: the same row where the scope has it, else found by its id."""
-        if not one.kinds[1:] and scope.has(KINDS[one.kinds[0]].table):
-            made = self.thing(KINDS[one.kinds[0]], scope, nodes)
-            return case((scope.adapt(one.key).is_(None), NULL), else_=made) if one.null else made
-        found = []
-        for kind in map(KINDS.__getitem__, one.kinds):
-            inner = Scope(kind, self.names)
-            query = inner.select(select(self.thing(kind, inner, nodes)), [inner.key == scope.adapt(one.key)])
-            found.append(query.scalar_subquery())
-        return func.coalesce(*found, NULL)
+        if not one.things[1:] and aliases.has(THINGS[one.things[0]].table):
+            object_json = self.compile_object(THINGS[one.things[0]], aliases, nodes)
+            return case((aliases.adapt(one.key).is_(None), NULL), else_=object_json) if one.nullable else object_json
+        alternatives = []
+        for kind in map(THINGS.__getitem__, one.things):
+            inner_aliases = TableAliases(kind, self.numbers)
+            query = inner_aliases.select(
+                select(self.compile_object(kind, inner_aliases, nodes)), [inner_aliases.key == aliases.adapt(one.key)]
+            )
+            alternatives.append(query.scalar_subquery())
+        return func.coalesce(*alternatives, NULL)
 
-    def _many(self, kind: Kind, many: Many, definition: GraphQLField, scope: Scope, nodes: Nodes) -> Sql:
-        child = KINDS[many.kind]
-        key, own = scope.adapt(many.key), scope.adapt(kind.key)
+    def _compile_to_many(
+        self, kind: Thing, many: RelatedList, definition: GraphQLField, aliases: TableAliases, nodes: Nodes
+    ) -> Sql:
+        child = THINGS[many.thing]
+        key, own = aliases.adapt(many.key), aliases.adapt(kind.key)
 
-        def below(inner: Scope) -> list[Sql]:
-            if not many.on:
-                return [in_cluster(child, inner.key, key)]
-            if many.inside:
-                return [inside(inner.adapt(many.on[0]), key)]
-            other = [] if many.but is None else [inner.adapt(many.but) != own]
-            return [or_(*(inner.adapt(column) == key for column in many.on)), *other]
+        def is_below(inner_aliases: TableAliases) -> list[Sql]:
+            if not many.foreign_columns:
+                return [is_in_cluster(child, inner_aliases.key, key)]
+            if many.by_containment:
+                return [is_at_or_below(inner_aliases.adapt(many.foreign_columns[0]), key)]
+            other = [] if many.exclude is None else [inner_aliases.adapt(many.exclude) != own]
+            return [or_(*(inner_aliases.adapt(column) == key for column in many.foreign_columns)), *other]
 
         if many.paged:
-            return lists.connection(self, self.thing, child, definition, nodes, below)
+            return lists.compile_connection(self, self.compile_object, child, definition, nodes, is_below)
         if "attribute" in definition.args:
-            return self.every(child, nodes, self._of_attribute(definition, nodes, below))
-        return self.every(child, nodes, below)
+            return self.compile_list(child, nodes, self._with_attribute(definition, nodes, is_below))
+        return self.compile_list(child, nodes, is_below)
 
-    def _of_attribute(self, definition: GraphQLField, nodes: Nodes, below: Below) -> Below:
-        prefix = self.prefix()
+    def _with_attribute(self, definition: GraphQLField, nodes: Nodes, condition: ListCondition) -> ListCondition:
+        prefix = self.next_prefix()
 
-        def bind(given: Mapping[str, Any]) -> Bound:
-            wanted = given.get("attribute")
-            return wanted is not None, {} if wanted is None else {f"{prefix}0": wanted}
+        def bind(arguments: Mapping[str, Any]) -> BoundArguments:
+            attribute = arguments.get("attribute")
+            return attribute is not None, {} if attribute is None else {f"{prefix}0": attribute}
 
-        if self.call(definition, nodes, bind) is False:
-            return below
+        if self.add_call(definition, nodes, bind) is False:
+            return condition
 
-        def of_attribute(scope: Scope) -> list[Sql]:
-            column = scope.adapt(TABLES["fact"].c.attribute)
-            return [*below(scope), column == Binder(prefix).take(column)]
+        def has_attribute(aliases: TableAliases) -> list[Sql]:
+            column = aliases.adapt(TABLES["fact"].c.attribute)
+            return [*condition(aliases), column == ParameterBinder(prefix).take(column)]
 
-        return of_attribute
+        return has_attribute

@@ -8,32 +8,36 @@ from graphql import FragmentDefinitionNode, GraphQLField, GraphQLSchema, Operati
 from sqlalchemy import Dialect, select
 from strawberry.utils.str_converters import to_camel_case as camel
 
-from trninv.graphql.arguments import At
+from trninv.graphql.arguments import AddressTest
 from trninv.graphql.compile import lists
-from trninv.graphql.compile.answers import Asked
-from trninv.graphql.compile.builder import Bound, Variables
-from trninv.graphql.compile.objects import Objects
-from trninv.graphql.compile.scope import Scope, or_null
-from trninv.graphql.compile.selections import Nodes, Selections
-from trninv.graphql.conditions import Binder
-from trninv.graphql.queries import LISTS, opened
+from trninv.graphql.compile.answers import CompiledQuestion
+from trninv.graphql.compile.builder import BoundArguments, Variables
+from trninv.graphql.compile.objects import ObjectCompiler
+from trninv.graphql.compile.scope import TableAliases, or_null
+from trninv.graphql.compile.selections import Nodes, SelectionCollector
+from trninv.graphql.conditions import ParameterBinder
+from trninv.graphql.queries import QUERY_LISTS, parse_id
 from trninv.inventory.address import level_of
 from trninv.inventory.fields import Sql
-from trninv.inventory.kinds import KINDS
-from trninv.inventory.template import Template
+from trninv.inventory.kinds import THINGS
+from trninv.inventory.template import Concat
 
-_LISTS: Final = {camel(name): KINDS[kind] for name, kind in LISTS.items()}
-_EVERY: Final = {"sources": KINDS["source"]}
-_SINGLE: Final[Mapping[str, Callable[[Mapping[str, Any]], tuple[str, str, Any]]]] = {
-    "cluster": lambda given: ("cluster", "slug", given["slug"]),
-    "node": lambda given: (opened(given["id"])[0], "id", opened(given["id"])[1]),
-    "resolve": lambda given: (level_of(given["address"]), "id", At(given["address"], level_of(given["address"]))),
+_LIST_KINDS: Final = {camel(name): THINGS[kind] for name, kind in QUERY_LISTS.items()}
+_WHOLE_LISTS: Final = {"sources": THINGS["source"]}
+_SINGLE_LOOKUPS: Final[Mapping[str, Callable[[Mapping[str, Any]], tuple[str, str, Any]]]] = {
+    "cluster": lambda arguments: ("cluster", "slug", arguments["slug"]),
+    "node": lambda arguments: (parse_id(arguments["id"])[0], "id", parse_id(arguments["id"])[1]),
+    "resolve": lambda arguments: (
+        level_of(arguments["address"]),
+        "id",
+        AddressTest(arguments["address"], level_of(arguments["address"])),
+    ),
 }
 """Kind, column and value of what a field finds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CompiledStatement:
     """A statement of one row with the JSON of each compiled field.
 
     Attributes
@@ -50,7 +54,7 @@ class Plan:
     constants: Mapping[str, Any]
 
 
-class Outline:
+class OperationPlan:
     """What an operation's root fields are, for one choice of its directives.
 
     Attributes
@@ -74,25 +78,25 @@ class Outline:
         variables: Variables,
     ) -> None:
         self._schema, self._fragments = schema, fragments
-        self._query = Selections(schema, fragments, variables).type("Query")
-        of_query = operation.operation is OperationType.QUERY
-        runtime = self._query if of_query else schema.mutation_type
+        self._query = SelectionCollector(schema, fragments, variables).object_type("Query")
+        is_query = operation.operation is OperationType.QUERY
+        runtime = self._query if is_query else schema.mutation_type
         assert runtime is not None
-        selections = Selections(schema, fragments, variables)
-        self.roots = selections.within(runtime, [operation.selection_set])
-        self.asked = Asked.of(schema, selections, self.roots) if of_query else None
-        self.then = {key: nodes for key, nodes in self.roots.items() if nodes[0].name.value == "asOf"}
-        self.now = {key: nodes for key, nodes in self.roots.items() if key not in self.then}
-        plain = {"__typename", *_LISTS, *_EVERY, *_SINGLE} if of_query else set()
-        self.plain = tuple(key for key, nodes in self.roots.items() if nodes[0].name.value in plain)
-        self._plans: dict[Hashable, tuple[Plan, list[Callable[[Variables], Bound]]]] = {}
+        selections = SelectionCollector(schema, fragments, variables)
+        self.roots = selections.collect(runtime, [operation.selection_set])
+        self.question = CompiledQuestion.from_roots(schema, selections, self.roots) if is_query else None
+        self.as_of_roots = {key: nodes for key, nodes in self.roots.items() if nodes[0].name.value == "asOf"}
+        self.current_roots = {key: nodes for key, nodes in self.roots.items() if key not in self.as_of_roots}
+        compiled_names = {"__typename", *_LIST_KINDS, *_WHOLE_LISTS, *_SINGLE_LOOKUPS} if is_query else set()
+        self.compiled_keys = tuple(key for key, nodes in self.roots.items() if nodes[0].name.value in compiled_names)
+        self._statements: dict[Hashable, tuple[CompiledStatement, list[Callable[[Variables], BoundArguments]]]] = {}
 
     @property
     def introspects(self) -> bool:
         """Whether the schema itself is asked for."""
         return any(nodes[0].name.value in ("__schema", "__type") for nodes in self.roots.values())
 
-    def plan(self, dialect: Dialect, variables: Variables) -> tuple[Plan, dict[str, Any]]:
+    def statement_for(self, dialect: Dialect, variables: Variables) -> tuple[CompiledStatement, dict[str, Any]]:
         """The statement for these variables, and its parameters; addresses among them are still to be resolved.
 
         Raises
@@ -101,63 +105,70 @@ class Outline:
             Arguments are wrong.
 
         """
-        for plan, binders in self._plans.values():
-            looks, bound = _bind(binders, variables)
-            if self._plans.get(looks, (None,))[0] is plan:
-                return plan, {**plan.constants, **bound}
-        plan, binders = self._compile(dialect, variables)
-        looks, bound = _bind(binders, variables)
-        if len(self._plans) >= _MOST_PLANS:
-            self._plans.clear()
-        self._plans[looks] = plan, binders
-        return plan, {**plan.constants, **bound}
+        for statement, binders in self._statements.values():
+            shapes, parameters = _bind_arguments(binders, variables)
+            if self._statements.get(shapes, (None,))[0] is statement:
+                return statement, {**statement.constants, **parameters}
+        statement, binders = self._compile(dialect, variables)
+        shapes, parameters = _bind_arguments(binders, variables)
+        if len(self._statements) >= _MAX_STATEMENTS:
+            self._statements.clear()
+        self._statements[shapes] = statement, binders
+        return statement, {**statement.constants, **parameters}
 
-    def _compile(self, dialect: Dialect, variables: Variables) -> tuple[Plan, list[Callable[[Variables], Bound]]]:
-        objects = Objects(Selections(self._schema, self._fragments, variables), dialect.name, variables)
-        columns = [self._root(objects, self.roots[key]).label(f"r{at}") for at, key in enumerate(self.plain)]
+    def _compile(
+        self, dialect: Dialect, variables: Variables
+    ) -> tuple[CompiledStatement, list[Callable[[Variables], BoundArguments]]]:
+        objects = ObjectCompiler(SelectionCollector(self._schema, self._fragments, variables), dialect.name, variables)
+        columns = [
+            self._compile_root(objects, self.roots[key]).label(f"r{index}")
+            for index, key in enumerate(self.compiled_keys)
+        ]
         compiled = select(*columns).compile(dialect=dialect)
         constants = {name: value for name, value in compiled.params.items() if value is not None}
-        return Plan(self.plain, str(compiled), constants), objects.binders
+        return CompiledStatement(self.compiled_keys, str(compiled), constants), objects.binders
 
-    def _root(self, objects: Objects, nodes: Nodes) -> Sql:
-        name = nodes[0].name.value
-        if name == "__typename":
-            return Template(['"Query"'])
-        definition = self._query.fields[name]
-        if name in _LISTS:
-            return lists.connection(objects, objects.thing, _LISTS[name], definition, nodes, lambda _: [])
-        if name in _EVERY:
-            return objects.every(_EVERY[name], nodes, lambda _: [])
-        return _single(objects, name, definition, nodes)
+    def _compile_root(self, objects: ObjectCompiler, nodes: Nodes) -> Sql:
+        field_name = nodes[0].name.value
+        if field_name == "__typename":
+            return Concat(['"Query"'])
+        definition = self._query.fields[field_name]
+        if field_name in _LIST_KINDS:
+            return lists.compile_connection(
+                objects, objects.compile_object, _LIST_KINDS[field_name], definition, nodes, lambda _: []
+            )
+        if field_name in _WHOLE_LISTS:
+            return objects.compile_list(_WHOLE_LISTS[field_name], nodes, lambda _: [])
+        return _compile_single(objects, field_name, definition, nodes)
 
 
-_MOST_PLANS = 64
+_MAX_STATEMENTS = 64
 """Of one operation: looks of its arguments."""
 
 
-def _bind(
-    binders: Iterable[Callable[[Variables], Bound]], variables: Variables
+def _bind_arguments(
+    binders: Iterable[Callable[[Variables], BoundArguments]], variables: Variables
 ) -> tuple[tuple[Hashable, ...], dict[str, Any]]:
-    looks: list[Hashable] = []
+    shapes: list[Hashable] = []
     parameters: dict[str, Any] = {}
     for binder in binders:
-        look, bound = binder(variables)
-        looks.append(look)
+        shape, bound = binder(variables)
+        shapes.append(shape)
         parameters |= bound
-    return tuple(looks), parameters
+    return tuple(shapes), parameters
 
 
-def _single(objects: Objects, name: str, definition: GraphQLField, nodes: Nodes) -> Sql:
-    prefix = objects.prefix()
+def _compile_single(objects: ObjectCompiler, name: str, definition: GraphQLField, nodes: Nodes) -> Sql:
+    prefix = objects.next_prefix()
 
-    def bind(given: Mapping[str, Any]) -> Bound:
-        kind, column, value = _SINGLE[name](given)
+    def bind(arguments: Mapping[str, Any]) -> BoundArguments:
+        kind, column, value = _SINGLE_LOOKUPS[name](arguments)
         return (kind, column), {f"{prefix}0": value}
 
-    look = objects.call(definition, nodes, bind)
-    assert isinstance(look, tuple)
-    kind, column = KINDS[look[0]], look[1]
-    scope = Scope(kind, objects.names)
-    wanted = scope.adapt(kind.table.c[column])
-    where = [wanted == Binder(prefix).take(wanted)]
-    return or_null(scope.select(select(objects.thing(kind, scope, nodes)), where))
+    call_shape = objects.add_call(definition, nodes, bind)
+    assert isinstance(call_shape, tuple)
+    kind, column = THINGS[call_shape[0]], call_shape[1]
+    aliases = TableAliases(kind, objects.numbers)
+    column_sql = aliases.adapt(kind.table.c[column])
+    where = [column_sql == ParameterBinder(prefix).take(column_sql)]
+    return or_null(aliases.select(select(objects.compile_object(kind, aliases, nodes)), where))

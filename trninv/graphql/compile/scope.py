@@ -7,17 +7,17 @@ from sqlalchemy import FromClause, Select, func
 from sqlalchemy.sql.visitors import replacement_traverse
 
 from trninv.graphql.text import NULL
-from trninv.inventory.fields import Kind, Sql
+from trninv.inventory.fields import Sql, Thing
 
 
-class Scope:
+class TableAliases:
     """One appearance of a kind in a statement."""
 
-    def __init__(self, kind: Kind, names: Iterator[int]) -> None:
+    def __init__(self, kind: Thing, numbers: Iterator[int]) -> None:
         self.kind = kind
-        number = next(names)
+        number = next(numbers)
         self._aliases: dict[Any, FromClause] = {
-            table: table.alias(f"t{number}_{at}") for at, table in enumerate((kind.table, *kind.joins))
+            table: table.alias(f"t{number}_{index}") for index, table in enumerate((kind.table, *kind.joins))
         }
         self._used: set[FromClause] = set()
 

@@ -21,7 +21,7 @@ from graphql.execution.values import VariableValues, get_directive_values
 Nodes = list[FieldNode]
 
 
-class Selections:
+class SelectionCollector:
     """Collects fields as the GraphQL specification does (6.3.2, CollectFields)."""
 
     def __init__(
@@ -29,50 +29,54 @@ class Selections:
     ) -> None:
         self._schema, self._fragments, self._variables = schema, fragments, variables
 
-    def type(self, name: str) -> GraphQLObjectType:
+    def object_type(self, name: str) -> GraphQLObjectType:
         """An object type of the schema by its name."""
-        found = self._schema.type_map[name]
-        assert isinstance(found, GraphQLObjectType)
-        return found
+        graphql_type = self._schema.type_map[name]
+        assert isinstance(graphql_type, GraphQLObjectType)
+        return graphql_type
 
-    def of(self, runtime: GraphQLObjectType, nodes: Nodes) -> dict[str, Nodes]:
+    def fields_below(self, runtime: GraphQLObjectType, nodes: Nodes) -> dict[str, Nodes]:
         """Fields below fields, by response key."""
-        return self.within(runtime, (node.selection_set for node in nodes if node.selection_set))
+        return self.collect(runtime, (node.selection_set for node in nodes if node.selection_set))
 
-    def within(self, runtime: GraphQLObjectType, selections: Iterable[SelectionSetNode]) -> dict[str, Nodes]:
+    def collect(self, runtime: GraphQLObjectType, selections: Iterable[SelectionSetNode]) -> dict[str, Nodes]:
         """Fields of selection sets together, by response key."""
-        found: dict[str, Nodes] = {}
-        seen: set[str] = set()
+        fields: dict[str, Nodes] = {}
+        visited_fragments: set[str] = set()
         for selection_set in selections:
-            self._collect(found, seen, runtime, selection_set)
-        return found
+            self._collect(fields, visited_fragments, runtime, selection_set)
+        return fields
 
     def _collect(
-        self, found: dict[str, Nodes], seen: set[str], runtime: GraphQLObjectType, selections: SelectionSetNode
+        self,
+        fields: dict[str, Nodes],
+        visited_fragments: set[str],
+        runtime: GraphQLObjectType,
+        selections: SelectionSetNode,
     ) -> None:
         for node in selections.selections:
-            if not self._included(node):
+            if not self._is_included(node):
                 continue
             if isinstance(node, FieldNode):
-                found.setdefault((node.alias or node.name).value, []).append(node)
+                fields.setdefault((node.alias or node.name).value, []).append(node)
             elif isinstance(node, InlineFragmentNode):
-                if self._applies(runtime, node.type_condition):
-                    self._collect(found, seen, runtime, node.selection_set)
-            elif isinstance(node, FragmentSpreadNode) and node.name.value not in seen:
-                seen.add(node.name.value)
+                if self._type_applies(runtime, node.type_condition):
+                    self._collect(fields, visited_fragments, runtime, node.selection_set)
+            elif isinstance(node, FragmentSpreadNode) and node.name.value not in visited_fragments:
+                visited_fragments.add(node.name.value)
                 fragment = self._fragments[node.name.value]
-                if self._applies(runtime, fragment.type_condition):
-                    self._collect(found, seen, runtime, fragment.selection_set)
+                if self._type_applies(runtime, fragment.type_condition):
+                    self._collect(fields, visited_fragments, runtime, fragment.selection_set)
 
-    def _included(self, node: Any) -> bool:
+    def _is_included(self, node: Any) -> bool:
         if not node.directives:
             return True
         skip = get_directive_values(GraphQLSkipDirective, node, self._variables)
         include = get_directive_values(GraphQLIncludeDirective, node, self._variables)
         return not (skip and skip["if"]) and not (include and not include["if"])
 
-    def _applies(self, runtime: GraphQLObjectType, condition: NamedTypeNode | None) -> bool:
+    def _type_applies(self, runtime: GraphQLObjectType, condition: NamedTypeNode | None) -> bool:
         if condition is None or condition.name.value == runtime.name:
             return True
-        named = self._schema.type_map[condition.name.value]
-        return is_abstract_type(named) and self._schema.is_sub_type(named, runtime)
+        condition_type = self._schema.type_map[condition.name.value]
+        return is_abstract_type(condition_type) and self._schema.is_sub_type(condition_type, runtime)

@@ -13,9 +13,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from trninv.errors import FileError, MomentError, TrninvError
-from trninv.history.archive.engines import in_duckdb, in_spark
-from trninv.history.sums import Move, Sums, When
+from trninv.errors import InvalidFileError, InvalidTimeError, TrninvError
+from trninv.history.archive.engines import query_duckdb, query_spark
+from trninv.history.sums import AvailabilitySums, Transition, TransitionPeriod
 
 BY: Final = ("kind", "model", "rack", "cluster")
 _GROUPS: Final = {"kind": "CAST(NULL AS STRING)"}
@@ -24,7 +24,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SQL: Final = Path(__file__).with_name("availability.sql")
 
 
-def query(directory: Path, by: str = "kind", since: str | None = None, until: str | None = None) -> str:
+def transition_query(directory: Path, by: str = "kind", since: str | None = None, until: str | None = None) -> str:
     """The SQL of what parts changed, up to a time, at most the end of the last day that is archived.
 
     Raises
@@ -35,68 +35,70 @@ def query(directory: Path, by: str = "kind", since: str | None = None, until: st
         A time has no zone.
 
     """
-    begins = 0 if since is None else _micros(since)
-    ends = _end(directory)
+    begins = 0 if since is None else _to_micros(since)
+    ends = _archive_end(directory)
     if until is not None:
-        ends = min(ends, _micros(until))
+        ends = min(ends, _to_micros(until))
     return _SQL.read_text("utf-8").format(by=_GROUPS.get(by, by), since=begins, until=ends)
 
 
-def sums(rows: Iterable[Sequence[Any]]) -> Iterator[Sums]:
+def archive_sums(rows: Iterable[Sequence[Any]]) -> Iterator[AvailabilitySums]:
     """Of each kind and group, in their order, from the rows of `query`."""
-    for (kind, name), found in groupby(sorted(rows, key=_group), _group):
-        yield _summed(kind, name, list(found))
+    for (kind, name), group_rows in groupby(sorted(rows, key=_group), _group):
+        yield _group_sums(kind, name, list(group_rows))
 
 
 def _group(row: Sequence[Any]) -> tuple[str, str]:
     return row[0], row[1] or ""
 
 
-def _summed(kind: str, name: str, rows: Sequence[Sequence[Any]]) -> Sums:
-    moves, parts, observed = list[Move](), 0, 0
+def _group_sums(kind: str, name: str, rows: Sequence[Sequence[Any]]) -> AvailabilitySums:
+    transitions, parts, observed = list[Transition](), 0, 0
     for before, state, own_before, own_state, within, number, seconds, micros in (row[2:] for row in rows):
         lasts = int(seconds) * 1_000_000 + int(micros)
         if before:
-            when = When.WITHIN if within else When.BEYOND
-            moves.append(Move(when, number, lasts, before, state, own_before, own_state))
+            when = TransitionPeriod.INSIDE if within else TransitionPeriod.OUTSIDE
+            transitions.append(Transition(when, number, lasts, before, state, own_before, own_state))
         else:
-            moves.append(Move(When.EDGE, number, lasts, "up", state, "up", own_state))
+            transitions.append(Transition(TransitionPeriod.INITIAL, number, lasts, "up", state, "up", own_state))
             parts, observed = parts + number, observed + lasts
-    return Sums.of(kind, name or None, parts, observed, moves)
+    return AvailabilitySums.from_transitions(kind, name or None, parts, observed, transitions)
 
 
-def told(of: Sums) -> dict[str, Any]:
+def report_row(sums_: AvailabilitySums) -> dict[str, Any]:
     """A row of the report, with the names that `trninv availability` has."""
     return {
-        "kind": of.kind,
-        "name": of.name,
-        "parts": of.parts,
-        **{state: of.share(state) for state in ("up", "degraded", "down", "maintenance")},
-        "failures": of.failures,
-        "repaired": of.repaired,
-        "down_before": of.down_before,
-        "open": of.down_after,
-        "mtbf_hours": of.carried / of.failures / _HOUR if of.failures else None,
-        "mttr_hours": of.repairing / of.repaired / _HOUR if of.repaired else None,
+        "kind": sums_.kind,
+        "name": sums_.name,
+        "parts": sums_.parts,
+        **{state: sums_.share(state) for state in ("up", "degraded", "down", "maintenance")},
+        "failures": sums_.failures,
+        "repaired": sums_.repaired,
+        "down_before": sums_.down_before,
+        "open": sums_.down_after,
+        "mtbf_hours": sums_.carried / sums_.failures / _HOUR if sums_.failures else None,
+        "mttr_hours": sums_.repairing / sums_.repaired / _HOUR if sums_.repaired else None,
     }
 
 
-def _end(directory: Path) -> int:
+def _archive_end(directory: Path) -> int:
     days = [
-        each.name.removeprefix("day=") for name in ("events", "states") for each in (directory / name).glob("day=*")
+        directory_.name.removeprefix("day=")
+        for name in ("events", "states")
+        for directory_ in (directory / name).glob("day=*")
     ]
     if not days and (directory / "manifest.ndjson").exists():
-        raise FileError(f"{directory} has no day yet: a day is archived once it has ended, in UTC")
+        raise InvalidFileError(f"{directory} has no day yet: a day is archived once it has ended, in UTC")
     if not days:
-        raise FileError(f"{directory} has no archive: trninv archive makes one")
-    return _micros(f"{date.fromisoformat(max(days)) + timedelta(days=1)}T00:00:00Z")
+        raise InvalidFileError(f"{directory} has no archive: trninv archive makes one")
+    return _to_micros(f"{date.fromisoformat(max(days)) + timedelta(days=1)}T00:00:00Z")
 
 
-def _micros(time: str) -> int:
+def _to_micros(time: str) -> int:
     try:
         return (datetime.fromisoformat(time) - _EPOCH) // timedelta(microseconds=1)
     except (ValueError, TypeError):  # of one without a zone
-        raise MomentError(f"{time!r}: write a time with its zone, such as 2026-11-22T02:00:00Z") from None
+        raise InvalidTimeError(f"{time!r}: write a time with its zone, such as 2026-11-22T02:00:00Z") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> Iterator[str]:
@@ -110,11 +112,15 @@ def main(arguments: Sequence[str] | None = None) -> Iterator[str]:
     parser.add_argument("--since", help="an ISO time with its zone (default: since history is known)")
     parser.add_argument("--until", help="(default, and at most: the end of the last day)")
     parser.add_argument("--master", help="of Spark, such as local[2] or yarn (default: as Spark is configured)")
-    given = parser.parse_args(arguments)
-    sql = query(given.directory, given.by, given.since, given.until)
+    options = parser.parse_args(arguments)
+    sql = transition_query(options.directory, options.by, options.since, options.until)
     rows: list[tuple[Any, ...]]
-    rows = in_duckdb(given.directory, sql) if given.engine == "duckdb" else in_spark(given.directory, sql, given.master)
-    yield from (json.dumps(told(each)) for each in sums(rows))
+    rows = (
+        query_duckdb(options.directory, sql)
+        if options.engine == "duckdb"
+        else query_spark(options.directory, sql, options.master)
+    )
+    yield from (json.dumps(report_row(sums_)) for sums_ in archive_sums(rows))
 
 
 if __name__ == "__main__":

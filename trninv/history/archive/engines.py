@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
-from trninv.errors import FileError, UsageError
+from trninv.errors import InvalidFileError, UsageError
 
 _SETTINGS: Final = {
     "spark.ui.enabled": "false",
@@ -27,7 +27,7 @@ _PART: Final = "kind, part_id, cluster, rack, model, known_from, state, own_stat
 _EVENT: Final = "id, previous_id, clock_went_back, kind, part_id, before, state, own_before, own_state"
 
 
-def in_duckdb(directory: Path, sql: str, threads: int | None = None) -> list[tuple[Any, ...]]:
+def query_duckdb(directory: Path, sql: str, threads: int | None = None) -> list[tuple[Any, ...]]:
     """Rows of a query over `part` and `event`.
 
     Raises
@@ -42,24 +42,24 @@ def in_duckdb(directory: Path, sql: str, threads: int | None = None) -> list[tup
         import duckdb  # noqa: PLC0415 # an extra
     except ImportError:
         raise UsageError("this needs DuckDB: pip install 'trninv[duckdb]'") from None
-    with duckdb.connect() as found:
+    with duckdb.connect() as connection:
         if threads:
-            found.execute(f"SET threads = {threads}")
-        for name, of in _files(directory).items():
-            if of is None:
-                found.execute(f"CREATE TABLE {_VIEWS[name]} ({_SCHEMAS[name].replace('_NTZ', '')})")
+            connection.execute(f"SET threads = {threads}")
+        for name, dataset_directory in _dataset_directories(directory).items():
+            if dataset_directory is None:
+                connection.execute(f"CREATE TABLE {_VIEWS[name]} ({_SCHEMAS[name].replace('_NTZ', '')})")
                 continue
-            files = f"{of}/**/*.parquet".replace("'", "''")
+            files = f"{dataset_directory}/**/*.parquet".replace("'", "''")
             rows = f"read_parquet('{files}', hive_partitioning = true, union_by_name = true)"
-            found.execute(f"CREATE VIEW {_VIEWS[name]} AS SELECT * FROM {rows}")  # noqa: S608 # names of ours
-        _check(directory, [row[0] for row in found.execute(f"DESCRIBE {_VIEWS['parts']}").fetchall()])
-        for view in _views("epoch_us({})"):
-            found.execute(view)
-        answer: list[tuple[Any, ...]] = found.execute(sql).fetchall()
+            connection.execute(f"CREATE VIEW {_VIEWS[name]} AS SELECT * FROM {rows}")  # noqa: S608 # names of ours
+        _check_columns(directory, [row[0] for row in connection.execute(f"DESCRIBE {_VIEWS['parts']}").fetchall()])
+        for view in _view_statements("epoch_us({})"):
+            connection.execute(view)
+        answer: list[tuple[Any, ...]] = connection.execute(sql).fetchall()
         return answer
 
 
-def in_spark(directory: Path, sql: str, master: str | None = None) -> list[tuple[Any, ...]]:
+def query_spark(directory: Path, sql: str, master: str | None = None) -> list[tuple[Any, ...]]:
     """The same; without a master, the one that spark-submit or Spark's settings name, or this machine.
 
     Raises
@@ -79,24 +79,28 @@ def in_spark(directory: Path, sql: str, master: str | None = None) -> list[tuple
         builder = builder.config(name, value)
     session = (builder.master(master) if master else builder).getOrCreate()
     try:
-        for name, of in _files(directory).items():
+        for name, dataset_directory in _dataset_directories(directory).items():
             if name == "parts":
-                _check(directory, session.read.parquet(str(of)).columns)
+                _check_columns(directory, session.read.parquet(str(dataset_directory)).columns)
             schema = _SCHEMAS[name]
-            rows = session.read.schema(schema).parquet(str(of)) if of else session.createDataFrame([], schema)
+            rows = (
+                session.read.schema(schema).parquet(str(dataset_directory))
+                if dataset_directory
+                else session.createDataFrame([], schema)
+            )
             rows.createOrReplaceTempView(_VIEWS[name])
-        for view in _views("unix_micros(CAST({} AS TIMESTAMP))"):
+        for view in _view_statements("unix_micros(CAST({} AS TIMESTAMP))"):
             session.sql(view.replace("CREATE VIEW", "CREATE OR REPLACE TEMP VIEW", 1))
         return [tuple(row) for row in session.sql(sql).collect()]
     finally:
         session.stop()
 
 
-def _files(directory: Path) -> dict[str, Path | None]:
+def _dataset_directories(directory: Path) -> dict[str, Path | None]:
     """The directories to be read: of the newest version of the parts, and of events; None where there are none."""
-    versions = [int(each.parent.name.removeprefix("version=")) for each in directory.glob("parts/version=*/*.parquet")]
+    versions = [int(file.parent.name.removeprefix("version=")) for file in directory.glob("parts/version=*/*.parquet")]
     if not versions:
-        raise FileError(f"{directory} has no parts yet: run trninv archive {directory} again")
+        raise InvalidFileError(f"{directory} has no parts yet: run trninv archive {directory} again")
     has_events = any(directory.glob("events/day=*/*.parquet"))
     return {
         "parts": directory / "parts" / f"version={max(versions)}",
@@ -104,16 +108,16 @@ def _files(directory: Path) -> dict[str, Path | None]:
     }
 
 
-def _check(directory: Path, columns: Collection[str]) -> None:
+def _check_columns(directory: Path, columns: Collection[str]) -> None:
     """An earlier trninv wrote parts without what they were by themselves, and that can't be told from their states."""
     if "own_state" not in columns:
-        says = "was written by an earlier trninv, whose parts have no own_state"
-        raise FileError(f"{directory} {says}: run trninv archive {directory} once, and it is added")
+        problem = "was written by an earlier trninv, whose parts have no own_state"
+        raise InvalidFileError(f"{directory} {problem}: run trninv archive {directory} once, and it is added")
 
 
-def _views(micros: str) -> list[str]:
-    since, at = micros.format("since"), micros.format("time")
+def _view_statements(micros: str) -> list[str]:
+    since, event_time = micros.format("since"), micros.format("time")
     return [
         f"CREATE VIEW part AS SELECT {_PART}, {since} AS since_us FROM part_of_file",  # noqa: S608 # of ours
-        f"CREATE VIEW event AS SELECT {_EVENT}, {at} AS us FROM event_of_file",  # noqa: S608 # of ours
+        f"CREATE VIEW event AS SELECT {_EVENT}, {event_time} AS us FROM event_of_file",  # noqa: S608 # of ours
     ]

@@ -16,7 +16,7 @@ TIMES: Final = {"at": "time", "known_since": "since"}
 _CHUNK: Final = 20_000
 
 
-def arrow() -> tuple[ModuleType, ModuleType]:
+def import_pyarrow() -> tuple[ModuleType, ModuleType]:
     """PyArrow, and what it has for Parquet.
 
     Raises
@@ -33,48 +33,48 @@ def arrow() -> tuple[ModuleType, ModuleType]:
     return pa, files
 
 
-def write(to: Path, columns: Sequence[ColumnElement[Any]], rows: Iterable[Sequence[Any]]) -> int:
+def write_rows(file: Path, columns: Sequence[ColumnElement[Any]], rows: Iterable[Sequence[Any]]) -> int:
     """Write rows of these columns, and of `TIMES` beside them; returns how many there were."""
-    pa, files = arrow()
+    pa, files = import_pyarrow()
     names = [column.key or "" for column in columns]
     timed = [name for name in names if name in TIMES]
-    kinds = [(name, _kind(pa, column)) for name, column in zip(names, columns, strict=True)]
+    kinds = [(name, _arrow_type(pa, column)) for name, column in zip(names, columns, strict=True)]
     schema = pa.schema([*kinds, *((TIMES[name], pa.timestamp("us")) for name in timed)])
-    number, left = 0, iter(rows)
-    with files.ParquetWriter(to, schema, compression="zstd") as writer:
-        while some := list(islice(left, _CHUNK)):
+    number, remaining = 0, iter(rows)
+    with files.ParquetWriter(file, schema, compression="zstd") as writer:
+        while some := list(islice(remaining, _CHUNK)):
             values = list(zip(*some, strict=True))
-            values += [tuple(map(_time, values[names.index(name)])) for name in timed]
-            arrays = [pa.array(each, field.type) for each, field in zip(values, schema, strict=True)]
+            values += [tuple(map(_utc_time, values[names.index(name)])) for name in timed]
+            arrays = [pa.array(column_values, field.type) for column_values, field in zip(values, schema, strict=True)]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
             number += len(some)
     return number
 
 
-def rows(of: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+def read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """Rows of a file, in these columns; what an earlier trninv did not write is None."""
-    _, files = arrow()
-    with files.ParquetFile(of) as file:
-        known = [name for name in columns if name in file.schema_arrow.names]
-        for batch in file.iter_batches(_CHUNK, columns=known):
-            found = batch.to_pydict()
-            yield from zip(*(found.get(name, repeat(None, batch.num_rows)) for name in columns), strict=True)
+    _, files = import_pyarrow()
+    with files.ParquetFile(path) as file:
+        present = [name for name in columns if name in file.schema_arrow.names]
+        for batch in file.iter_batches(_CHUNK, columns=present):
+            columns_ = batch.to_pydict()
+            yield from zip(*(columns_.get(name, repeat(None, batch.num_rows)) for name in columns), strict=True)
 
 
-def size(of: Path) -> int:
+def count_rows(path: Path) -> int:
     """How many rows a file says that it has."""
-    _, files = arrow()
-    number: int = files.read_metadata(of).num_rows
+    _, files = import_pyarrow()
+    number: int = files.read_metadata(path).num_rows
     return number
 
 
-def _kind(pa: ModuleType, column: ColumnElement[Any]) -> Any:
+def _arrow_type(pa: ModuleType, column: ColumnElement[Any]) -> Any:
     if isinstance(column.type, Boolean):
         return pa.bool_()
     return pa.int64() if isinstance(column.type, Integer) else pa.string()
 
 
-def _time(at: str) -> datetime:
+def _utc_time(text: str) -> datetime:
     """A recorded time without its zone, which is UTC."""
-    time = datetime.fromisoformat(at)
+    time = datetime.fromisoformat(text)
     return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time

@@ -5,48 +5,52 @@ from typing import Any
 
 from sqlalchemy import Connection, FromClause, Select, Table, Text, case, cast, func, literal, null, select
 
-from trninv.inventory.address import address_of, address_of_node, node_addresses, words
-from trninv.inventory.past import among_lost
-from trninv.inventory.schema import TABLES, is_not_up
+from trninv.inventory.address import address_expression, concat, node_address_expression, node_addresses
+from trninv.inventory.past import maybe_unhealthy
+from trninv.inventory.schema import TABLES, is_unhealthy
 
-_T = TABLES
+_TABLES = TABLES
 
 
-def selects() -> Iterator[tuple[Table, Select[Any]]]:
+def part_queries() -> Iterator[tuple[Table, Select[Any]]]:
     """Servers, nodes and links: the table with the state, and rows of one shape."""
-    server, node, link, rack = (_T[name] for name in ("server", "node", "link", "rack"))
-    in_rack = case((rack.c.id.is_not(None), address_of("rack"))).label("rack")
-    joined = server.join(_T["domain"]).join(_T["cluster"]).join(rack, rack.c.id == server.c.rack_id)
-    model = _T["server_model"]
-    of_server = _row(server, literal("server"), address_of("server"), in_rack, model.c.slug)
+    server, node, link, rack = (_TABLES[name] for name in ("server", "node", "link", "rack"))
+    in_rack = case((rack.c.id.is_not(None), address_expression("rack"))).label("rack")
+    joined = server.join(_TABLES["domain"]).join(_TABLES["cluster"]).join(rack, rack.c.id == server.c.rack_id)
+    model = _TABLES["server_model"]
+    of_server = _row(server, literal("server"), address_expression("server"), in_rack, model.c.slug)
     yield server, of_server.select_from(joined.join(model, model.c.id == server.c.server_model_id))
-    yield node, _nodes(in_rack)
-    end, model = node.alias("end_a"), _T["link_model"]
-    address = words(address_of_node(link.c.a_id), "--", address_of_node(link.c.b_id))
+    yield node, _node_query(in_rack)
+    end, model = node.alias("end_a"), _TABLES["link_model"]
+    address = concat(node_address_expression(link.c.a_id), "--", node_address_expression(link.c.b_id))
     ended: FromClause = link.join(end, end.c.id == link.c.a_id).join(
-        _T["cluster"], _T["cluster"].c.id == end.c.cluster_id
+        _TABLES["cluster"], _TABLES["cluster"].c.id == end.c.cluster_id
     )
     of_link = _row(link, literal("link"), address, literal(None), model.c.slug)
     yield link, of_link.select_from(ended.join(model, model.c.id == link.c.link_model_id))
 
 
-def parts(connection: Connection) -> Iterator[Any]:
+def part_rows(connection: Connection) -> Iterator[Any]:
     """All of them, in the state in which the connection sees them."""
-    for table, query in selects():
-        yield from _rows(connection, query.order_by(table.c.id))
+    for table, query in part_queries():
+        yield from _stream(connection, query.order_by(table.c.id))
 
 
-def not_up(connection: Connection, known_by: str) -> Iterator[Any]:
+def unhealthy_rows(connection: Connection, known_by: str) -> Iterator[Any]:
     """Those that are not up, of clusters whose history is known by a time."""
-    for table, query in selects():
-        lost = query.where(is_not_up(table), among_lost(connection, table))
-        yield from _rows(connection, lost.where(_T["cluster"].c.known_since <= known_by).order_by(table.c.id))
+    for table, query in part_queries():
+        unhealthy = query.where(is_unhealthy(table), maybe_unhealthy(connection, table))
+        yield from _stream(
+            connection, unhealthy.where(_TABLES["cluster"].c.known_since <= known_by).order_by(table.c.id)
+        )
 
 
-def _nodes(in_rack: Any) -> Select[Any]:
-    node, chip, switch, server, rack = (_T[name] for name in ("node", "chip", "switch", "server", "rack"))
-    query, models = node_addresses(), (_T["chip_model"], _T["switch_model"])
-    row = _row(node, node.c.kind, query.selected_columns.address, in_rack, func.coalesce(*(of.c.slug for of in models)))
+def _node_query(in_rack: Any) -> Select[Any]:
+    node, chip, switch, server, rack = (_TABLES[name] for name in ("node", "chip", "switch", "server", "rack"))
+    query, models = node_addresses(), (_TABLES["chip_model"], _TABLES["switch_model"])
+    row = _row(
+        node, node.c.kind, query.selected_columns.address, in_rack, func.coalesce(*(model_.c.slug for model_ in models))
+    )
     for part, model in zip((chip, switch), models, strict=True):
         query = query.outerjoin(model, model.c.id == part.c[f"{model.name}_id"])
     query = query.outerjoin(rack, rack.c.id == func.coalesce(server.c.rack_id, switch.c.rack_id))
@@ -58,15 +62,15 @@ def _row(table: Table, kind: Any, address: Any, rack: Any, model: Any) -> Select
         kind.label("kind"),
         table.c.id.label("part_id"),
         address.label("address"),
-        _T["cluster"].c.slug.label("cluster"),
+        _TABLES["cluster"].c.slug.label("cluster"),
         rack.label("rack"),
         model.label("model"),
         table.c.state,
         table.c.factor_ppm,
-        (table.c.own_state if table is _T["node"] else cast(null(), Text)).label("own_state"),
+        (table.c.own_state if table is _TABLES["node"] else cast(null(), Text)).label("own_state"),
     )
 
 
-def _rows(connection: Connection, query: Select[Any]) -> Iterator[Any]:
-    with connection.execute(query, execution_options={"yield_per": 10_000}) as found:
-        yield from found
+def _stream(connection: Connection, query: Select[Any]) -> Iterator[Any]:
+    with connection.execute(query, execution_options={"yield_per": 10_000}) as rows:
+        yield from rows

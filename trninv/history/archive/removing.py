@@ -8,25 +8,25 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, case, delete, func, insert, select, update
 
-from trninv.errors import BusyError, FileError
+from trninv.errors import BusyError, InvalidFileError
 from trninv.history.archive import parquet
-from trninv.history.archive.store import Entry, Store
+from trninv.history.archive.store import ArchiveStore, ManifestEntry
 from trninv.inventory.author import check_author
-from trninv.inventory.chain import SEALED, alone, compared, line, removed
-from trninv.inventory.database import reading, writing
-from trninv.inventory.fold import fold, spans
+from trninv.inventory.chain import SEALED_COLUMNS, event_bytes, last_archived_event, lock_events, recomputed_seals
+from trninv.inventory.database import read_transaction, write_transaction
+from trninv.inventory.fold import event_spans, fold_events
 from trninv.inventory.schema import TABLES
-from trninv.inventory.start import prune, record
+from trninv.inventory.start import prune_starts, record_start
 from trninv.timestamps import current_timestamp
 
 _EVENT, _SEAL, _ARCHIVE, _CLUSTER = (
     TABLES[name] for name in ("state_event", "event_seal", "history_archive", "cluster")
 )
-_NAMES = [column.name for column in SEALED]
+_NAMES = [column.name for column in SEALED_COLUMNS]
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
+class PruneResult:
     """What was removed.
 
     Attributes
@@ -39,11 +39,11 @@ class Removed:
     """
 
     events: int
-    upto: int = 0
+    last_event: int = 0
     since: str = ""
 
 
-def remove(engine: Engine, store: Store, who: str) -> Removed:
+def prune_events(engine: Engine, store: ArchiveStore, who: str) -> PruneResult:
     """Remove the events up to the last seal before which the archive has all of them; the newest event stays.
 
     Raises
@@ -57,58 +57,58 @@ def remove(engine: Engine, store: Store, who: str) -> Removed:
 
     """
     check_author(who)
-    with reading(engine) as connection:
-        before = removed(connection)
-        upto, digest = _archived(connection, store)
+    with read_transaction(engine) as connection:
+        last_removal = last_archived_event(connection)
+        upto, digest = _last_archived(connection, store)
     if not upto:
-        return Removed(0)
-    with writing(engine) as connection:
-        alone(connection)
-        if removed(connection) != before:
+        return PruneResult(0)
+    with write_transaction(engine) as connection:
+        lock_events(connection)
+        if last_archived_event(connection) != last_removal:
             raise BusyError("another trninv archive removed events meanwhile: run this one again")
         since = connection.scalar(select(_EVENT.c.at).where(_EVENT.c.id == upto + 1)) or ""
         now, where = current_timestamp(), str(store.directory.absolute())
         connection.execute(
             insert(_ARCHIVE).values(id=upto, sha256=digest, at=now, since=since, directory=where, who=who)
         )
-        for span in spans(connection, upto):
+        for span in event_spans(connection, upto):
             if span.start < upto:
                 cluster = {"id": span.cluster_id, "slug": span.slug}
-                record(connection, cluster, "archive", upto, fold(connection, span))
-        gone = connection.execute(delete(_EVENT).where(_EVENT.c.id <= upto)).rowcount
+                record_start(connection, cluster, "archive", upto, fold_events(connection, span))
+        deleted = connection.execute(delete(_EVENT).where(_EVENT.c.id <= upto)).rowcount
         connection.execute(delete(_SEAL).where(_SEAL.c.id < upto))
-        prune(connection)
+        prune_starts(connection)
         earlier = _CLUSTER.c.known_from < upto
         moved = {"known_since": case((_CLUSTER.c.known_since < since, since), else_=_CLUSTER.c.known_since)}
         connection.execute(update(_CLUSTER).where(earlier).values(known_from=upto, **moved))
-    return Removed(gone, upto, since)
+    return PruneResult(deleted, upto, since)
 
 
-def _archived(connection: Connection, store: Store) -> tuple[int, str]:
+def _last_archived(connection: Connection, store: ArchiveStore) -> tuple[int, str]:
     """The last event that may go, and its seal, computed anew from what the archive has; 0 where none may."""
-    gone = removed(connection)
-    begins = gone.id if gone else 0
+    last_removal = last_archived_event(connection)
+    begins = last_removal.id if last_removal else 0
     seals = select(_SEAL).order_by(_SEAL.c.id)
-    beginning = connection.execute(seals.where(_SEAL.c.id == begins)).first() or (0, "", None)
+    first_seal = connection.execute(seals.where(_SEAL.c.id == begins)).first() or (0, "", None)
     newest = connection.scalar(select(func.max(_EVENT.c.id))) or 0
     later = connection.execute(
         seals.where(_SEAL.c.id > begins, _SEAL.c.id < newest), execution_options={"yield_per": 10_000}
     )
-    events = ((row[0], line(row)) for row in _rows(store, begins))
-    found = 0, ""
+    events = ((row[0], event_bytes(row)) for row in _archived_events(store, begins))
+    last_complete = 0, ""
     with later:
-        for seal, digest, missing in compared(connection, events, beginning, later):
+        for seal, digest, missing in recomputed_seals(connection, events, first_seal, later):
             if missing:
                 break
             if digest != seal.sha256:
-                raise FileError(
+                raise InvalidFileError(
                     f"{store.directory} has other events up to {seal.id} than were sealed: nothing was removed"
                 )
-            found = seal.id, digest
-    return found
+            last_complete = seal.id, digest
+    return last_complete
 
 
-def _rows(store: Store, after: int) -> Iterator[tuple[Any, ...]]:
+def _archived_events(store: ArchiveStore, after: int) -> Iterator[tuple[Any, ...]]:
     """Events of an archive after one, in their order; files are read together only where their numbers overlap.
 
     Raises
@@ -117,24 +117,24 @@ def _rows(store: Store, after: int) -> Iterator[tuple[Any, ...]]:
         A file is not as it was written.
 
     """
-    together, end = list[Entry](), 0
-    for entry in sorted(store.of("events"), key=lambda entry: entry.first):
+    overlapping, end = list[ManifestEntry](), 0
+    for entry in sorted(store.entries_of("events"), key=lambda entry: entry.first):
         if entry.last <= after:
             continue
-        if together and entry.first > end:
-            yield from _merged(store, together, after)
-            together = []
-        together.append(entry)
+        if overlapping and entry.first > end:
+            yield from _merge_files(store, overlapping, after)
+            overlapping = []
+        overlapping.append(entry)
         end = max(end, entry.last)
-    yield from _merged(store, together, after)
+    yield from _merge_files(store, overlapping, after)
 
 
-def _merged(store: Store, entries: list[Entry], after: int) -> Iterator[tuple[Any, ...]]:
+def _merge_files(store: ArchiveStore, entries: list[ManifestEntry], after: int) -> Iterator[tuple[Any, ...]]:
     files = [file for entry in entries for file in entry.files]
     for file in files:
-        if fault := store.fault(file):
-            raise FileError(f"{store.directory}: {file.path} {fault}: nothing was removed")
-    each = (parquet.rows(store.directory / file.path, _NAMES) for file in files)
-    for row in heapq.merge(*each, key=itemgetter(0)):
+        if fault := store.integrity_error(file):
+            raise InvalidFileError(f"{store.directory}: {file.path} {fault}: nothing was removed")
+    row_iterators = (parquet.read_rows(store.directory / file.path, _NAMES) for file in files)
+    for row in heapq.merge(*row_iterators, key=itemgetter(0)):
         if row[0] > after:
             yield row

@@ -16,8 +16,8 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any, Final
 
-from trninv.errors import BusyError, FileError, NotReachableError
-from trninv.files import keep, whole
+from trninv.errors import BusyError, DatabaseUnreachableError, InvalidFileError
+from trninv.files import atomic_write, fsync
 from trninv.history.archive import parquet
 
 DATASETS: Final = (
@@ -28,7 +28,7 @@ MANIFEST: Final = "manifest.ndjson"
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class ArchiveFile:
     """A file of an archive: its path in it, and what must be in it."""
 
     path: str
@@ -38,7 +38,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ManifestEntry:
     """A line of the manifest: files that became part of the archive at once.
 
     Attributes
@@ -58,17 +58,17 @@ class Entry:
     day: str
     first: int
     last: int
-    files: tuple[File, ...]
+    files: tuple[ArchiveFile, ...]
     said: dict[str, Any] = field(default_factory=dict)
 
 
-class Store:
+class ArchiveStore:
     """An archive's directory, opened by nobody else that writes to it."""
 
-    def __init__(self, directory: Path, entries: list[Entry]) -> None:
+    def __init__(self, directory: Path, entries: list[ManifestEntry]) -> None:
         self.directory, self.entries = directory, entries
 
-    def mend(self) -> None:
+    def recover(self) -> None:
         """End what a run that was killed left; a whole file is never removed: it may be the only copy."""
         manifest = self.directory / MANIFEST
         content = manifest.read_bytes()
@@ -77,26 +77,26 @@ class Store:
                 out.write(b"\n")
         else:
             os.truncate(manifest, content.rfind(b"\n") + 1)
-        known = {file.path for entry in self.entries for file in entry.files}
-        for file in (self.directory / path for path in _paths(self.directory) if path not in known):
+        listed = {file.path for entry in self.entries for file in entry.files}
+        for file in (self.directory / path for path in _paths(self.directory) if path not in listed):
             if file.name.startswith("."):
                 file.unlink()
             else:
                 file.replace(file.with_name(f"{file.name}.unlisted-{_digest(file)[:16]}"))
 
-    def of(self, dataset: str) -> list[Entry]:
+    def entries_of(self, dataset: str) -> list[ManifestEntry]:
         """The entries of a dataset, in the order in which they were written."""
         return [entry for entry in self.entries if entry.dataset == dataset]
 
-    def write(self, path: str, fill: Callable[[Path], int]) -> File:
+    def write(self, path: str, fill: Callable[[Path], int]) -> ArchiveFile:
         """A file that lasts under its name once it is whole."""
         file = self.directory / path
-        _make(file.parent)
-        with whole(file, lasting=True) as part:
+        _create_directory(file.parent)
+        with atomic_write(file, durable=True) as part:
             number = fill(part)
-            return File(path, number, part.stat().st_size, _digest(part))
+            return ArchiveFile(path, number, part.stat().st_size, _digest(part))
 
-    def add(self, entry: Entry) -> None:
+    def append(self, entry: ManifestEntry) -> None:
         """Make files part of the archive."""
         line = json.dumps(asdict(entry), ensure_ascii=False, separators=(",", ":"))
         with (self.directory / MANIFEST).open("ab") as out:
@@ -105,25 +105,29 @@ class Store:
             os.fsync(out.fileno())
         self.entries.append(entry)
 
-    def faults(self) -> Iterator[str]:
+    def integrity_errors(self) -> Iterator[str]:
         """What is not as the manifest says, file by file."""
-        known = {file.path: file for entry in self.entries for file in entry.files}
-        for path in sorted(known.keys() | set(_paths(self.directory))):
-            fault = self.fault(known[path]) if path in known else "is not in the manifest: another run sets it aside"
-            if fault:
-                yield f"{path} {fault}"
+        listed = {file.path: file for entry in self.entries for file in entry.files}
+        for path in sorted(listed.keys() | set(_paths(self.directory))):
+            error = (
+                self.integrity_error(listed[path])
+                if path in listed
+                else "is not in the manifest: another run sets it aside"
+            )
+            if error:
+                yield f"{path} {error}"
 
-    def fault(self, file: File) -> str | None:
+    def integrity_error(self, file: ArchiveFile) -> str | None:
         """What is wrong with a file, in a few words."""
         path = self.directory / file.path
         if not path.exists():
             return "is gone"
         if (path.stat().st_size, _digest(path)) != (file.bytes, file.sha256):
             return "is not as it was written"
-        return None if parquet.size(path) == file.rows else "has another number of rows"
+        return None if parquet.count_rows(path) == file.rows else "has another number of rows"
 
 
-def read(directory: Path) -> Store:
+def open_read_only(directory: Path) -> ArchiveStore:
     """An archive as it is, without a right to write to it.
 
     Raises
@@ -134,12 +138,12 @@ def read(directory: Path) -> Store:
     """
     manifest = directory / MANIFEST
     if not manifest.exists():
-        raise FileError(f"{directory} has no archive: trninv archive makes one")
-    return Store(directory, list(_entries(manifest)))
+        raise InvalidFileError(f"{directory} has no archive: trninv archive makes one")
+    return ArchiveStore(directory, list(_entries(manifest)))
 
 
 @contextmanager
-def opened(directory: Path) -> Iterator[Store]:
+def open_for_writing(directory: Path) -> Iterator[ArchiveStore]:
     """An archive to write to.
 
     Raises
@@ -153,38 +157,42 @@ def opened(directory: Path) -> Iterator[Store]:
 
     """
     try:
-        _make(directory)
+        _create_directory(directory)
         with (directory / ".lock").open("a") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise BusyError(f"another trninv archive writes to {directory}: wait for its end") from None
-            yield _begun(directory)
+            yield _open_directory(directory)
     except OSError as error:
-        raise NotReachableError(f"can't write {error.filename or directory}: {error.strerror}") from None
+        raise DatabaseUnreachableError(f"can't write {error.filename or directory}: {error.strerror}") from None
 
 
-def _begun(directory: Path) -> Store:
+def _open_directory(directory: Path) -> ArchiveStore:
     manifest = directory / MANIFEST
     if not manifest.exists():
         if any(_paths(directory)):
             says = f"has files and no {MANIFEST}: restore it from a copy, or archive to another directory"
-            raise FileError(f"{directory} {says}")
+            raise InvalidFileError(f"{directory} {says}")
         manifest.touch()
-        keep(directory)
-    return read(directory)
+        fsync(directory)
+    return open_read_only(directory)
 
 
-def _entries(manifest: Path) -> Iterator[Entry]:
+def _entries(manifest: Path) -> Iterator[ManifestEntry]:
     lines = manifest.read_bytes().split(b"\n")
     for number, line in enumerate(lines, 1):
         try:
-            told = json.loads(line)
-            yield Entry(**told | {"files": tuple(File(**each) for each in told["files"])})
+            values = json.loads(line)
+            yield ManifestEntry(
+                **values | {"files": tuple(ArchiveFile(**file_values) for file_values in values["files"])}
+            )
         except (ValueError, TypeError, KeyError):
             if number == len(lines):  # nothing, or what was being written
                 return
-            raise FileError(f"{manifest}, line {number}: not as trninv wrote it: restore it from a copy") from None
+            raise InvalidFileError(
+                f"{manifest}, line {number}: not as trninv wrote it: restore it from a copy"
+            ) from None
 
 
 def _paths(directory: Path) -> Iterator[str]:
@@ -200,8 +208,8 @@ def _digest(path: Path) -> str:
         return file_digest(content, "sha256").hexdigest()
 
 
-def _make(directory: Path) -> None:
+def _create_directory(directory: Path) -> None:
     if not directory.exists():
-        _make(directory.parent)
+        _create_directory(directory.parent)
         directory.mkdir(exist_ok=True)
-        keep(directory.parent)
+        fsync(directory.parent)

@@ -14,14 +14,14 @@ from typing import Any, Final
 
 from sqlalchemy import Column, Connection, Engine, Integer, Select, Table, Text, func, select
 
-from trninv.errors import FileError
+from trninv.errors import InvalidFileError
 from trninv.history.archive import parquet
-from trninv.history.archive.parts import not_up, parts, selects
-from trninv.history.archive.store import MANIFEST, Entry, File, Store
-from trninv.history.moment import instant, last_by
-from trninv.inventory.chain import SEALED, line, newest, removed
-from trninv.inventory.database import reading
-from trninv.inventory.past import past
+from trninv.history.archive.parts import part_queries, part_rows, unhealthy_rows
+from trninv.history.archive.store import MANIFEST, ArchiveFile, ArchiveStore, ManifestEntry
+from trninv.history.moment import last_event_by, parse_time
+from trninv.inventory.chain import SEALED_COLUMNS, event_bytes, last_archived_event, newest_seal
+from trninv.inventory.database import read_transaction
+from trninv.inventory.past import engine_as_of
 from trninv.inventory.schema import TABLES
 
 Progress = Callable[[str, int], None]
@@ -31,12 +31,12 @@ _OBSERVED: Final = ("observed_server", "observed_chip", "observed_link")
 _NOT_ARCHIVED: Final = ("seen_at", "speaker", "is_cited")
 _OBSERVATION: Final = tuple(column for column in TABLES["observation"].c if column.name not in _NOT_ARCHIVED)
 """What never changes of an observation, and does not follow from what it says."""
-_PART: Final = tuple(next(selects())[1].selected_columns)
-_KNOWN: Final = (Column("known_since", Text), Column("known_from", Integer))
+_PART: Final = tuple(next(part_queries())[1].selected_columns)
+_HISTORY_COLUMNS: Final = (Column("known_since", Text), Column("known_from", Integer))
 
 
 @dataclass(frozen=True, slots=True)
-class Archived:
+class ArchiveResult:
     """What a run added to an archive.
 
     Attributes
@@ -52,9 +52,9 @@ class Archived:
     rows: dict[str, int]
 
 
-def archive(
-    engine: Engine, store: Store, before: str | datetime | None = None, progress: Progress | None = None
-) -> Archived:
+def archive_history(
+    engine: Engine, store: ArchiveStore, before: str | datetime | None = None, progress: Progress | None = None
+) -> ArchiveResult:
     """Write what an archive lacks of the days that had ended at a time, or now.
 
     Raises
@@ -65,39 +65,41 @@ def archive(
         The archive is of another database, or has lost what it had.
 
     """
-    end = instant(datetime.now(UTC) if before is None else before).date()
-    had, told = len(store.entries), progress or (lambda _what, _rows: None)
-    with reading(engine) as connection:
-        for name, columns in (("state_event", SEALED), ("observation", _OBSERVATION)):
-            _check_same(store, connection, name, columns)
-        _check_whole(store, connection)
-        store.mend()
+    end = parse_time(datetime.now(UTC) if before is None else before).date()
+    entries_before, report = len(store.entries), progress or (lambda _what, _rows: None)
+    with read_transaction(engine) as connection:
+        for name, columns in (("state_event", SEALED_COLUMNS), ("observation", _OBSERVATION)):
+            _check_same_database(store, connection, name, columns)
+        _check_complete(store, connection)
+        store.recover()
         for day, after in _pending(store, connection, "state_event", end):
-            _add_events(store, connection, day, after, told)
+            _add_events(store, connection, day, after, report)
         for day, after in _pending(store, connection, "observation", end):
-            _add_observations(store, connection, day, after, told)
-        known = _known(store, connection)
-        version = _version(connection, known)
-    _add_states(store, engine, end, known, told)
-    _add_parts(store, engine, end, known, version, told)
-    files = [file for entry in store.entries[had:] for file in entry.files]
+            _add_observations(store, connection, day, after, report)
+        starts = _history_starts(store, connection)
+        version = _parts_version(connection, starts)
+    _add_states(store, engine, end, starts, report)
+    _add_parts(store, engine, end, starts, version, report)
+    files = [file for entry in store.entries[entries_before:] for file in entry.files]
     rows = {name: sum(file.rows for file in files if file.path.startswith(f"{name}/")) for name in map(_dataset, files)}
-    return Archived(end.isoformat(), rows)
+    return ArchiveResult(end.isoformat(), rows)
 
 
-def _dataset(file: File) -> str:
+def _dataset(file: ArchiveFile) -> str:
     return file.path.partition("/")[0]
 
 
-def _check_same(store: Store, connection: Connection, name: str, columns: Sequence[Column[Any]]) -> None:
+def _check_same_database(
+    store: ArchiveStore, connection: Connection, name: str, columns: Sequence[Column[Any]]
+) -> None:
     """The last rows that the archive has must be in the database too, or have been removed from it."""
     key, removed_up_to = TABLES[name].c.id, _removed_up_to(connection, name)
-    for entry in sorted(store.of(_NAMES[name]), key=lambda entry: entry.last, reverse=True):
+    for entry in sorted(store.entries_of(_NAMES[name]), key=lambda entry: entry.last, reverse=True):
         row = connection.execute(select(*columns).where(key == entry.last)).first()
-        digest = row and (_of_line(line(row)) if name == "state_event" else _digest(row))
+        digest = row and (_sha256(event_bytes(row)) if name == "state_event" else _digest(row))
         if digest != entry.said["last_row"] if row else entry.last > removed_up_to:
             says = "is the archive of another database, or of a later state of this one: name another directory"
-            raise FileError(f"{store.directory} {says}")
+            raise InvalidFileError(f"{store.directory} {says}")
         if row or name == "state_event":  # before events that were removed there are no others
             return
 
@@ -105,27 +107,27 @@ def _check_same(store: Store, connection: Connection, name: str, columns: Sequen
 def _removed_up_to(connection: Connection, name: str) -> int:
     """Return the last row of a table that may have been removed, since an archive or newer rows superseded it."""
     if name == "state_event":
-        gone = removed(connection)
+        gone = last_archived_event(connection)
         return gone.id if gone else 0
     return connection.scalar(select(func.max(TABLES[name].c.id))) or 0
 
 
-def _check_whole(store: Store, connection: Connection) -> None:
+def _check_complete(store: ArchiveStore, connection: Connection) -> None:
     """What the database removed into this directory must be in its manifest."""
-    gone = removed(connection)
-    ours = gone is not None and gone.directory == str(store.directory.absolute())
-    if ours and gone.id > max((entry.last for entry in store.of("events")), default=0):
-        says = f"lacks events up to {gone.id}, which the database no longer has: restore it from a copy"
-        raise FileError(f"{store.directory / MANIFEST} {says}")
+    last_removal = last_archived_event(connection)
+    is_this_directory = last_removal is not None and last_removal.directory == str(store.directory.absolute())
+    if is_this_directory and last_removal.id > max((entry.last for entry in store.entries_of("events")), default=0):
+        says = f"lacks events up to {last_removal.id}, which the database no longer has: restore it from a copy"
+        raise InvalidFileError(f"{store.directory / MANIFEST} {says}")
 
 
 _NAMES: Final = {"state_event": "events", "observation": "observation"}
 
 
-def _pending(store: Store, connection: Connection, name: str, end: date) -> Iterator[tuple[str, int]]:
+def _pending(store: ArchiveStore, connection: Connection, name: str, end: date) -> Iterator[tuple[str, int]]:
     """Days before one that have more than the archive, and the last row of each that it has."""
     table, last = TABLES[name], dict[str, int]()
-    for entry in store.of(_NAMES[name]):
+    for entry in store.entries_of(_NAMES[name]):
         last[entry.day] = max(entry.last, last.get(entry.day, 0))
     day = func.substr(table.c.at, 1, 10)
     query = select(day.label("day"), func.max(table.c.id).label("newest")).where(table.c.at < end.isoformat())
@@ -139,106 +141,116 @@ def _day(name: str, text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise FileError(f"a row of {name} has the time {text!r}, which is none: it can't be archived") from None
+        raise InvalidFileError(f"a row of {name} has the time {text!r}, which is none: it can't be archived") from None
 
 
 def _of_day(table: Table, day: str, after: int) -> tuple[Any, ...]:
     return table.c.at >= day, table.c.at < f"{day}~", table.c.id > after  # ~ comes after what a time has
 
 
-def _add_events(store: Store, connection: Connection, day: str, after: int, told: Progress) -> None:
+def _add_events(store: ArchiveStore, connection: Connection, day: str, after: int, progress: Progress) -> None:
     event = TABLES["state_event"]
-    wanted = _of_day(event, day, after)
-    first, last = connection.execute(select(func.min(event.c.id), func.max(event.c.id)).where(*wanted)).one()
-    rows = _rows(connection, select(*SEALED).where(*wanted).order_by(event.c.id))
-    file = _write(store, f"events/day={day}/{_named(first, last)}", SEALED, rows, partial(told, f"events of {day}"))
-    row = connection.execute(select(*SEALED).where(event.c.id == last)).one()
-    store.add(
-        Entry("events", day, first, last, (file,), {"last_row": _of_line(line(row)), "sealed": _sealed(connection)})
+    conditions = _of_day(event, day, after)
+    first, last = connection.execute(select(func.min(event.c.id), func.max(event.c.id)).where(*conditions)).one()
+    rows = _stream(connection, select(*SEALED_COLUMNS).where(*conditions).order_by(event.c.id))
+    file = _write_file(
+        store,
+        f"events/day={day}/{_file_name(first, last)}",
+        SEALED_COLUMNS,
+        rows,
+        partial(progress, f"events of {day}"),
+    )
+    row = connection.execute(select(*SEALED_COLUMNS).where(event.c.id == last)).one()
+    store.append(
+        ManifestEntry(
+            "events", day, first, last, (file,), {"last_row": _sha256(event_bytes(row)), "sealed": _sealed(connection)}
+        )
     )
 
 
 def _sealed(connection: Connection) -> str | None:
     """The newest seal of the database, as ``trninv verify --sealed`` takes it."""
-    seal = newest(connection)
+    seal = newest_seal(connection)
     return seal and f"{seal.id}:{seal.sha256}"
 
 
-def _add_observations(store: Store, connection: Connection, day: str, after: int, told: Progress) -> None:
+def _add_observations(store: ArchiveStore, connection: Connection, day: str, after: int, progress: Progress) -> None:
     """Observations with what they say; one line of the manifest for all of it."""
     observation, server = TABLES["observation"], TABLES["observed_server"]
-    wanted = _of_day(observation, day, after)
+    conditions = _of_day(observation, day, after)
     first, last = connection.execute(
-        select(func.min(observation.c.id), func.max(observation.c.id)).where(*wanted)
+        select(func.min(observation.c.id), func.max(observation.c.id)).where(*conditions)
     ).one()
     files = []
     for name in ("observation", *_OBSERVED):
         table = TABLES[name]
         columns = _OBSERVATION if name == "observation" else tuple(table.c)
-        query = select(*columns).where(*wanted).order_by(table.c.id)
+        query = select(*columns).where(*conditions).order_by(table.c.id)
         if name == "observed_chip":
             query = query.join(server, server.c.id == table.c.observed_server_id)
             query = query.join(observation, observation.c.id == server.c.observation_id)
         elif name != "observation":
             query = query.join(observation, observation.c.id == table.c.observation_id)
-        path, rows = f"{name}/day={day}/{_named(first, last)}", _rows(connection, query)
-        files.append(_write(store, path, columns, rows, partial(told, f"{name} of {day}")))
+        path, rows = f"{name}/day={day}/{_file_name(first, last)}", _stream(connection, query)
+        files.append(_write_file(store, path, columns, rows, partial(progress, f"{name} of {day}")))
     row = connection.execute(select(*_OBSERVATION).where(observation.c.id == last)).one()
-    store.add(Entry("observation", day, first, last, tuple(files), {"last_row": _digest(row)}))
+    store.append(ManifestEntry("observation", day, first, last, tuple(files), {"last_row": _digest(row)}))
 
 
-def _add_states(store: Store, engine: Engine, end: date, known: dict[str, Any], told: Progress) -> None:
+def _add_states(store: ArchiveStore, engine: Engine, end: date, starts: dict[str, Any], progress: Progress) -> None:
     """What was not up at the end of each day since history is known."""
-    done = {entry.day for entry in store.of("states")}
-    at = date.fromisoformat(min((since for since, _ in known.values()), default=end.isoformat())[:10])
-    while at < end:
-        day, at = at.isoformat(), at + timedelta(days=1)
+    done = {entry.day for entry in store.entries_of("states")}
+    next_day = date.fromisoformat(min((since for since, _ in starts.values()), default=end.isoformat())[:10])
+    while next_day < end:
+        day, next_day = next_day.isoformat(), next_day + timedelta(days=1)
         if day not in done:
-            _add_states_of(store, engine, day, partial(told, f"states of {day}"))
+            _add_day_states(store, engine, day, partial(progress, f"states of {day}"))
 
 
-def _add_states_of(store: Store, engine: Engine, day: str, told: Callable[[int], None]) -> None:
+def _add_day_states(store: ArchiveStore, engine: Engine, day: str, progress: Callable[[int], None]) -> None:
     ends = datetime.fromisoformat(f"{day}T23:59:59.999999+00:00")
-    with reading(engine) as connection:
-        event = last_by(connection, ends)
-    with reading(past(engine, event, ends)) as connection:
-        rows = not_up(connection, ends.isoformat())
-        file = _write(store, f"states/day={day}/{_named(event, event)}", _PART, rows, told)
-    store.add(Entry("states", day, event, event, (file,)))
+    with read_transaction(engine) as connection:
+        event = last_event_by(connection, ends)
+    with read_transaction(engine_as_of(engine, event, ends)) as connection:
+        rows = unhealthy_rows(connection, ends.isoformat())
+        file = _write_file(store, f"states/day={day}/{_file_name(event, event)}", _PART, rows, progress)
+    store.append(ManifestEntry("states", day, event, event, (file,)))
 
 
-def _add_parts(store: Store, engine: Engine, end: date, known: dict[str, Any], version: str, told: Progress) -> None:
+def _add_parts(
+    store: ArchiveStore, engine: Engine, end: date, starts: dict[str, Any], version: str, progress: Progress
+) -> None:
     """All parts, where the fleet has others than when they were written last."""
-    wanted = {slug: since for slug, since in known.items() if since[0] < end.isoformat()}
-    written, said = store.of("parts"), {"known": wanted, "version": version}
-    if not wanted or (written and written[-1].said == said):
+    starts_by_slug = {slug: since for slug, since in starts.items() if since[0] < end.isoformat()}
+    written, details = store.entries_of("parts"), {"known": starts_by_slug, "version": version}
+    if not starts_by_slug or (written and written[-1].said == details):
         return
     ends = datetime.combine(end, datetime.min.time(), UTC) - timedelta(microseconds=1)
-    with reading(engine) as connection:
-        event = last_by(connection, ends)
-    with reading(past(engine, event, ends)) as connection:
-        rows = ((*row, *wanted[row.cluster]) for row in parts(connection) if row.cluster in wanted)
-        number, columns = str(len(written) + 1), (*_PART, *_KNOWN)
-        path = f"parts/version={number}/{_named(event, event)}"
-        file = _write(store, path, columns, rows, partial(told, "parts"))
-    store.add(Entry("parts", number, event, event, (file,), said))
+    with read_transaction(engine) as connection:
+        event = last_event_by(connection, ends)
+    with read_transaction(engine_as_of(engine, event, ends)) as connection:
+        rows = ((*row, *starts_by_slug[row.cluster]) for row in part_rows(connection) if row.cluster in starts_by_slug)
+        number, columns = str(len(written) + 1), (*_PART, *_HISTORY_COLUMNS)
+        path = f"parts/version={number}/{_file_name(event, event)}"
+        file = _write_file(store, path, columns, rows, partial(progress, "parts"))
+    store.append(ManifestEntry("parts", number, event, event, (file,), details))
 
 
-def _known(store: Store, connection: Connection) -> dict[str, Any]:
+def _history_starts(store: ArchiveStore, connection: Connection) -> dict[str, Any]:
     """Since when, and from which event on, the history of each cluster is known, in the archive too."""
-    gone, cluster = removed(connection), TABLES["cluster"]
-    before = {slug: since for entry in store.of("parts") for slug, since in entry.said["known"].items()}
+    last_removal, cluster = last_archived_event(connection), TABLES["cluster"]
+    before = {slug: since for entry in store.entries_of("parts") for slug, since in entry.said["known"].items()}
     query = select(cluster.c.slug, cluster.c.known_since, cluster.c.known_from).where(
         cluster.c.known_since.is_not(None)
     )
-    found = {}
+    starts = {}
     for slug, *since in connection.execute(query.order_by(cluster.c.slug)):
-        is_moved = gone is not None and since == [gone.since, gone.id]
-        found[slug] = before.get(slug, since) if is_moved else since
-    return found
+        is_moved = last_removal is not None and since == [last_removal.since, last_removal.id]
+        starts[slug] = before.get(slug, since) if is_moved else since
+    return starts
 
 
-def _version(connection: Connection, known: dict[str, Any]) -> str:
+def _parts_version(connection: Connection, starts: dict[str, Any]) -> str:
     """Another one where clusters, their parts or what is said of a part are others."""
     cluster = TABLES["cluster"]
     clusters = connection.execute(select(cluster.c.id, cluster.c.slug, cluster.c.system).order_by(cluster.c.id))
@@ -246,35 +258,37 @@ def _version(connection: Connection, known: dict[str, Any]) -> str:
     sizes = [
         connection.execute(select(func.count(), func.max(table.c.id)).select_from(table)).one() for table in tables
     ]
-    columns = [column.name for column in (*_PART, *_KNOWN)]
-    return _digest([[*map(list, clusters)], [*map(list, sizes)], known, columns])
+    columns = [column.name for column in (*_PART, *_HISTORY_COLUMNS)]
+    return _digest([[*map(list, clusters)], [*map(list, sizes)], starts, columns])
 
 
-def _rows(connection: Connection, query: Select[Any]) -> Iterator[Any]:
-    with connection.execute(query, execution_options={"yield_per": 10_000}) as found:
-        yield from found
+def _stream(connection: Connection, query: Select[Any]) -> Iterator[Any]:
+    with connection.execute(query, execution_options={"yield_per": 10_000}) as rows:
+        yield from rows
 
 
-def _write(store: Store, path: str, columns: Sequence[Any], rows: Iterable[Any], told: Callable[[int], None]) -> File:
-    return store.write(path, lambda part: parquet.write(part, columns, _counted(rows, told)))
+def _write_file(
+    store: ArchiveStore, path: str, columns: Sequence[Any], rows: Iterable[Any], progress: Callable[[int], None]
+) -> ArchiveFile:
+    return store.write(path, lambda part: parquet.write_rows(part, columns, _report_progress(rows, progress)))
 
 
-def _counted(rows: Iterable[Any], told: Callable[[int], None]) -> Iterator[Any]:
+def _report_progress(rows: Iterable[Any], progress: Callable[[int], None]) -> Iterator[Any]:
     for number, row in enumerate(rows):
         if number % 10_000 == 0:
-            told(number)
+            progress(number)
         yield row
 
 
-def _named(first: int, last: int) -> str:
+def _file_name(first: int, last: int) -> str:
     return f"part-{first:012}-{last:012}.parquet"
 
 
 def _digest(row: Any) -> str:
     """Return the digest of a row; a time of a whole second is as rows had it before revision 0025."""
     text = json.dumps(list(row), ensure_ascii=False, separators=(",", ":"))
-    return _of_line(text.replace(".000000+00:00", "+00:00").encode())
+    return _sha256(text.replace(".000000+00:00", "+00:00").encode())
 
 
-def _of_line(told: bytes) -> str:
-    return sha256(told).hexdigest()
+def _sha256(data: bytes) -> str:
+    return sha256(data).hexdigest()

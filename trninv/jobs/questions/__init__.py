@@ -3,19 +3,19 @@
 from functools import cache
 
 from trninv.routing.question import Question
-from trninv.routing.questions import declared, files
+from trninv.routing.questions import load_question, question_files
 
-NAMES = tuple(files(__path__))
+NAMES = tuple(question_files(__path__))
 """Names of their files."""
 
 
 @cache
 def find(name: str) -> Question:
     """The question in the file of that name."""
-    return declared(__name__, name)
+    return load_question(__name__, name)
 
 
 @cache
-def every() -> tuple[Question, ...]:
+def all_questions() -> tuple[Question, ...]:
     """All questions, by file name."""
     return tuple(map(find, NAMES))

@@ -9,33 +9,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trninv import deadline, solvers
-from trninv.choice import Choice
-from trninv.errors import LimitError
-from trninv.jobs.failing import Exposed, Rate, rates_of, single
-from trninv.jobs.model import legal_of
-from trninv.jobs.stock import stock
+from trninv.choice import DescribedEnum
+from trninv.errors import InvalidArgumentError
+from trninv.jobs.failing import FailureModel, FailureRate, parse_rates, single_bits
+from trninv.jobs.model import read_legal_sets
+from trninv.jobs.stock import read_capacity
 from trninv.routing import evidence
-from trninv.routing.answer import Answer, At, Table, Told
+from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
 from trninv.routing.journal import Progress
-from trninv.routing.question import ROUTED, Argument, Text, question
-from trninv.routing.wiring import Reader
+from trninv.routing.question import ROUTED_COST, Argument, FreeText, question
+from trninv.routing.wiring import SnapshotReader
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from trninv.solvers.blocks import Words
-    from trninv.solvers.survival import Cause, Counted
+    from trninv.solvers.blocks import MaskRows
+    from trninv.solvers.survival import CountedSets, FailureCause
 
-MOST_SAMPLES, MOST_SEED, MOST_HOURS = 1_000_000, 2**31 - 1, 10_000_000
-_INLINE = 20_000
+MAX_SAMPLES, MAX_SEED, MAX_HOURS = 1_000_000, 2**31 - 1, 10_000_000
+_MAX_INLINE_SAMPLES = 20_000
 """Draws without an executor, so that a request ends."""
 _BATCHES = 4
 """Of a task."""
-SURE = 0.99
-_MOST_SPARES = 1_000_000
-_PARTS = (0.05, 0.5, 0.95)
+CONFIDENCE = 0.99
+_MAX_SPARES = 1_000_000
+_QUANTILES = (0.05, 0.5, 0.95)
 
-_DEFINED = (
+_DEFINITION = (
     "parts fail independently of each other, a server takes its chips along and a rack its servers; "
     "{reading}; {start}; a domain is whole with all chips, links, switches and NICs up; chips in jobs of a size are "
     "those of the sets that schedulers grant which are up with every link, held or not; P5 is what there is at least "
@@ -43,7 +43,7 @@ _DEFINED = (
 )
 
 
-class Start(Choice):
+class Start(DescribedEnum):
     """What the fleet is like to begin with."""
 
     NOW = "NOW", "As it is: what is down stays down."
@@ -91,7 +91,7 @@ class SpareNeed:
 class CapacityAnswer(Answer):
     """What is left when parts fail."""
 
-    of: Annotated[At, "The scope."]
+    of: Annotated[AddressText, "The scope."]
     mission_hours: Annotated[int | None, "How long nothing is repaired; null at any time, with repairs."]
     start: Annotated[Start, "What the fleet is like to begin with."]
     rates: Annotated[tuple[RateUsed, ...], "As they were given."]
@@ -102,53 +102,65 @@ class CapacityAnswer(Answer):
     samples: Annotated[int, "Draws; 0 where all is exact."]
     seed: Annotated[int, "From which they follow."]
 
-    def told(self) -> Told:
-        when = "at any time" if self.mission_hours is None else f"after {self.mission_hours:,} hours without repair"
+    def render(self) -> Rendered:
+        period = "at any time" if self.mission_hours is None else f"after {self.mission_hours:,} hours without repair"
         drawn = f"; {self.samples:,} draws, seed {self.seed}" if self.samples else ""
-        yield f"{self.of}: what is left {when}, from {self.start.lower()}{drawn}"
-        yield Table(
+        yield f"{self.of}: what is left {period}, from {self.start.lower()}{drawn}"
+        yield RenderedTable(
             ["rate", "MTBF h", "MTTR h", "down"],
-            ([r.kind, f"{r.mtbf_hours:,g}", _hours(r.mttr_hours), f"{r.likely:.3g}"] for r in self.rates),
+            ([r.kind, f"{r.mtbf_hours:,g}", _format_hours(r.mttr_hours), f"{r.likely:.3g}"] for r in self.rates),
         )
-        yield Table(["", "at most", "mean", "±", "P5", "P50", "P95"], map(_row, (self.domains, *self.sizes)))
+        yield RenderedTable(
+            ["", "at most", "mean", "±", "P5", "P50", "P95"], map(_estimate_row, (self.domains, *self.sizes))
+        )
         if self.spares:
-            yield Table(["job of domains", "spares for 99%"], ([s.domains, _spares(s)] for s in self.spares))
+            yield RenderedTable(
+                ["job of domains", "spares for 99%"], ([s.domains, _format_spares(s)] for s in self.spares)
+            )
 
 
-def _hours(of: float | None) -> str:
-    return "" if of is None else f"{of:,g}"
+def _format_hours(hours: float | None) -> str:
+    return "" if hours is None else f"{hours:,g}"
 
 
-def _spares(of: SpareNeed) -> str:
-    return f"{of.spares:,}" if of.spares is not None else "too many"
+def _format_spares(requirement: SpareNeed) -> str:
+    return f"{requirement.spares:,}" if requirement.spares is not None else "too many"
 
 
-def _row(of: Figure) -> Sequence[str]:
-    name = "whole domains" if of.job_chips is None else f"chips in jobs of {of.job_chips}"
-    error = "exact" if of.standard_error is None else f"{of.standard_error:.2g}"
-    return [name, f"{of.chips:,}", f"{of.mean:,.2f}", error, f"{of.p5:,}", f"{of.p50:,}", f"{of.p95:,}"]
+def _estimate_row(estimate: Figure) -> Sequence[str]:
+    name = "whole domains" if estimate.job_chips is None else f"chips in jobs of {estimate.job_chips}"
+    error = "exact" if estimate.standard_error is None else f"{estimate.standard_error:.2g}"
+    return [
+        name,
+        f"{estimate.chips:,}",
+        f"{estimate.mean:,.2f}",
+        error,
+        f"{estimate.p5:,}",
+        f"{estimate.p50:,}",
+        f"{estimate.p95:,}",
+    ]
 
 
-@question(price=ROUTED, examples=("capacity u-trn2x64 --rates rates.toml",), compares=False)
+@question(cost=ROUTED_COST, examples=("capacity u-trn2x64 --rates rates.toml",), has_baseline=False)
 def capacity(
-    reader: Reader,
+    reader: SnapshotReader,
     of: Annotated[str, Argument("Chip, server, rack, domain or cluster to look at.", metavar="SCOPE")],
     rates: Annotated[
-        Text | None,
+        FreeText | None,
         Argument(
             "TOML: for chip, server, rack, switch, nic and link a table with mtbf_hours and mttr_hours.", metavar="FILE"
         ),
     ] = None,
     mission: Annotated[
         int | None,
-        Argument("After so many hours without repair, not at any time", least=1, most=MOST_HOURS, metavar="HOURS"),
+        Argument("After so many hours without repair, not at any time", minimum=1, maximum=MAX_HOURS, metavar="HOURS"),
     ] = None,
     start: Annotated[Start, Argument("What the fleet is like to begin with.", option="--from")] = Start.NOW,
     gang: Annotated[
-        int | None, Argument("Spares for a job of so many whole domains too", least=1, most=_MOST_SPARES)
+        int | None, Argument("Spares for a job of so many whole domains too", minimum=1, maximum=_MAX_SPARES)
     ] = None,
-    samples: Annotated[int, Argument("Draws of what is not exact", least=100, most=MOST_SAMPLES)] = 10_000,
-    seed: Annotated[int, Argument("What draws follow from", most=MOST_SEED)] = 0,
+    samples: Annotated[int, Argument("Draws of what is not exact", minimum=100, maximum=MAX_SAMPLES)] = 10_000,
+    seed: Annotated[int, Argument("What draws follow from", maximum=MAX_SEED)] = 0,
     *,
     executor: "Executor | None" = None,
     progress: Progress = lambda *_: None,
@@ -158,102 +170,119 @@ def capacity(
     Rates are the user's: no document gives any. The same seed gives the same figures on any number of workers.
     """
     if rates is None:
-        raise LimitError("rates: no document gives any, so name a file of your own (--rates FILE)")
-    if executor is None and samples > _INLINE:
-        raise LimitError(f"{samples:,} draws: ask for at most {_INLINE:,}, or on the command line with --workers")
-    there = stock(reader, of)
-    model = there.model
-    legal = reader.remembered(("legal", model.slug), lambda: legal_of(reader.connection, model))
-    exposed, given = Exposed(model, legal), rates_of(rates)
-    causes = exposed.causes({rate.kind: rate.likely(mission) for rate in given}, there)
+        raise InvalidArgumentError("rates: no document gives any, so name a file of your own (--rates FILE)")
+    if executor is None and samples > _MAX_INLINE_SAMPLES:
+        raise InvalidArgumentError(
+            f"{samples:,} draws: ask for at most {_MAX_INLINE_SAMPLES:,}, or on the command line with --workers"
+        )
+    initial = read_capacity(reader, of)
+    model = initial.model
+    legal_sets = reader.cached(("legal", model.slug), lambda: read_legal_sets(reader.connection, model))
+    failure_model, failure_rates = FailureModel(model, legal_sets), parse_rates(rates)
+    causes = failure_model.causes({rate.kind: rate.unavailability(mission) for rate in failure_rates}, initial)
     if start is Start.NEW:
-        there = there.as_new()
-    counts = [solvers.survival.Counted(exposed.whole), *map(exposed.counted, legal.sizes)]
-    units = [(1, None), *((size, size) for size in legal.sizes)]
-    alive = exposed.alive(there)
-    found = [_exact(alive, causes, each, sets) for each, sets in zip(counts, single(counts), strict=True)]
-    drawn = _drawn(alive, causes, counts, samples, seed, executor, progress) if None in found else None
-    figures = [
-        _figure(each, int(count.of(alive).sum()), *unit, None if drawn is None else drawn[:, at])
-        for at, (each, count, unit) in enumerate(zip(found, counts, units, strict=True))
+        initial = initial.all_up()
+    counts = [
+        solvers.survival.CountedSets(failure_model.whole_domain),
+        *map(failure_model.counted_sets, legal_sets.sizes),
     ]
-    likely = float(solvers.survival.whole_likely(causes, exposed.whole)[0]) if found[0] is not None else None
+    units = [(1, None), *((size, size) for size in legal_sets.sizes)]
+    intact = failure_model.intact_sets(initial)
+    distributions = [
+        _exact_distribution(intact, causes, item, sets) for item, sets in zip(counts, single_bits(counts), strict=True)
+    ]
+    drawn = _draw_samples(intact, causes, counts, samples, seed, executor, progress) if None in distributions else None
+    figures = [
+        _estimate(item, int(count.count_intact(intact).sum()), *unit, None if drawn is None else drawn[:, index])
+        for index, (item, count, unit) in enumerate(zip(distributions, counts, units, strict=True))
+    ]
+    probability = (
+        float(solvers.survival.survival_probabilities(causes, failure_model.whole_domain)[0])
+        if distributions[0] is not None
+        else None
+    )
     return CapacityAnswer(
         of=of.strip(),
         mission_hours=mission,
         start=start,
-        rates=tuple(_used(rate, mission, cause) for rate, cause in zip(given, causes, strict=True)),
+        rates=tuple(_applied_rate(rate, mission, cause) for rate, cause in zip(failure_rates, causes, strict=True)),
         domains=figures[0],
         sizes=tuple(figures[1:]),
-        domain_likely=likely,
-        spares=tuple(_needs(len(there.ordinals), likely, gang)),
+        domain_likely=probability,
+        spares=tuple(_spare_requirements(len(initial.ordinals), probability, gang)),
         samples=0 if drawn is None else samples,
         seed=seed,
-        definition=_DEFINED.format(
+        definition=_DEFINITION.format(
             reading="nothing is repaired meanwhile" if mission else "down is MTTR / (MTBF + MTTR) of the time",
             start="what is down now stays down" if start is Start.NOW else "everything is up to begin with",
         ),
-        facts=evidence.cite(reader, sorted({model.of.server.slug, model.slug}), ["chip_sets", "server_sets"]),
+        facts=evidence.cite(reader, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]),
     )
 
 
-def _used(rate: Rate, mission: int | None, cause: "Cause") -> RateUsed:
-    return RateUsed(rate.kind, rate.mtbf, rate.mttr, rate.likely(mission), len(cause.takes))
+def _applied_rate(rate: FailureRate, mission_time: int | None, cause: "FailureCause") -> RateUsed:
+    return RateUsed(rate.kind, rate.mtbf_hours, rate.mttr_hours, rate.unavailability(mission_time), len(cause.destroys))
 
 
-def _exact(
-    alive: "Words", causes: "Sequence[Cause]", count: "Counted", sets: "Words"
+def _exact_distribution(
+    intact: "MaskRows", causes: "Sequence[FailureCause]", count: "CountedSets", sets: "MaskRows"
 ) -> tuple[int, NDArray[np.float64], float] | None:
     """Of how many sets a binomial counts, its distribution, and how likely each is whole; None where it is none."""
     survival = solvers.survival
-    likely = survival.whole_likely(causes, sets)
-    if count.group > 1 or not survival.are_apart(causes, sets) or np.ptp(likely) > 0:
+    probabilities = survival.survival_probabilities(causes, sets)
+    if count.group_size > 1 or not survival.are_independent(causes, sets) or np.ptp(probabilities) > 0:
         return None
-    trials = int(count.of(alive).sum())
-    return trials, survival.binomial_cdf(trials, float(likely[0])), float(likely[0])
+    trials = int(count.count_intact(intact).sum())
+    return trials, survival.binomial_cdf(trials, float(probabilities[0])), float(probabilities[0])
 
 
-def _drawn(
-    alive: "Words",
-    causes: "Sequence[Cause]",
-    counts: "Sequence[Counted]",
+def _draw_samples(
+    intact: "MaskRows",
+    causes: "Sequence[FailureCause]",
+    counts: "Sequence[CountedSets]",
     samples: int,
-    seed: int,
+    random_seed: int,
     executor: "Executor | None",
     progress: Progress,
 ) -> NDArray[np.int64]:
     """Draws × what is counted."""
-    draw, tasks = solvers.survival.draw, solvers.survival.tasks(alive, causes, counts, samples, seed, _BATCHES)
-    waiting = [executor.submit(draw, task) for task in tasks] if executor else []
-    results = (each.result() for each in waiting) if executor else (draw(task) for task in tasks)
-    found, done = [], 0
-    for each in results:
-        deadline.check()
-        found.append(each)
-        progress("draws", done := done + len(each), samples)
-    return np.vstack(found)
+    draw_batch, tasks = (
+        solvers.survival.sample,
+        solvers.survival.sampling_tasks(intact, causes, counts, samples, random_seed, _BATCHES),
+    )
+    waiting = [executor.submit(draw_batch, task) for task in tasks] if executor else []
+    results = (batch.result() for batch in waiting) if executor else (draw_batch(task) for task in tasks)
+    batches, done = [], 0
+    for batch in results:
+        deadline.raise_if_expired()
+        batches.append(batch)
+        progress("draws", done := done + len(batch), samples)
+    return np.vstack(batches)
 
 
-def _figure(
+def _estimate(
     exact: tuple[int, NDArray[np.float64], float] | None,
-    most: int,
+    total: int,
     unit: int,
     job_chips: int | None,
     drawn: NDArray[np.int64] | None,
 ) -> Figure:
     if exact is not None:
-        trials, below, likely = exact
-        p5, p50, p95 = (int(np.searchsorted(below, part)) * unit for part in _PARTS)
-        return Figure(job_chips, most * unit, trials * likely * unit, p5, p50, p95, None)
+        trials, below, probability = exact
+        p5, p50, p95 = (int(np.searchsorted(below, part)) * unit for part in _QUANTILES)
+        return Figure(job_chips, total * unit, trials * probability * unit, p5, p50, p95, None)
     values = np.zeros(0, np.int64) if drawn is None else drawn * unit
-    p5, p50, p95 = (int(each) for each in np.quantile(values, _PARTS, method="inverted_cdf"))
+    p5, p50, p95 = (int(value) for value in np.quantile(values, _QUANTILES, method="inverted_cdf"))
     error = float(values.std(ddof=1)) / sqrt(len(values))
-    return Figure(job_chips, most * unit, float(values.mean()), p5, p50, p95, error)
+    return Figure(job_chips, total * unit, float(values.mean()), p5, p50, p95, error)
 
 
-def _needs(domains: int, likely: float | None, gang: int | None) -> "list[SpareNeed]":
+def _spare_requirements(domains: int, probability: float | None, gang_size: int | None) -> "list[SpareNeed]":
     """For jobs of 1, 10, 100, … domains of the scope, and of as many as are asked about."""
-    if likely is None:
+    if probability is None:
         return []
-    sizes = {10**power for power in range(7) if 10**power <= domains} | ({gang} if gang else set())
-    return [SpareNeed(size, solvers.survival.spares(size, likely, SURE, _MOST_SPARES)) for size in sorted(sizes)]
+    sizes = {10**power for power in range(7) if 10**power <= domains} | ({gang_size} if gang_size else set())
+    return [
+        SpareNeed(size, solvers.survival.spares_needed(size, probability, CONFIDENCE, _MAX_SPARES))
+        for size in sorted(sizes)
+    ]

@@ -6,25 +6,25 @@ from typing import Annotated
 
 import numpy as np
 
-from trninv.jobs.draining import Drain, Outcome, Touched, Way
-from trninv.jobs.model import Legal, legal_of
-from trninv.jobs.named import brief
-from trninv.jobs.questions.make_room import JobMove, told_moves
-from trninv.jobs.revision import revision
-from trninv.jobs.room import most_at_once, stranded
-from trninv.jobs.search import Search
-from trninv.jobs.stock import Stock
-from trninv.jobs.tenants import tenants
+from trninv.jobs.draining import DisruptedJob, DrainImpact, JobOutcome, Way
+from trninv.jobs.model import LegalSets, read_legal_sets
+from trninv.jobs.named import abbreviate_places
+from trninv.jobs.questions.make_room import JobMove, render_moves
+from trninv.jobs.revision import plan_revision
+from trninv.jobs.room import max_free_block, stranded_chips
+from trninv.jobs.search import CandidateSearch
+from trninv.jobs.stock import FreeCapacity
+from trninv.jobs.tenants import read_allocations
 from trninv.routing import evidence
-from trninv.routing.answer import Answer, At, Table, Told
-from trninv.routing.question import ROUTED, Argument, question
-from trninv.routing.wiring import Reader
-from trninv.units import Bandwidth, counted
+from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
+from trninv.routing.question import ROUTED_COST, Argument, question
+from trninv.routing.wiring import SnapshotReader
+from trninv.units import Bandwidth, pluralize
 
-MOST_JOBS = 200
+MAX_JOBS = 200
 """Jobs of one answer."""
 
-_DEFINED = (
+_DEFINITION = (
     "jobs that hold chips of the place, or lose a link among their chips, or to a switch of theirs, or between their "
     "domains; a job stops by any loss, unless a spare as large is left for each part of it that loses: in a torus what "
     "it has of a domain, else what it has of a server. The largest job goes first, and what it takes the next one does "
@@ -43,7 +43,7 @@ class DrainedJob:
     loses: Annotated[int, "Those that go; 0 where only links do."]
     stops: Annotated[bool, "Whether it stops: by any loss that no spare replaces."]
     way: Annotated[Way, "What can become of it."]
-    to: Annotated[tuple[At, ...], "Where it is then: domains, servers or chips; empty if nowhere."]
+    to: Annotated[tuple[AddressText, ...], "Where it is then: domains, servers or chips; empty if nowhere."]
     degraded_then: Annotated[bool, "Whether a part of where it goes is degraded; limits are of what is there."]
     all_gather: Annotated[
         Bandwidth,
@@ -72,7 +72,7 @@ class SizeLeft:
 class ModesLost:
     """Sizes that no job can have any more in a domain, even in an empty one."""
 
-    domain: Annotated[At, "Its address."]
+    domain: Annotated[AddressText, "Its address."]
     lost: Annotated[tuple[int, ...], "Chips of such jobs."]
     left: Annotated[tuple[int, ...], "Chips of the jobs that it still takes."]
 
@@ -81,7 +81,7 @@ class ModesLost:
 class DrainAnswer(Answer):
     """What taking a place out of service does."""
 
-    of: Annotated[At, "The place."]
+    of: Annotated[AddressText, "The place."]
     touched: Annotated[int, "Jobs that lose something."]
     stopped: Annotated[int, "Those that stop."]
     chips: Annotated[int, "Usable chips that go."]
@@ -92,54 +92,63 @@ class DrainAnswer(Answer):
     modes: Annotated[tuple[ModesLost, ...], "Domains that lose the room for a size."]
     revision: Annotated[str, "Of what it rests on, as of a plan of makeRoom: moveJobs takes its moves with it."]
 
-    def told(self) -> Told:
-        touched = f"{counted(self.touched, 'job')} touched, {self.stopped:,} of them stopped"
-        yield f"{self.of}: {counted(self.chips, 'chip')} lost, {touched}"
+    def render(self) -> Rendered:
+        summary = f"{pluralize(self.touched, 'job')} touched, {self.stopped:,} of them stopped"
+        yield f"{self.of}: {pluralize(self.chips, 'chip')} lost, {summary}"
         if self.jobs:
-            yield Table(["job", "chips", "loses", "stops", "can go", "all-gather", "then"], map(_row, self.jobs))
-        for each in self.jobs:
-            if each.moves:
-                yield f"before {each.job}:"
-                yield told_moves(each.moves)
+            yield RenderedTable(
+                ["job", "chips", "loses", "stops", "can go", "all-gather", "then"], map(_job_row, self.jobs)
+            )
+        for entry in self.jobs:
+            if entry.moves:
+                yield f"before {entry.job}:"
+                yield render_moves(entry.moves)
         yield from (
-            f"{each.domain}, empty, then takes jobs of {_listed(each.left) or 'no'} chips; not of {_listed(each.lost)}"
-            for each in self.modes
+            f"{entry.domain}, empty, then takes jobs of {_join_sizes(entry.left) or 'no'} chips; not of "
+            f"{_join_sizes(entry.lost)}"
+            for entry in self.modes
         )
         yield f"largest free block: {self.largest:,} chips, then {self.largest_then:,}"
-        yield Table(
+        yield RenderedTable(
             ["jobs of", "fit at once", "then", "stranded", "then"],
             (
-                [each.chips, f"{each.jobs:,}", f"{each.jobs_then:,}", _share(each.stranded), _share(each.stranded_then)]
-                for each in self.sizes
-                if each.jobs or each.jobs_then
+                [
+                    entry.chips,
+                    f"{entry.jobs:,}",
+                    f"{entry.jobs_then:,}",
+                    _format_share(entry.stranded),
+                    _format_share(entry.stranded_then),
+                ]
+                for entry in self.sizes
+                if entry.jobs or entry.jobs_then
             ),
         )
 
 
-def _row(of: DrainedJob) -> Sequence[object]:
-    way = {Way.REPLACED: "partly to", Way.ELSEWHERE: "to", Way.AFTER_MOVES: "after moves to", Way.STAYS: "stays at"}
-    goes = f"{way[of.way]} {brief(of.to)}" if of.way in way else "nowhere"
-    goes += " (degraded)" if of.degraded_then else ""
-    then = "" if of.all_gather_then is None else of.all_gather_then
-    return [of.job, of.chips, of.loses, "yes" if of.stops else "no", goes, of.all_gather, then]
+def _job_row(job: DrainedJob) -> Sequence[object]:
+    verbs = {Way.REPLACED: "partly to", Way.ELSEWHERE: "to", Way.AFTER_MOVES: "after moves to", Way.STAYS: "stays at"}
+    goes = f"{verbs[job.way]} {abbreviate_places(job.to)}" if job.way in verbs else "nowhere"
+    goes += " (degraded)" if job.degraded_then else ""
+    after = "" if job.all_gather_then is None else job.all_gather_then
+    return [job.job, job.chips, job.loses, "yes" if job.stops else "no", goes, job.all_gather, after]
 
 
-def _listed(sizes: Sequence[int]) -> str:
+def _join_sizes(sizes: Sequence[int]) -> str:
     return ", ".join(map(str, sizes))
 
 
-def _share(of: float | None) -> str:
-    return "" if of is None else f"{of:.1%}"
+def _format_share(share: float | None) -> str:
+    return "" if share is None else f"{share:.1%}"
 
 
 @question(
-    price=ROUTED,
+    cost=ROUTED_COST,
     field="drainImpact",
     examples=("drain u-trn2x64/d0/s3", "drain trn3-gen2/d0/sw0"),
-    compares=False,
+    has_baseline=False,
 )
 def drain(
-    reader: Reader,
+    reader: SnapshotReader,
     of: Annotated[
         str, Argument("Server, rack, domain, chip, switch, link or network node that goes.", metavar="PLACE")
     ],
@@ -148,75 +157,83 @@ def drain(
 
     Nothing is written, and no job ended.
     """
-    draining = Drain(reader, of)
-    before, after = draining.before, draining.after
+    impact = DrainImpact(reader, of)
+    before, after = impact.before, impact.after
     model = before.model
-    legal = reader.remembered(("legal", model.slug), lambda: legal_of(reader.connection, model))
-    listed = tenants(reader, draining.place.cluster_id, model)
-    touched = draining.touched(listed)
-    shown = touched[:MOST_JOBS]
-    units = (model.full,) if model.torus else model.whole_server
-    outcomes = draining.outcomes(shown, listed, legal)
+    legal_sets = reader.cached(("legal", model.slug), lambda: read_legal_sets(reader.connection, model))
+    allocations = read_allocations(reader, impact.place.cluster_id, model)
+    disrupted = impact.disrupted_jobs(allocations)
+    reported = disrupted[:MAX_JOBS]
+    units = (model.full,) if model.torus else model.server_masks
+    outcomes = impact.outcomes(reported, allocations, legal_sets)
     return DrainAnswer(
-        of=draining.place.address,
-        touched=len(touched),
-        stopped=sum(each.stops(units) for each in touched),
+        of=impact.place.address,
+        touched=len(disrupted),
+        stopped=sum(job.must_stop(units) for job in disrupted),
         chips=sum(int(n) for n in np.bitwise_count(before.usable & ~after.usable).ravel()),
-        jobs=tuple(_job(draining, each, outcome, units) for each, outcome in zip(shown, outcomes, strict=True)),
-        largest=most_at_once(before, legal),
-        largest_then=most_at_once(after, legal),
-        sizes=tuple(_sizes(before, after, legal)),
-        modes=tuple(_modes(draining, legal)),
-        revision=revision(reader.connection, draining.place.cluster_id),
-        truncated=len(touched) > len(shown),
-        definition=_DEFINED,
-        facts=evidence.cite(reader, sorted({model.of.server.slug, model.slug}), ["chip_sets", "server_sets"]),
+        jobs=tuple(_drained_job(impact, job, outcome, units) for job, outcome in zip(reported, outcomes, strict=True)),
+        largest=max_free_block(before, legal_sets),
+        largest_then=max_free_block(after, legal_sets),
+        sizes=tuple(_size_impacts(before, after, legal_sets)),
+        modes=tuple(_lost_sizes(impact, legal_sets)),
+        revision=plan_revision(reader.connection, impact.place.cluster_id),
+        truncated=len(disrupted) > len(reported),
+        definition=_DEFINITION,
+        facts=evidence.cite(reader, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]),
     )
 
 
-def _job(draining: Drain, of: Touched, outcome: Outcome, units: Sequence[int]) -> DrainedJob:
-    there = draining.before
-    has = [there.limits_at(row, mask) for row, mask in of.tenant.work.items()]
-    gets = [draining.after.limits_at(row, mask) for row, mask in outcome.to]
+def _drained_job(impact: DrainImpact, job: DisruptedJob, outcome: JobOutcome, units: Sequence[int]) -> DrainedJob:
+    capacity = impact.before
+    current_limits = [capacity.actual_limits(row, mask) for row, mask in job.allocation.work.items()]
+    new_limits = [impact.after.actual_limits(row, mask) for row, mask in outcome.destination]
     return DrainedJob(
-        job=of.tenant.name,
-        chips=of.tenant.chips,
-        loses=sum(mask.bit_count() for mask in of.lost.values()),
-        stops=of.stops(units),
-        way=outcome.way,
-        to=tuple(place for row, mask in outcome.to for place in there.places_at(row, mask)),
-        degraded_then=any(draining.after.degraded_at(row, mask) for row, mask in outcome.to),
-        all_gather=Bandwidth(min((each.all_gather for each in has), default=0)),
-        all_gather_then=Bandwidth(min(each.all_gather for each in gets)) if gets else None,
-        bisection=Bandwidth(min((each.bisection for each in has), default=0)),
-        bisection_then=Bandwidth(min(each.bisection for each in gets)) if gets else None,
-        moves=tuple(JobMove.of(there, move) for move in outcome.moves),
+        job=job.allocation.name,
+        chips=job.allocation.chips,
+        loses=sum(mask.bit_count() for mask in job.lost_chips.values()),
+        stops=job.must_stop(units),
+        way=outcome.outcome,
+        to=tuple(place for row, mask in outcome.destination for place in capacity.addresses_of(row, mask)),
+        degraded_then=any(impact.after.is_degraded(row, mask) for row, mask in outcome.destination),
+        all_gather=Bandwidth(min((limits.all_gather for limits in current_limits), default=0)),
+        all_gather_then=Bandwidth(min(limits.all_gather for limits in new_limits)) if new_limits else None,
+        bisection=Bandwidth(min((limits.bisection for limits in current_limits), default=0)),
+        bisection_then=Bandwidth(min(limits.bisection for limits in new_limits)) if new_limits else None,
+        moves=tuple(JobMove.from_plan(capacity, move) for move in outcome.moves),
     )
 
 
-def _sizes(before: Stock, after: Stock, legal: Legal) -> Iterator[SizeLeft]:
-    free, left = (int(np.bitwise_count(each.free).sum()) for each in (before, after))
-    for now, then in zip(stranded(before, legal), stranded(after, legal), strict=True):
-        shares = (each.chips / chips if chips else None for each, chips in ((now, free), (then, left)))
-        yield SizeLeft(now.size, now.jobs, then.jobs, *shares)
+def _size_impacts(before: FreeCapacity, after: FreeCapacity, legal_sets: LegalSets) -> Iterator[SizeLeft]:
+    free, free_after = (int(np.bitwise_count(item.free).sum()) for item in (before, after))
+    for now, later in zip(stranded_chips(before, legal_sets), stranded_chips(after, legal_sets), strict=True):
+        shares = (item.chips / chips if chips else None for item, chips in ((now, free), (later, free_after)))
+        yield SizeLeft(now.size, now.jobs, later.jobs, *shares)
 
 
-def _modes(draining: Drain, legal: Legal) -> Iterator[ModesLost]:
+def _lost_sizes(impact: DrainImpact, legal_sets: LegalSets) -> Iterator[ModesLost]:
     """Of domains of several servers, what fits before and after if they are empty."""
-    had, has = (_possible(stock, draining.rows, legal) for stock in (draining.before, draining.after))
-    for at, row in enumerate(draining.rows):
-        lost = tuple(size for size in legal.sizes if had[size][at] and not has[size][at])
+    possible_before, possible_after = (
+        _possible_sizes(stock, impact.rows, legal_sets) for stock in (impact.before, impact.after)
+    )
+    for index, row in enumerate(impact.rows):
+        lost = tuple(
+            size for size in legal_sets.sizes if possible_before[size][index] and not possible_after[size][index]
+        )
         if lost:
-            left = tuple(size for size in legal.sizes if has[size][at])
-            yield ModesLost(draining.before.domain_at(row), lost, left)
+            remaining = tuple(size for size in legal_sets.sizes if possible_after[size][index])
+            yield ModesLost(impact.before.domain_address(row), lost, remaining)
 
 
-def _possible(of: Stock, rows: Sequence[int], legal: Legal) -> dict[int, Sequence[bool]]:
+def _possible_sizes(capacity: FreeCapacity, rows: Sequence[int], legal_sets: LegalSets) -> dict[int, Sequence[bool]]:
     """By size, whether each of some domains could have a job of it, if none were there."""
-    there = of.rows(rows, of.inside)
-    nothing = np.zeros_like(there.held)
+    selected = capacity.select(rows, capacity.in_scope)
+    no_chips = np.zeros_like(selected.allocated)
     searches = {
-        size: Search(replace(there, held=nothing, closed=nothing), legal, legal.any_of.get(size) or legal.sets[size])
-        for size in legal.sizes
+        size: CandidateSearch(
+            replace(selected, allocated=no_chips, cordoned=no_chips),
+            legal_sets,
+            legal_sets.any_of.get(size) or legal_sets.sets[size],
+        )
+        for size in legal_sets.sizes
     }
-    return {size: search.has(search.intact).tolist() for size, search in searches.items()}
+    return {size: search.has_match(search.intact).tolist() for size, search in searches.items()}

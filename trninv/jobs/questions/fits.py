@@ -4,58 +4,58 @@ from dataclasses import dataclass
 from math import prod
 from typing import Annotated
 
-from trninv.jobs.asked import Asked, asked, refuse_swapped
-from trninv.jobs.copies import Places, Spread, Wish
-from trninv.jobs.model import Legal, Model, legal_of, written
-from trninv.jobs.named import brief
-from trninv.jobs.placing import Placement, Result, Several, Step, whole_domains, within_domains
+from trninv.jobs.asked import JobRequest, parse_request, refuse_swapped_arguments
+from trninv.jobs.copies import Constraints, ReplicaSearch, Spread
+from trninv.jobs.model import LegalSets, PlacementModel, format_shape, read_legal_sets
+from trninv.jobs.named import abbreviate_places
+from trninv.jobs.placing import Placement, ReplicaRequest, SearchResult, Step, place_in_domains, place_on_domains
 from trninv.jobs.search import Policy
-from trninv.jobs.stock import Stock, count, stock
+from trninv.jobs.stock import FreeCapacity, count_chips, read_capacity
 from trninv.routing import evidence
-from trninv.routing.answer import Answer, At, CitedFact, Table, Told
-from trninv.routing.question import ROUTED, Argument, Text, question
-from trninv.routing.questions.placement import MOST_MEMORY
-from trninv.routing.wiring import Reader
-from trninv.solvers.slices import Limits
+from trninv.routing.answer import AddressText, Answer, CitedFact, Rendered, RenderedTable
+from trninv.routing.question import ROUTED_COST, Argument, FreeText, question
+from trninv.routing.questions.placement import MAX_MEMORY
+from trninv.routing.wiring import SnapshotReader
+from trninv.solvers.slices import BlockLimits
 from trninv.topology.clos import TIERS
-from trninv.units import Bandwidth, Capacity, counted
+from trninv.units import Bandwidth, Capacity, pluralize
 
-MOST = 100
+MAX_PLACEMENTS = 100
 """Places that one answer may list."""
-MOST_CHIPS, MOST_SERVERS = 1_000_000_000, 1_000_000
+MAX_CHIPS, MAX_SERVERS = 1_000_000_000, 1_000_000
 """More than any fleet has."""
-MOST_SPARES = 20
+MAX_SPARES = 20
 """For each job."""
 
 _FREE = (
     "free chips are up or degraded, held by no job, and in no server that is closed; every position is looked at, and "
     "best are "
 )
-_WORTH = "most all-gather bandwidth of a chip, then most bisection of the place alone, one direction"
-_HARM = (
+_BANDWIDTH_ORDER = "most all-gather bandwidth of a chip, then most bisection of the place alone, one direction"
+_FRAGMENTATION_ORDER = (
     "least harm (chips of the free sets that it takes or breaks up, of those that schedulers grant: the mean of all "
     "sizes above 1), then fewest free chips left in the domain"
 )
 _BEST = {
-    Policy.QUALITY: f"{_WORTH}, then {_HARM}",
-    Policy.PACK: f"{_HARM}, then {_WORTH}",
-    Policy.SPREAD: f"least chips of the job in one rack, then {_WORTH}, then {_HARM}",
+    Policy.QUALITY: f"{_BANDWIDTH_ORDER}, then {_FRAGMENTATION_ORDER}",
+    Policy.PACK: f"{_FRAGMENTATION_ORDER}, then {_BANDWIDTH_ORDER}",
+    Policy.SPREAD: f"least chips of the job in one rack, then {_BANDWIDTH_ORDER}, then {_FRAGMENTATION_ORDER}",
     Policy.SLURM: "fewest free sets of the next larger size met, then fewest free chips left in the domain",
 }
-_LAST = ", then address; what has a degraded part comes after all others"
-_TOGETHER = (
+_TIE_ORDER = ", then address; what has a degraded part comes after all others"
+_REPLICAS = (
     "; one copy after the other has the best place that leaves room for those that follow, and each what is to spare; "
     "servers to spare of a job of servers of a rack are in that rack"
 )
 _GANG = "; several domains under the least tier of the fabric, on the fewest of its nodes of tier 3"
-_APART = "; of several domains the fewest below one network node of tier 3"
+_GANG_SPREAD = "; of several domains the fewest below one network node of tier 3"
 
 
 @dataclass(frozen=True, kw_only=True)
 class FitsAnswer(Answer):
     """Where a job fits: the best places, how many there are in all, and where none is, why."""
 
-    of: Annotated[At, "The scope."]
+    of: Annotated[AddressText, "The scope."]
     wanted: Annotated[str, "What was asked for."]
     chips: Annotated[int, "Chips of the job."]
     copies: Annotated[int, "How many such jobs at once."]
@@ -69,61 +69,72 @@ class FitsAnswer(Answer):
     why: Annotated[str | None, "The first condition that nothing is left after; null where it fits."]
     better: Annotated[str | None, "A shape of as many chips that carries more, and where it fits."]
 
-    def succeeded(self) -> bool:
+    def is_satisfied(self) -> bool:
         return bool(self.placements)
 
     def _job(self) -> str:
-        chips = counted(self.chips, "chip")
+        chips = pluralize(self.chips, "chip")
         job = chips if self.wanted == chips else f"{self.wanted} ({chips})"
         return job if self.copies == 1 else f"{self.copies:,} copies of {job}"
 
-    def told(self) -> Told:
+    def render(self) -> Rendered:
         if self.why:
             yield f"{self._job()} fits nowhere in {self.of}: {self.why}"
-            yield Table(
+            yield RenderedTable(
                 ["of these domains", "are left"], ([step.condition, f"{step.domains:,}"] for step in self.steps)
             )
             return
-        where = f"{counted(self.domains, 'domain')} of {self.of}"
-        yield f"{self._job()}: fits in {where}, {counted(self.positions, 'position')}"
-        yield Table(
+        where = f"{pluralize(self.domains, 'domain')} of {self.of}"
+        yield f"{self._job()}: fits in {where}, {pluralize(self.positions, 'position')}"
+        yield RenderedTable(
             ["place", "all-gather", "bisection", "breaks up", "leaves"],
             (
-                [_place(each), each.all_gather, each.bisection, f"{each.harm:,.4g}", each.leaves]
-                for each in self.placements
+                [
+                    _format_placement(placement),
+                    placement.all_gather,
+                    placement.bisection,
+                    f"{placement.harm:,.4g}",
+                    placement.leaves,
+                ]
+                for placement in self.placements
             ),
         )
         if self.better:
             yield f"better: {self.better}"
 
 
-def _place(of: Placement) -> str:
+def _format_placement(placement: Placement) -> str:
     """In words: what is wholly taken by address, chips by their servers."""
-    spares = f"to spare {brief(of.spares)}" if of.spares else None
-    notes = [of.shape, "degraded" if of.degraded else None, f"tier {of.tier}" if of.tier else None, spares]
-    return " ".join([brief(of.places), *(f"({note})" for note in notes if note)])
+    spares = f"to spare {abbreviate_places(placement.spares)}" if placement.spares else None
+    notes = [
+        placement.shape,
+        "degraded" if placement.degraded else None,
+        f"tier {placement.tier}" if placement.tier else None,
+        spares,
+    ]
+    return " ".join([abbreviate_places(placement.places), *(f"({note})" for note in notes if note)])
 
 
 @question(
-    price=ROUTED,
+    cost=ROUTED_COST,
     examples=("fits u-trn2x64 4x4x1", "fits u-trn2x64 --chips 32", 'fits rainier --memory "50,000 GiB" -k 1'),
-    compares=False,
+    has_baseline=False,
 )
 def fits(
-    reader: Reader,
+    reader: SnapshotReader,
     of: Annotated[str, Argument("Chip, server, rack, domain or cluster to look in.", metavar="SCOPE")],
     shape: Annotated[
-        Text | None, Argument("A box of a torus, rows × columns × servers, turned any way.", positional=True)
+        FreeText | None, Argument("A box of a torus, rows × columns × servers, turned any way.", positional=True)
     ] = None,
     chips: Annotated[
-        int | None, Argument("So many chips, in a set that schedulers grant", least=1, most=MOST_CHIPS)
+        int | None, Argument("So many chips, in a set that schedulers grant", minimum=1, maximum=MAX_CHIPS)
     ] = None,
     memory: Annotated[
-        Capacity | None, Argument("So much device memory.", least=1, most=MOST_MEMORY, metavar="MEMORY")
+        Capacity | None, Argument("So much device memory.", minimum=1, maximum=MAX_MEMORY, metavar="MEMORY")
     ] = None,
-    servers: Annotated[int | None, Argument("So many whole servers", least=1, most=MOST_SERVERS)] = None,
-    domains: Annotated[int | None, Argument("So many whole domains", least=1, most=MOST_SERVERS)] = None,
-    k: Annotated[int, Argument("How many places are listed", least=1, most=MOST, option="-k")] = 3,
+    servers: Annotated[int | None, Argument("So many whole servers", minimum=1, maximum=MAX_SERVERS)] = None,
+    domains: Annotated[int | None, Argument("So many whole domains", minimum=1, maximum=MAX_SERVERS)] = None,
+    k: Annotated[int, Argument("How many places are listed", minimum=1, maximum=MAX_PLACEMENTS, option="-k")] = 3,
     any_block: Annotated[bool, Argument("Any box of a torus, granted by a scheduler or not.")] = False,
     as_written: Annotated[bool, Argument("The shape is not turned.")] = False,
     healthy: Annotated[bool, Argument("Only places where nothing is degraded.")] = False,
@@ -136,13 +147,15 @@ def fits(
     rack: Annotated[bool, Argument("All of a job in one rack.")] = False,
     tier: Annotated[
         int | None,
-        Argument("All domains of a job below one network node of this tier, 3 being the nearest", least=1, most=TIERS),
+        Argument(
+            "All domains of a job below one network node of this tier, 3 being the nearest", minimum=1, maximum=TIERS
+        ),
     ] = None,
-    copies: Annotated[int, Argument("So many jobs alike, at once", least=1, most=MOST)] = 1,
+    copies: Annotated[int, Argument("So many jobs alike, at once", minimum=1, maximum=MAX_PLACEMENTS)] = 1,
     spread: Annotated[
         Spread, Argument("What copies, and sets to spare, do not have in common; by default chips only.")
     ] = Spread.CHIP,
-    spares: Annotated[int, Argument("So many parts to spare for each job", most=MOST_SPARES)] = 0,
+    spares: Annotated[int, Argument("So many parts to spare for each job", maximum=MAX_SPARES)] = 0,
 ) -> FitsAnswer:
     """Where the next job fits among the free chips of a scope, the best places first; why, if nowhere.
 
@@ -150,77 +163,93 @@ def fits(
     A part to spare is what the wiring lets one replace: a whole domain of a job of several, a server of those that any
     of its rack can join, else a set as large as the job's.
     """
-    refuse_swapped(of, shape, f"fits {shape} {of}")
-    there = stock(reader, of, avoid)
-    model, legal = (
-        there.model,
-        reader.remembered(("legal", there.model.slug), lambda: legal_of(reader.connection, there.model)),
+    refuse_swapped_arguments(of, shape, f"fits {shape} {of}")
+    capacity = read_capacity(reader, of, avoid)
+    model, legal_sets = (
+        capacity.model,
+        reader.cached(("legal", capacity.model.slug), lambda: read_legal_sets(reader.connection, capacity.model)),
     )
-    wanted = asked(
+    request = parse_request(
         model,
-        legal,
+        legal_sets,
         shape=shape,
         chips=chips,
         memory=memory,
         servers=servers,
         domains=domains,
         any_block=any_block,
-        as_written=as_written,
+        no_rotate=as_written,
     )
-    least = Limits(int(min_all_gather or 0), int(min_bisection or 0))
-    wish, several = Wish(least, healthy, rack, policy, bool(avoid)), Several(copies, spares, spread, tier or 1)
-    found = (whole_domains if wanted.domains else within_domains)(there, legal, wanted, wish, several, k)
-    gang = (_APART if policy is Policy.SPREAD else _GANG) if wanted.domains else ""
+    min_limits = BlockLimits(int(min_all_gather or 0), int(min_bisection or 0))
+    constraints, replica_request = (
+        Constraints(min_limits, healthy, rack, policy, bool(avoid)),
+        ReplicaRequest(copies, spares, spread, tier or 1),
+    )
+    result = (place_on_domains if request.domains else place_in_domains)(
+        capacity, legal_sets, request, constraints, replica_request, k
+    )
+    gang_order = (_GANG_SPREAD if policy is Policy.SPREAD else _GANG) if request.domains else ""
     return FitsAnswer(
         of=of.strip(),
-        wanted=wanted.words,
-        chips=wanted.chips,
+        wanted=request.description,
+        chips=request.chips,
         copies=copies,
-        placements=found.placements,
-        positions=found.positions,
-        domains=found.domains,
-        free=count(there.free),
-        steps=found.steps,
-        why=None if found.placements else _why(found),
-        better=_better(there, legal, wanted, wish, found) if wanted.shapes and found.placements else None,
-        truncated=copies == 1 and found.positions > len(found.placements) and not wanted.domains,
-        definition=f"{_FREE}{_BEST[policy]}{_LAST}{gang}{_TOGETHER if copies > 1 or spares else ''}",
-        facts=_facts(reader, model, wanted),
+        placements=result.placements,
+        positions=result.positions,
+        domains=result.domains,
+        free=count_chips(capacity.free),
+        steps=result.filter_steps,
+        why=None if result.placements else _first_failed_condition(result),
+        better=_suggest_shape(capacity, legal_sets, request, constraints, result)
+        if request.shapes and result.placements
+        else None,
+        truncated=copies == 1 and result.positions > len(result.placements) and not request.domains,
+        definition=f"{_FREE}{_BEST[policy]}{_TIE_ORDER}{gang_order}{_REPLICAS if copies > 1 or spares else ''}",
+        facts=_facts(reader, model, request),
     )
 
 
-def _why(found: Result) -> str | None:
+def _first_failed_condition(result: SearchResult) -> str | None:
     """The first condition that no domain has, and what the best place carries where that is too little."""
-    lacking = next((step.condition for step in found.steps if not step.domains), None)
-    best = found.best and f"; the best place has {_told(found.best)}"
-    return f"no domain {lacking}{best or ''}" if lacking else found.lacking
+    condition = next((step.condition for step in result.filter_steps if not step.domains), None)
+    best = result.best and f"; the best place has {_format_limits(result.best)}"
+    return f"no domain {condition}{best or ''}" if condition else result.shortfall
 
 
-def _told(of: Limits) -> str:
-    return f"all-gather {Bandwidth(of.all_gather)}, bisection {Bandwidth(of.bisection)}"
+def _format_limits(limits: BlockLimits) -> str:
+    return f"all-gather {Bandwidth(limits.all_gather)}, bisection {Bandwidth(limits.bisection)}"
 
 
-def _better(there: Stock, legal: Legal, wanted: Asked, wish: Wish, found: Result) -> str | None:
+def _suggest_shape(
+    capacity: FreeCapacity, legal_sets: LegalSets, request: JobRequest, constraints: Constraints, result: SearchResult
+) -> str | None:
     """The shape of as many chips that carries most, if that is more than the best place does."""
-    torus = there.model.torus
+    torus = capacity.model.torus
     if torus is None:
         return None
-    alike = [shape for shape in torus.shapes if prod(shape) == wanted.chips]
-    worth = {shape: there.model.limits(torus.blocks(shape)[0].mask) for shape in alike}
-    best = max(alike, key=lambda shape: (worth[shape].all_gather, worth[shape].bisection))
-    had = (int(found.placements[0].all_gather), int(found.placements[0].bisection))
-    if (worth[best].all_gather, worth[best].bisection) <= had:
+    shapes = [shape for shape in torus.shapes if prod(shape) == request.chips]
+    limits = {shape: capacity.model.limits(torus.blocks(shape)[0].mask) for shape in shapes}
+    best = max(shapes, key=lambda shape: (limits[shape].all_gather, limits[shape].bisection))
+    best_limits = (int(result.placements[0].all_gather), int(result.placements[0].bisection))
+    if (limits[best].all_gather, limits[best].bisection) <= best_limits:
         return None
-    masks = tuple(block.mask for shape in alike if worth[shape] == worth[best] for block in torus.blocks(shape))
-    places = Places(there, legal, masks, wish)
-    other = next(iter(places.search.best(places.fit, 1, Policy.QUALITY)), None)
-    if other and (other.limits.all_gather, other.limits.bisection) > had:
-        return f"{written(best)}: {_told(other.limits)}; fits at {brief(there.places_at(other.row, other.mask))}"
+    masks = tuple(block.mask for shape in shapes if limits[shape] == limits[best] for block in torus.blocks(shape))
+    search = ReplicaSearch(capacity, legal_sets, masks, constraints)
+    other = next(iter(search.search.best(search.matches, 1, Policy.QUALITY)), None)
+    if other and (other.limits.all_gather, other.limits.bisection) > best_limits:
+        return (
+            f"{format_shape(best)}: {_format_limits(other.limits)}; fits at "
+            f"{abbreviate_places(capacity.addresses_of(other.row, other.mask))}"
+        )
     nowhere = "fits now only with a part degraded" if other else "fits nowhere now"
-    return f"{written(best)}: {_told(worth[best])}; {nowhere}"
+    return f"{format_shape(best)}: {_format_limits(limits[best])}; {nowhere}"
 
 
-def _facts(reader: Reader, model: Model, wanted: Asked) -> tuple[CitedFact, ...]:
-    links = evidence.of_links(reader, {model.of.links[wire.role].slug for wire in model.of.blueprint.wires})
-    found = links + evidence.cite(reader, sorted({model.of.server.slug, model.slug}), ["chip_sets", "server_sets"])
-    return found + (evidence.of_fabric_above(reader, {model.slug}, seen=False) if wanted.domains else ())
+def _facts(reader: SnapshotReader, model: PlacementModel, request: JobRequest) -> tuple[CitedFact, ...]:
+    links = evidence.cite_links(
+        reader, {model.domain_model.links[wire.role].slug for wire in model.domain_model.blueprint.scale_up_links}
+    )
+    facts = links + evidence.cite(
+        reader, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]
+    )
+    return facts + (evidence.cite_fabric_above(reader, {model.slug}, is_observed=False) if request.domains else ())

@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from trninv.jobs.model import legal_of
-from trninv.jobs.room import Stranded, stranded
-from trninv.jobs.stock import count, stock
+from trninv.jobs.model import read_legal_sets
+from trninv.jobs.room import StrandedChips, stranded_chips
+from trninv.jobs.stock import count_chips, read_capacity
 from trninv.routing import evidence
-from trninv.routing.answer import Answer, At, Table, Told
-from trninv.routing.question import ROUTED, Argument, question
-from trninv.routing.wiring import Reader
-from trninv.units import counted
+from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
+from trninv.routing.question import ROUTED_COST, Argument, question
+from trninv.routing.wiring import SnapshotReader
+from trninv.units import pluralize
 
-_DEFINED = (
+_DEFINITION = (
     "stranded of a size: the share of the free chips that jobs of that size, as many as fit at once in sets that "
     "schedulers grant, with every link up, leave over; chips left over are split into those that would be of use if "
     "nothing were down, those if no server were closed either, and the rest, which is due to where jobs are"
@@ -32,55 +32,55 @@ class SizeOfUse:
     by_shape: Annotated[int, "The rest, which is due to where jobs are."]
 
     @classmethod
-    def of(cls, found: Stranded, free: int) -> "SizeOfUse":
+    def from_counts(cls, counts: StrandedChips, free: int) -> "SizeOfUse":
         """Of what was counted, among so many free chips."""
-        share = found.chips / free if free else None
-        return cls(found.size, found.jobs, share, found.chips, found.down, found.closed, found.shape)
+        share = counts.chips / free if free else None
+        return cls(counts.size, counts.jobs, share, counts.chips, counts.by_failure, counts.by_cordon, counts.by_shape)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FragmentationAnswer(Answer):
     """How much of what is free is of use."""
 
-    of: Annotated[At, "The scope."]
+    of: Annotated[AddressText, "The scope."]
     free: Annotated[int, "Free chips."]
     unusable: Annotated[float, "Free chips that a job can't use, on the mean of all sizes."]
     sizes: Annotated[tuple[SizeOfUse, ...], "Each size that schedulers grant."]
 
-    def told(self) -> Told:
-        yield f"{self.of}: {counted(self.free, 'chip')} free, {self.unusable:,.4g} of no use on the mean of all sizes"
-        yield Table(
+    def render(self) -> Rendered:
+        yield f"{self.of}: {pluralize(self.free, 'chip')} free, {self.unusable:,.4g} of no use on the mean of all sizes"
+        yield RenderedTable(
             ["jobs of", "fit at once", "stranded", "chips", "by down", "by closed", "by shape"],
             (
                 [
-                    each.chips,
-                    f"{each.jobs:,}",
-                    "" if each.stranded is None else f"{each.stranded:.1%}",
-                    f"{each.unusable:,}",
-                    f"{each.by_down:,}",
-                    f"{each.by_closed:,}",
-                    f"{each.by_shape:,}",
+                    size.chips,
+                    f"{size.jobs:,}",
+                    "" if size.stranded is None else f"{size.stranded:.1%}",
+                    f"{size.unusable:,}",
+                    f"{size.by_down:,}",
+                    f"{size.by_closed:,}",
+                    f"{size.by_shape:,}",
                 ]
-                for each in self.sizes
+                for size in self.sizes
             ),
         )
 
 
-@question(price=ROUTED, examples=("fragmentation u-trn2x64",), compares=False)
+@question(cost=ROUTED_COST, examples=("fragmentation u-trn2x64",), has_baseline=False)
 def fragmentation(
-    reader: Reader,
+    reader: SnapshotReader,
     of: Annotated[str, Argument("Chip, server, rack, domain or cluster to look in.", metavar="SCOPE")],
 ) -> FragmentationAnswer:
     """How much of what is free jobs of each size can't use, and why: what is down, closed, or where jobs are."""
-    there = stock(reader, of)
-    model = there.model
-    legal = reader.remembered(("legal", model.slug), lambda: legal_of(reader.connection, model))
-    free, found = count(there.free), stranded(there, legal)
+    capacity = read_capacity(reader, of)
+    model = capacity.model
+    legal_sets = reader.cached(("legal", model.slug), lambda: read_legal_sets(reader.connection, model))
+    free, by_size = count_chips(capacity.free), stranded_chips(capacity, legal_sets)
     return FragmentationAnswer(
         of=of.strip(),
         free=free,
-        unusable=sum(each.chips for each in found) / len(found),
-        sizes=tuple(SizeOfUse.of(each, free) for each in found),
-        definition=_DEFINED,
-        facts=evidence.cite(reader, sorted({model.of.server.slug, model.slug}), ["chip_sets", "server_sets"]),
+        unusable=sum(counts.chips for counts in by_size) / len(by_size),
+        sizes=tuple(SizeOfUse.from_counts(counts, free) for counts in by_size),
+        definition=_DEFINITION,
+        facts=evidence.cite(reader, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]),
     )

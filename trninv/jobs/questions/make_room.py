@@ -6,24 +6,24 @@ from typing import Annotated
 
 import numpy as np
 
-from trninv.inventory.address import resolve
+from trninv.inventory.address import resolve_place
 from trninv.inventory.alone import only_cluster
-from trninv.jobs.asked import Asked, asked, refuse_swapped
-from trninv.jobs.model import Legal, legal_of
-from trninv.jobs.moving import Move, Plan, Planner, pinned_by_name
-from trninv.jobs.named import brief
-from trninv.jobs.questions.fits import MOST_CHIPS, MOST_SERVERS
-from trninv.jobs.revision import revision
-from trninv.jobs.stock import Stock, count, every_row
-from trninv.jobs.tenants import Tenant, tenants
+from trninv.jobs.asked import JobRequest, parse_request, refuse_swapped_arguments
+from trninv.jobs.model import LegalSets, read_legal_sets
+from trninv.jobs.moving import MovePlan, MovePlanner, PlannedMove, pinned_jobs
+from trninv.jobs.named import abbreviate_places
+from trninv.jobs.questions.fits import MAX_CHIPS, MAX_SERVERS
+from trninv.jobs.revision import plan_revision
+from trninv.jobs.stock import FreeCapacity, count_chips, read_cluster_capacity
+from trninv.jobs.tenants import JobAllocation, read_allocations
 from trninv.routing import evidence
-from trninv.routing.answer import Answer, At, Table, Told
-from trninv.routing.question import ROUTED, Argument, Text, question
-from trninv.routing.wiring import Reader
-from trninv.solvers.blocks import whole
-from trninv.units import counted
+from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
+from trninv.routing.question import ROUTED_COST, Argument, FreeText, question
+from trninv.routing.wiring import SnapshotReader
+from trninv.solvers.blocks import unpack_masks
+from trninv.units import pluralize
 
-_DEFINED = (
+_DEFINITION = (
     "fewest jobs that move, then fewest chips, then room with nothing degraded; a job that moves keeps its size, gets "
     "a set that schedulers grant if it has one, with nothing degraded, and no less all-gather bandwidth; pinned jobs "
     "stay, those of several domains, those with spares, and those whose chips are neither such a set nor a box. Jobs "
@@ -38,39 +38,51 @@ class JobMove:
 
     job: Annotated[str, "Its name, or SYSTEM:ID of one that another system runs."]
     chips: Annotated[int, "How many chips it has."]
-    source: Annotated[tuple[At, ...], "What it leaves: domains, servers or chips."]
-    to: Annotated[tuple[At, ...], "Where it goes; free when its turn comes."]
+    source: Annotated[tuple[AddressText, ...], "What it leaves: domains, servers or chips."]
+    to: Annotated[tuple[AddressText, ...], "Where it goes; free when its turn comes."]
     stops: Annotated[bool, "Whether it must stop before the first move, since moves form a cycle."]
 
     @classmethod
-    def of(cls, there: Stock, move: Move) -> "JobMove":
+    def from_plan(cls, capacity: FreeCapacity, move: PlannedMove) -> "JobMove":
         """A planned move."""
-        source, to = there.places_at(move.row, move.mask), there.places_at(move.to_row, move.to)
-        return cls(move.tenant.name, move.mask.bit_count(), source, to, move.stops)
+        source, destination = (
+            capacity.addresses_of(move.row, move.mask),
+            capacity.addresses_of(move.target_row, move.target_mask),
+        )
+        return cls(move.allocation.name, move.mask.bit_count(), source, destination, move.must_stop)
 
 
-def told_moves(moves: Iterable[JobMove]) -> Table:
+def render_moves(moves: Iterable[JobMove]) -> RenderedTable:
     """Moves in their order."""
     cells = (
-        [each.job, each.chips, brief(each.source), brief(each.to), "first" if each.stops else "no"] for each in moves
+        [
+            move.job,
+            move.chips,
+            abbreviate_places(move.source),
+            abbreviate_places(move.to),
+            "first" if move.stops else "no",
+        ]
+        for move in moves
     )
-    return Table(["job", "chips", "from", "to", "stops"], cells)
+    return RenderedTable(["job", "chips", "from", "to", "stops"], cells)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RoomAnswer(Answer):
     """A plan of moves that makes room, and whether fewer would do."""
 
-    of: Annotated[At, "The scope."]
+    of: Annotated[AddressText, "The scope."]
     wanted: Annotated[str, "What room was asked for."]
     chips: Annotated[int, "Chips of it."]
     possible: Annotated[bool | None, "Whether there is a plan; null where none was found, and none is ruled out."]
-    places: Annotated[tuple[At, ...], "What becomes free, or is: domains, servers or chips."]
+    places: Annotated[tuple[AddressText, ...], "What becomes free, or is: domains, servers or chips."]
     degraded: Annotated[bool, "Whether a part of what becomes free is degraded."]
     moves: Annotated[tuple[JobMove, ...], "In an order in which each place is free when its turn comes."]
     moved_chips: Annotated[int, "Chips of the jobs that move."]
     lower: Annotated[int | None, "Proven: no fewer jobs have to move; null where no moves do."]
-    closed: Annotated[tuple[At, ...], "Closed servers that a plan of fewer moves, or the only one, would use if open."]
+    closed: Annotated[
+        tuple[AddressText, ...], "Closed servers that a plan of fewer moves, or the only one, would use if open."
+    ]
     revision: Annotated[
         str, "Of what the plan rests on: who holds what, what is closed or not up. It holds for no other."
     ]
@@ -80,47 +92,47 @@ class RoomAnswer(Answer):
         """Whether no plan moves fewer jobs, or none is possible at all."""
         return self.possible is False or (bool(self.possible) and len(self.moves) == self.lower)
 
-    def succeeded(self) -> bool:
+    def is_satisfied(self) -> bool:
         return bool(self.possible)
 
-    def told(self) -> Told:
-        room = f"room for {self.wanted} in {self.of}"
+    def render(self) -> Rendered:
+        description = f"room for {self.wanted} in {self.of}"
         if not self.possible:
-            yield f"no {room}: " + (
+            yield f"no {description}: " + (
                 "no moves make it"
                 if self.lower is None
-                else f"no plan was found; {counted(self.lower, 'job')} or more must move"
+                else f"no plan was found; {pluralize(self.lower, 'job')} or more must move"
             )
-            yield from self._told_closed()
+            yield from self._render_cordoned()
             return
         if not self.moves:
-            yield f"{room} is there already: {self._places()}"
+            yield f"{description} is there already: {self._format_places()}"
             return
         proof = "no fewer do" if self.exact else f"{self.lower} or more must move"
-        moved = f"{counted(len(self.moves), 'job')} of {counted(self.moved_chips, 'chip')}"
-        yield f"{room}: move {moved} ({proof}), then {self._places()} is free"
-        yield told_moves(self.moves)
-        yield from self._told_closed()
+        moved = f"{pluralize(len(self.moves), 'job')} of {pluralize(self.moved_chips, 'chip')}"
+        yield f"{description}: move {moved} ({proof}), then {self._format_places()} is free"
+        yield render_moves(self.moves)
+        yield from self._render_cordoned()
         yield f"revision {self.revision}"
 
-    def _places(self) -> str:
-        return brief(self.places) + (" (degraded)" if self.degraded else "")
+    def _format_places(self) -> str:
+        return abbreviate_places(self.places) + (" (degraded)" if self.degraded else "")
 
-    def _told_closed(self) -> Iterator[str]:
+    def _render_cordoned(self) -> Iterator[str]:
         if self.closed:
-            less = "there would be fewer moves" if self.possible else "there would be a plan"
-            yield f"closed: {brief(self.closed)}; {less} if it took jobs (trninv open)"
+            effect = "there would be fewer moves" if self.possible else "there would be a plan"
+            yield f"closed: {abbreviate_places(self.closed)}; {effect} if it took jobs (trninv open)"
 
 
 @question(
-    price=ROUTED,
+    cost=ROUTED_COST,
     examples=("make-room 4x4x1 u-trn2x64", "make-room u-trn2x64 --domains 1"),
-    compares=False,
+    has_baseline=False,
 )
 def make_room(
-    reader: Reader,
+    reader: SnapshotReader,
     shape: Annotated[
-        Text | None,
+        FreeText | None,
         Argument("A box of a torus, rows × columns × servers, turned any way.", positional=True),
     ] = None,
     of: Annotated[
@@ -132,10 +144,10 @@ def make_room(
         ),
     ] = None,
     chips: Annotated[
-        int | None, Argument("So many chips, in a set that schedulers grant", least=1, most=MOST_CHIPS)
+        int | None, Argument("So many chips, in a set that schedulers grant", minimum=1, maximum=MAX_CHIPS)
     ] = None,
-    servers: Annotated[int | None, Argument("So many whole servers", least=1, most=MOST_SERVERS)] = None,
-    domains: Annotated[int | None, Argument("So many whole domains", least=1, most=MOST_SERVERS)] = None,
+    servers: Annotated[int | None, Argument("So many whole servers", minimum=1, maximum=MAX_SERVERS)] = None,
+    domains: Annotated[int | None, Argument("So many whole domains", minimum=1, maximum=MAX_SERVERS)] = None,
     pinned: Annotated[tuple[str, ...], Argument("This job stays where it is.", metavar="JOB")] = (),
 ) -> RoomAnswer:
     """Which jobs to move, where to and in which order, so that there is room: the fewest jobs, then the fewest chips.
@@ -144,54 +156,61 @@ def make_room(
     """
     if of is None and shape is not None and (chips, servers, domains) != (None, None, None):
         of, shape = shape, None
-    refuse_swapped(of, shape, f"make-room {of} {shape}")
-    scope = only_cluster(reader.connection) if of is None else of.strip()
-    there = every_row(reader, scope)
-    model = there.model
-    legal = reader.remembered(("legal", model.slug), lambda: legal_of(reader.connection, model))
-    wanted = asked(
+    refuse_swapped_arguments(of, shape, f"make-room {of} {shape}")
+    address = only_cluster(reader.connection) if of is None else of.strip()
+    capacity = read_cluster_capacity(reader, address)
+    model = capacity.model
+    legal_sets = reader.cached(("legal", model.slug), lambda: read_legal_sets(reader.connection, model))
+    request = parse_request(
         model,
-        legal,
+        legal_sets,
         shape=shape,
         chips=chips,
         memory=None,
         servers=servers,
         domains=domains,
         any_block=None,
-        as_written=False,
+        no_rotate=False,
     )
-    cluster = resolve(reader.connection, scope).cluster_id
-    listed = tenants(reader, cluster, model)
-    staying = pinned_by_name(listed, pinned)
-    plan = Planner(there, legal, listed, staying).wanted(wanted)
+    cluster = resolve_place(reader.connection, address).cluster_id
+    allocations = read_allocations(reader, cluster, model)
+    immovable = pinned_jobs(allocations, pinned)
+    plan = MovePlanner(capacity, legal_sets, allocations, immovable).plan_request(request)
     return RoomAnswer(
-        of=scope,
-        wanted=wanted.words,
-        chips=wanted.chips,
-        possible=None if plan and not plan.rooms else plan is not None,
-        places=tuple(place for row, mask in (plan.rooms if plan else ()) for place in there.places_at(row, mask)),
-        degraded=any(there.degraded_at(row, mask) for row, mask in (plan.rooms if plan else ())),
-        moves=tuple(JobMove.of(there, move) for move in (plan.moves if plan else ())),
+        of=address,
+        wanted=request.description,
+        chips=request.chips,
+        possible=None if plan and not plan.targets else plan is not None,
+        places=tuple(
+            place for row, mask in (plan.targets if plan else ()) for place in capacity.addresses_of(row, mask)
+        ),
+        degraded=any(capacity.is_degraded(row, mask) for row, mask in (plan.targets if plan else ())),
+        moves=tuple(JobMove.from_plan(capacity, move) for move in (plan.moves if plan else ())),
         moved_chips=sum(move.mask.bit_count() for move in (plan.moves if plan else ())),
-        lower=plan.lower if plan else None,
-        closed=_closed(there, legal, listed, staying, wanted, plan),
-        revision=revision(reader.connection, cluster),
-        definition=_DEFINED,
-        facts=evidence.cite(reader, sorted({model.of.server.slug, model.slug}), ["chip_sets", "server_sets"]),
+        lower=plan.lower_bound if plan else None,
+        closed=_useful_cordoned_servers(capacity, legal_sets, allocations, immovable, request, plan),
+        revision=plan_revision(reader.connection, cluster),
+        definition=_DEFINITION,
+        facts=evidence.cite(reader, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]),
     )
 
 
-def _closed(
-    there: Stock, legal: Legal, listed: Sequence[Tenant], staying: Collection[int], wanted: Asked, plan: Plan | None
+def _useful_cordoned_servers(
+    capacity: FreeCapacity,
+    legal_sets: LegalSets,
+    allocations: Sequence[JobAllocation],
+    immovable: Collection[int],
+    request: JobRequest,
+    plan: MovePlan | None,
 ) -> tuple[str, ...]:
     """Closed servers that a better plan would use."""
-    if not count(there.closed & there.usable) or (plan and plan.rooms and not plan.moves):
+    if not count_chips(capacity.cordoned & capacity.usable) or (plan and plan.targets and not plan.moves):
         return ()
-    opened = replace(there, closed=np.zeros_like(there.closed))
-    best = Planner(opened, legal, listed, staying).wanted(wanted)
-    if best is None or not best.rooms or (plan and plan.rooms and len(plan.moves) <= len(best.moves)):
+    uncordoned = replace(capacity, cordoned=np.zeros_like(capacity.cordoned))
+    best = MovePlanner(uncordoned, legal_sets, allocations, immovable).plan_request(request)
+    if best is None or not best.targets or (plan and plan.targets and len(plan.moves) <= len(best.moves)):
         return ()
-    used = [*best.rooms, *((move.to_row, move.to) for move in best.moves)]
-    closed = whole(there.closed)
-    taken = ((row, mask & closed[row]) for row, mask in used)
-    return tuple(dict.fromkeys(server for row, mask in taken for server in there.servers_at(row, mask)))
+    used = [*best.targets, *((move.target_row, move.target_mask) for move in best.moves)]
+    cordoned = unpack_masks(capacity.cordoned)
+    on_cordoned = ((row, mask & cordoned[row]) for row, mask in used)
+    return tuple(dict.fromkeys(server for row, mask in on_cordoned for server in capacity.server_addresses(row, mask)))

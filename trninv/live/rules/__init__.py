@@ -1,20 +1,28 @@
 """The rules of drift: pure comparisons of what was seen with the design, by what they are asked of."""
 
 from trninv.live.rules import chips, coverage, domains, fleet, servers
-from trninv.live.rules.coverage import COMPARED_FIELDS, count_not_compared
-from trninv.live.rules.register import CHIP, COMPARES, DOMAIN, FLEET, SERVER, Difference, Shown
+from trninv.live.rules.coverage import COMPARED_FIELDS, count_uncompared
+from trninv.live.rules.register import (
+    CHIP_RULES,
+    COMPARISONS,
+    DOMAIN_RULES,
+    FLEET_RULES,
+    SERVER_RULES,
+    ComparedChip,
+    FindingDraft,
+)
 
 __all__ = [
-    "CHIP",
+    "CHIP_RULES",
     "COMPARED_FIELDS",
-    "COMPARES",
-    "DOMAIN",
-    "FLEET",
-    "SERVER",
-    "Difference",
-    "Shown",
+    "COMPARISONS",
+    "DOMAIN_RULES",
+    "FLEET_RULES",
+    "SERVER_RULES",
+    "ComparedChip",
+    "FindingDraft",
     "chips",
-    "count_not_compared",
+    "count_uncompared",
     "coverage",
     "domains",
     "fleet",

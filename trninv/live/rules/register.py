@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
-from trninv.inventory.rules import RULES
-from trninv.live.design import Model, Occupancy
-from trninv.live.picture import Grown, Picture
+from trninv.inventory.rules import FINDING_RULES
+from trninv.live.design import OccupiedSlot, SlotModel
+from trninv.live.picture import CounterIncrease, DriftInput
 
 
-class Difference(NamedTuple):
+class FindingDraft(NamedTuple):
     """Where what was seen differs from the design.
 
     Attributes
@@ -27,13 +27,13 @@ class Difference(NamedTuple):
     address: str | None
     instance: str | None
     expected: str | None
-    found: str
+    observed: str
     evidence: tuple[int, ...]
-    broken: tuple[str, ...] = ()
+    failed_parts: tuple[str, ...] = ()
     state: str = "down"
 
 
-class Shown(NamedTuple):
+class ComparedChip(NamedTuple):
     """A chip as a source shows it, on a machine of a type that may not be known.
 
     Attributes
@@ -56,37 +56,37 @@ class Shown(NamedTuple):
     type: str
 
 
-Differences: TypeAlias = Iterator[Difference]
-OfChip: TypeAlias = Callable[[Shown, Model], tuple[str, str] | None]
+FindingDrafts: TypeAlias = Iterator[FindingDraft]
+ChipRule: TypeAlias = Callable[[ComparedChip, SlotModel], tuple[str, str] | None]
 """Of a chip that was seen, in a slot of a model: what was expected and found."""
-OfServer: TypeAlias = Callable[[Occupancy, Picture], Differences]
-OfDomain: TypeAlias = Callable[[list[Occupancy], Picture], Differences]
-OfFleet: TypeAlias = Callable[[Picture, list[Grown]], Differences]
+ServerRule: TypeAlias = Callable[[OccupiedSlot, DriftInput], FindingDrafts]
+DomainRule: TypeAlias = Callable[[list[OccupiedSlot], DriftInput], FindingDrafts]
+FleetRule: TypeAlias = Callable[[DriftInput, list[CounterIncrease]], FindingDrafts]
 
-_F = TypeVar("_F", OfChip, OfServer, OfDomain, OfFleet)
-COMPARES: Final[dict[str, str]] = {}
+_Rule = TypeVar("_Rule", ChipRule, ServerRule, DomainRule, FleetRule)
+COMPARISONS: Final[dict[str, str]] = {}
 """What each rule compares."""
 
 
-class Register(Generic[_F]):
+class RuleRegistry(Generic[_Rule]):
     """Rules that are asked of one kind of thing."""
 
     def __init__(self) -> None:
-        self.rules: dict[str, _F] = {}
+        self.rules: dict[str, _Rule] = {}
 
-    def __call__(self, rule: str, compares: str) -> Callable[[_F], _F]:
+    def __call__(self, rule: str, comparison: str) -> Callable[[_Rule], _Rule]:
         """Declare a rule."""
-        assert rule in RULES, rule
-        assert rule not in COMPARES, rule
+        assert rule in FINDING_RULES, rule
+        assert rule not in COMPARISONS, rule
 
-        def declare(asked: _F) -> _F:
-            self.rules[rule], COMPARES[rule] = asked, compares
-            return asked
+        def declare(check: _Rule) -> _Rule:
+            self.rules[rule], COMPARISONS[rule] = check, comparison
+            return check
 
         return declare
 
 
-CHIP: Final = Register[OfChip]()
-SERVER: Final = Register[OfServer]()
-DOMAIN: Final = Register[OfDomain]()
-FLEET: Final = Register[OfFleet]()
+CHIP_RULES: Final = RuleRegistry[ChipRule]()
+SERVER_RULES: Final = RuleRegistry[ServerRule]()
+DOMAIN_RULES: Final = RuleRegistry[DomainRule]()
+FLEET_RULES: Final = RuleRegistry[FleetRule]()

@@ -5,16 +5,16 @@ from functools import reduce
 from operator import or_
 
 from trninv.importers.kubernetes_health import CORDONED, is_active
-from trninv.inventory.schema import CARRYING
-from trninv.live.design import Occupancy
-from trninv.live.newest import Machine, Said, Sighting
-from trninv.live.picture import Picture
-from trninv.live.rules.register import SERVER, Difference, Differences
-from trninv.units import counted
+from trninv.inventory.schema import CARRYING_STATES
+from trninv.live.design import OccupiedSlot
+from trninv.live.newest import Machine, MachineObservation, ObservedValue
+from trninv.live.picture import DriftInput
+from trninv.live.rules.register import SERVER_RULES, FindingDraft, FindingDrafts
+from trninv.units import pluralize
 
 _SCHEDULERS = ("slurm", "kubernetes")
 """What places jobs, and so must know what is not up."""
-_DISPUTED = {
+_DISPUTABLE_FACTS = {
     "instance_type": "instance type",
     "zone": "zone",
     "capacity_block": "capacity block",
@@ -24,143 +24,177 @@ _DISPUTED = {
 }
 
 
-@SERVER("instance-type-unexpected", "instance type, by any source, with the type of the slot's server model")
-def instance_type(slot: Occupancy, picture: Picture) -> Differences:
+@SERVER_RULES("instance-type-unexpected", "instance type, by any source, with the type of the slot's server model")
+def check_instance_type_unexpected(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
     """Of models whose types the catalog has."""
-    said = picture.sure(slot.machine, "instance_type")
-    if said and slot.model.types and not slot.model.is_of(said.value):
-        yield _of(slot, " or ".join(slot.model.types), said.value, said)
+    observed = drift_input.agreed_value(slot.machine, "instance_type")
+    if observed and slot.model.types and not slot.model.has_type(observed.value):
+        yield _finding_for(slot, " or ".join(slot.model.types), observed.value, observed)
 
 
-@SERVER("server-unbound", "slots that should be in service with bindings, in clusters that have any")
-def unbound(slot: Occupancy, _: Picture) -> Differences:
+@SERVER_RULES("server-unbound", "slots that should be in service with bindings, in clusters that have any")
+def check_server_unbound(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
     """A slot whose state says that nothing is there is no finding."""
-    if slot.bound is None and slot.state in CARRYING:
-        yield Difference(slot.address, None, "an instance", "none is bound", ())
+    if slot.bound_name is None and slot.state in CARRYING_STATES:
+        yield FindingDraft(slot.address, None, "an instance", "none is bound", ())
 
 
-@SERVER("instance-gone", "the newest listing of all of EC2 or Kubernetes with the one before that had the instance")
-def gone(slot: Occupancy, _: Picture) -> Differences:
+@SERVER_RULES(
+    "instance-gone", "the newest listing of all of EC2 or Kubernetes with the one before that had the instance"
+)
+def check_instance_gone(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
     """Unless any source saw it after that listing was made."""
-    if slot.gone:
-        found = "not in a newer listing of all there is"
-        yield Difference(slot.address, slot.bound, "to be listed", found, (slot.gone,), broken=(slot.address,))
+    if slot.missing_from_listing:
+        observed = "not in a newer listing of all there is"
+        yield FindingDraft(
+            slot.address,
+            slot.bound_name,
+            "to be listed",
+            observed,
+            (slot.missing_from_listing,),
+            failed_parts=(slot.address,),
+        )
 
 
-@SERVER("chip-missing", "devices of neuron-ls or ResourceSlices, unless partial, and counts of what may be allocated")
-def chip_missing(slot: Occupancy, picture: Picture) -> Differences:
+@SERVER_RULES(
+    "chip-missing", "devices of neuron-ls or ResourceSlices, unless partial, and counts of what may be allocated"
+)
+def check_chip_missing(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
     """By number where a source shows chips, else how many."""
-    whole = [view for view in slot.views.values() if not view.is_partial]
-    lost = reduce(or_, (~view.seen for view in whole), 0) & (1 << slot.model.chips) - 1
-    missing = (chip for chip in range(lost.bit_length()) if lost >> chip & 1)
-    named = {chip: [view.said for view in whole if not view.seen >> chip & 1] for chip in missing}
-    for chip, views in named.items():
-        place = f"{slot.address}/c{chip}"
-        yield Difference(place, slot.instance, "a chip", "not there", _ids(*views), broken=(place,))
-    is_shown = any(picture.is_fresh(view.said) for view in whole)
-    for said in (picture.fresh if is_shown else picture.current)(slot.machine, "chip_count").values():
-        if said.source != "neuron-monitor" and said.value < slot.model.chips - len(named):
-            expected = counted(slot.model.chips, "chip")
-            yield _of(slot, expected, f"{said.value} by {said.source}, which does not say which", said)
+    complete_views = [view for view in slot.chip_views.values() if not view.is_partial]
+    missing_bits = reduce(or_, (~view.chip_bits for view in complete_views), 0) & (1 << slot.model.chips) - 1
+    missing = (chip for chip in range(missing_bits.bit_length()) if missing_bits >> chip & 1)
+    listings_by_chip = {
+        chip: [view.listing for view in complete_views if not view.chip_bits >> chip & 1] for chip in missing
+    }
+    for chip, listings in listings_by_chip.items():
+        address = f"{slot.address}/c{chip}"
+        yield FindingDraft(
+            address, slot.instance, "a chip", "not there", _observation_ids(*listings), failed_parts=(address,)
+        )
+    is_shown = any(drift_input.is_fresh(view.listing) for view in complete_views)
+    for observed in (drift_input.fresh_values if is_shown else drift_input.best_values)(
+        slot.machine, "chip_count"
+    ).values():
+        if observed.source != "neuron-monitor" and observed.value < slot.model.chips - len(listings_by_chip):
+            expected = pluralize(slot.model.chips, "chip")
+            yield _finding_for(
+                slot, expected, f"{observed.value} by {observed.source}, which does not say which", observed
+            )
 
 
-@SERVER("chip-extra", "devices that a source shows or counts with the chips of the slot's server model")
-def chip_extra(slot: Occupancy, picture: Picture) -> Differences:
+@SERVER_RULES("chip-extra", "devices that a source shows or counts with the chips of the slot's server model")
+def check_chip_extra(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
     """By any source."""
-    shown = {source: (view.seen.bit_length(), view.said) for source, view in slot.views.items()}
-    counts = {source: (said.value, said) for source, said in picture.current(slot.machine, "chip_count").items()}
-    for source, (count, said) in (counts | shown).items():
+    shown_counts = {source: (view.chip_bits.bit_length(), view.listing) for source, view in slot.chip_views.items()}
+    counts = {
+        source: (observed.value, observed)
+        for source, observed in drift_input.best_values(slot.machine, "chip_count").items()
+    }
+    for source, (count, observed) in (counts | shown_counts).items():
         if count > slot.model.chips:
-            yield _of(slot, counted(slot.model.chips, "chip"), f"device {count - 1} by {source}", said)
+            yield _finding_for(slot, pluralize(slot.model.chips, "chip"), f"device {count - 1} by {source}", observed)
 
 
-@SERVER("view-partial", "devices that neuron-ls or ResourceSlices show with the chips of the slot's server model")
-def view_partial(slot: Occupancy, _: Picture) -> Differences:
+@SERVER_RULES("view-partial", "devices that neuron-ls or ResourceSlices show with the chips of the slot's server model")
+def check_view_partial(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
     """A container's view, or slices that are not all there."""
-    for source, view in slot.views.items():
-        if view.is_partial and source in ("neuron-ls", "kubernetes") and view.seen.bit_count() < slot.model.chips:
-            expected = counted(slot.model.chips, "chip")
-            yield _of(slot, expected, f"{view.seen.bit_count()} in a part that {source} shows", view.said)
+    for source, view in slot.chip_views.items():
+        if view.is_partial and source in ("neuron-ls", "kubernetes") and view.chip_bits.bit_count() < slot.model.chips:
+            expected = pluralize(slot.model.chips, "chip")
+            yield _finding_for(
+                slot, expected, f"{view.chip_bits.bit_count()} in a part that {source} shows", view.listing
+            )
 
 
-@SERVER(
+@SERVER_RULES(
     "health-condition",
     "conditions and taints of Kubernetes' nodes and devices, HyperPod's labels and status, errors of neuron-monitor",
 )
-def health(slot: Occupancy, picture: Picture) -> Differences:
+def check_health_condition(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
     """Conditions are of a node, taints of devices are of a chip."""
-    for chip, (taints, by) in sorted(slot.taints.items()):
-        if found := " ".join(filter(is_active, taints.split())):
-            place = f"{slot.address}/c{chip}"
-            words = f"{found} by {by.source}"
-            yield Difference(place, slot.instance, "no taint", words, _ids(by), broken=(place,))
-    for said in picture.current(slot.machine, "condition").values():
-        if _is_health(said):
-            found = f"{said.value.reason or said.value.state} by {said.source}"
-            yield _of(slot, "healthy", found, said)._replace(broken=(slot.address,), state=said.value.state)
+    for chip, (taints, listing) in sorted(slot.chip_taints.items()):
+        if problem := " ".join(filter(is_active, taints.split())):
+            address = f"{slot.address}/c{chip}"
+            summary = f"{problem} by {listing.source}"
+            yield FindingDraft(
+                address, slot.instance, "no taint", summary, _observation_ids(listing), failed_parts=(address,)
+            )
+    for observed in drift_input.best_values(slot.machine, "condition").values():
+        if _is_failed_check(observed):
+            problem = f"{observed.value.reason or observed.value.state} by {observed.source}"
+            yield _finding_for(slot, "healthy", problem, observed)._replace(
+                failed_parts=(slot.address,), state=observed.value.state
+            )
 
 
-@SERVER("state-differs", "states of Slurm, cordons of Kubernetes, EC2 and HyperPod with the server's state here")
-def state(slot: Occupancy, picture: Picture) -> Differences:
+@SERVER_RULES("state-differs", "states of Slurm, cordons of Kubernetes, EC2 and HyperPod with the server's state here")
+def check_state_differs(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
     """Whether it is in service. That all is well counts only of what would place jobs there."""
-    for said in picture.current(slot.machine, "condition").values():
-        is_up, ours = said.value.state in CARRYING, slot.state in CARRYING
-        if slot.is_closed and said.source in _SCHEDULERS and said.value.state == "maintenance":
+    for observed in drift_input.best_values(slot.machine, "condition").values():
+        is_up, is_slot_up = observed.value.state in CARRYING_STATES, slot.state in CARRYING_STATES
+        if slot.is_cordoned and observed.source in _SCHEDULERS and observed.value.state == "maintenance":
             continue  # it takes no jobs, as was wanted
-        if is_up != ours and not _is_health(said) and (not is_up or said.source in _SCHEDULERS):
-            words = f" ({said.value.reason})" if said.value.reason else ""
-            yield _of(slot, slot.state, f"{said.value.state} by {said.source}{words}", said)
+        if is_up != is_slot_up and not _is_failed_check(observed) and (not is_up or observed.source in _SCHEDULERS):
+            reason = f" ({observed.value.reason})" if observed.value.reason else ""
+            yield _finding_for(slot, slot.state, f"{observed.value.state} by {observed.source}{reason}", observed)
 
 
-@SERVER("stale", "when each source last said anything of a bound instance with an hour ago, or --stale-after")
-def stale(slot: Occupancy, picture: Picture) -> Differences:
+@SERVER_RULES("stale", "when each source last said anything of a bound instance with an hour ago, or --stale-after")
+def check_stale(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
     """Sources that never said anything of it are not missed."""
-    if slot.bound is not None and slot.machine is None and not slot.gone:
-        yield Difference(slot.address, slot.instance, "to be seen", "never seen", ())
-    old = {source: seen for source, seen in _latest(slot.machine).items() if seen.at < picture.fresh_from}
+    if slot.bound_name is not None and slot.machine is None and not slot.missing_from_listing:
+        yield FindingDraft(slot.address, slot.instance, "to be seen", "never seen", ())
+    old = {
+        source: observation
+        for source, observation in _latest_by_source(slot.machine).items()
+        if observation.at < drift_input.fresh_from
+    }
     if old:
-        found = ", ".join(f"{source} at {seen.at}" for source, seen in sorted(old.items()))
-        yield _of(slot, "to be seen again", f"last seen by {found}", *old.values())
+        reports = ", ".join(f"{source} at {observation.at}" for source, observation in sorted(old.items()))
+        yield _finding_for(slot, "to be seen again", f"last seen by {reports}", *old.values())
 
 
-@SERVER("conflict-between-sources", "what sources that are fresh say of one instance with each other")
-def conflict(slot: Occupancy, picture: Picture) -> Differences:
+@SERVER_RULES("conflict-between-sources", "what sources that are fresh say of one instance with each other")
+def check_conflict_between_sources(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
     """Both values are kept, and no other rule takes either for true."""
-    for fact, called in _DISPUTED.items():
-        fresh, by_value = picture.fresh(slot.machine, fact).values(), defaultdict(list)
-        for said in fresh if len(fresh) > 1 else ():
-            by_value[_words(said.value)].append(said)
+    for fact, label in _DISPUTABLE_FACTS.items():
+        fresh, by_value = drift_input.fresh_values(slot.machine, fact).values(), defaultdict(list)
+        for observed in fresh if len(fresh) > 1 else ():
+            by_value[_format_value(observed.value)].append(observed)
         if len(by_value) > 1:
             parts = (
-                f"{value} by {' and '.join(sorted(each.source for each in said))}"
-                for value, said in sorted(by_value.items())
+                f"{value} by {' and '.join(sorted(item.source for item in observed))}"
+                for value, observed in sorted(by_value.items())
             )
-            sources = [each for said in by_value.values() for each in said]
-            yield _of(slot, f"one {called}", "; ".join(parts), *sources)
+            sources = [item for observed in by_value.values() for item in observed]
+            yield _finding_for(slot, f"one {label}", "; ".join(parts), *sources)
 
 
-def _of(slot: Occupancy, expected: str, found: str, *said: Said | Sighting) -> Difference:
-    return Difference(slot.address, slot.instance, expected, found, _ids(*said))
+def _finding_for(
+    slot: OccupiedSlot, expected: str, observed: str, *evidence: ObservedValue | MachineObservation
+) -> FindingDraft:
+    return FindingDraft(slot.address, slot.instance, expected, observed, _observation_ids(*evidence))
 
 
-def _ids(*said: Said | Sighting) -> tuple[int, ...]:
-    return tuple(sorted({each.observation for each in said}))
+def _observation_ids(*evidence: ObservedValue | MachineObservation) -> tuple[int, ...]:
+    return tuple(sorted({item.observation for item in evidence}))
 
 
-def _words(value: object) -> str:
+def _format_value(value: object) -> str:
     return " ".join(str(part) for part in value if part is not None) if isinstance(value, tuple) else str(value)
 
 
-def _is_health(said: Said) -> bool:
+def _is_failed_check(observed: ObservedValue) -> bool:
     """Whether a state is that of a failed check: a cordon is somebody's will, and an update of HyperPod passes."""
-    if said.source == "kubernetes":
-        return said.value.state not in CARRYING and said.value.reason != CORDONED
-    return said.source in ("hyperpod", "neuron-monitor") and said.value.state == "down"
+    if observed.source == "kubernetes":
+        return observed.value.state not in CARRYING_STATES and observed.value.reason != CORDONED
+    return observed.source in ("hyperpod", "neuron-monitor") and observed.value.state == "down"
 
 
-def _latest(machine: Machine | None) -> dict[str, Sighting]:
+def _latest_by_source(machine: Machine | None) -> dict[str, MachineObservation]:
     """The newest of anything that each source said of a machine."""
-    found: dict[str, Sighting] = {}
-    for seen in machine.seen if machine else ():
-        found.setdefault(seen.source, seen)
-    return found
+    latest: dict[str, MachineObservation] = {}
+    for observation in machine.observations if machine else ():
+        latest.setdefault(observation.source, observation)
+    return latest

@@ -22,13 +22,13 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, Engine, literal_column, make_url, text
 
 from trninv.inventory import past
-from trninv.inventory.address import LEVELS, address_of, address_of_node
+from trninv.inventory.address import LEVELS, address_expression, node_address_expression
 from trninv.inventory.chip_use import is_allocated, takes_jobs
 from trninv.inventory.schema import CLOSED, METADATA, TABLES
-from trninv.inventory.state import carried_in_sql
+from trninv.inventory.state import carried_bandwidth_expression
 
 _FOLDER: Final = Path(__file__).parent
-_NAMED: Final = re.compile(r"\{\{ (\w+) \}\}")
+_RULE_REFERENCE: Final = re.compile(r"\{\{ (\w+) \}\}")
 
 ROLE: Final = "trninv_read"
 """PostgreSQL's role that may read them."""
@@ -45,7 +45,7 @@ DO $$ DECLARE named text; BEGIN
         EXECUTE 'DROP VIEW ' || named;
     END IF;
 END $$"""
-_PATH: Final = "DO $$ BEGIN PERFORM set_config('search_path', {}, true); END $$"
+_SET_SEARCH_PATH: Final = "DO $$ BEGIN PERFORM set_config('search_path', {}, true); END $$"
 _GRANT_ON_POSTGRESQL: Final = f"""
 DO $$ BEGIN
     IF EXISTS (SELECT FROM pg_roles WHERE rolname = '{ROLE}') THEN
@@ -54,7 +54,7 @@ DO $$ BEGIN
         GRANT SELECT ON ALL TABLES IN SCHEMA {past.SCHEMA} TO {ROLE};
     END IF;
 END $$"""
-_STANDING: Final = {
+_EXISTING_VIEWS_SQL: Final = {
     "sqlite": "SELECT name, sql AS made FROM sqlite_master WHERE type = 'view' AND substr(name, 1, 2) = 'v_'",
     "postgresql": """
         SELECT relname AS name, coalesce(obj_description(oid, 'pg_class'), '') AS made FROM pg_class
@@ -63,7 +63,7 @@ _STANDING: Final = {
 """Names of the views that there are and what tells whether they are as their files: their text, or a comment."""
 
 
-def dropping(dialect: str, connection: Connection | None = None) -> Iterator[str]:
+def drop_statements(dialect: str, connection: Connection | None = None) -> Iterator[str]:
     """Statements that drop every view whose name begins with v_.
 
     Without a connection, SQLite can't tell which there are: those that have a file.
@@ -72,77 +72,79 @@ def dropping(dialect: str, connection: Connection | None = None) -> Iterator[str
         yield f"DROP SCHEMA IF EXISTS {past.SCHEMA} CASCADE"
         yield _DROP_ON_POSTGRESQL
         return
-    for name in sorted({*VIEWS, *(_standing(connection) if connection else ())}):
+    for name in sorted({*VIEWS, *(_existing_views(connection) if connection else ())}):
         yield f'DROP VIEW IF EXISTS "{name}"'
 
 
-def creating(dialect: str) -> Iterator[str]:
+def create_statements(dialect: str) -> Iterator[str]:
     """Statements that create the views and, on PostgreSQL, let the role of readers read them and the tables."""
     for name in VIEWS:
         yield definition(name, dialect)
         if dialect == "postgresql":
-            yield f"COMMENT ON VIEW {name} IS '{_comment(name)}'"
+            yield f"COMMENT ON VIEW {name} IS '{_view_comment(name)}'"
     if dialect == "postgresql":
-        yield from past.creating()
-        yield _PATH.format(f"'{past.SCHEMA}, ' || current_setting('search_path')")
+        yield from past.create_schema_statements()
+        yield _SET_SEARCH_PATH.format(f"'{past.SCHEMA}, ' || current_setting('search_path')")
         yield from (definition(name, dialect, is_past=True) for name in VIEWS)
-        yield _PATH.format(f"replace(current_setting('search_path'), '{past.SCHEMA}, ', '')")
+        yield _SET_SEARCH_PATH.format(f"replace(current_setting('search_path'), '{past.SCHEMA}, ', '')")
         yield _GRANT_ON_POSTGRESQL
 
 
-def entering(engine: Engine) -> list[str]:
+def as_of_statements(engine: Engine) -> list[str]:
     """Statements with which a transaction reads tables and views as they were, if the engine has a moment."""
     dialect = engine.dialect.name
-    if past.moment(engine) is None:
+    if past.as_of_event(engine) is None:
         return []
     views = VIEWS if dialect == "sqlite" else ()
-    made = (definition(name, dialect, is_past=True).replace("CREATE VIEW", "CREATE TEMP VIEW", 1) for name in views)
-    return [*past.entering(engine), *made]
+    statements = (
+        definition(name, dialect, is_past=True).replace("CREATE VIEW", "CREATE TEMP VIEW", 1) for name in views
+    )
+    return [*past.view_statements(engine), *statements]
 
 
 def definition(name: str, dialect: str, *, is_past: bool = False) -> str:
     """The statement that creates a view, of the present or of the tables as they were."""
-    rules = _rules(dialect, is_past=is_past)
+    rules = _compile_rules(dialect, is_past=is_past)
     select = (_FOLDER / f"{name}.sql").read_text("utf-8").strip()
-    return f"CREATE VIEW {name} AS\n" + _NAMED.sub(lambda named: rules[named[1]], select)
+    return f"CREATE VIEW {name} AS\n" + _RULE_REFERENCE.sub(lambda named: rules[named[1]], select)
 
 
-def outdated(connection: Connection) -> list[str]:
+def outdated_views(connection: Connection) -> list[str]:
     """Names of views that are missing, too many, or not made from their files as they are now."""
-    made = connection.dialect.name
-    wanted = {name: definition(name, made) if made == "sqlite" else _comment(name) for name in VIEWS}
-    standing = _standing(connection)
-    return sorted(name for name in {*wanted, *standing} if wanted.get(name) != standing.get(name))
+    dialect = connection.dialect.name
+    expected = {name: definition(name, dialect) if dialect == "sqlite" else _view_comment(name) for name in VIEWS}
+    existing = _existing_views(connection)
+    return sorted(name for name in {*expected, *existing} if expected.get(name) != existing.get(name))
 
 
-def check(connection: Connection) -> str | None:
+def check_views(connection: Connection) -> str | None:
     """What is wrong with the views of a database, in one line, else None."""
-    names = outdated(connection)
+    names = outdated_views(connection)
     return f"not as this trninv makes them: {', '.join(names)}: run trninv migrate" if names else None
 
 
-def _standing(connection: Connection) -> dict[str, str]:
-    return {row.name: row.made for row in connection.execute(text(_STANDING[connection.dialect.name]))}
+def _existing_views(connection: Connection) -> dict[str, str]:
+    return {row.name: row.made for row in connection.execute(text(_EXISTING_VIEWS_SQL[connection.dialect.name]))}
 
 
-def _comment(name: str) -> str:
+def _view_comment(name: str) -> str:
     return f"trninv/reports/views/{name}.sql, SHA-256 {sha256(definition(name, 'postgresql').encode()).hexdigest()}"
 
 
 @lru_cache(maxsize=4)
-def _rules(dialect: str, *, is_past: bool) -> Mapping[str, str]:
+def _compile_rules(dialect: str, *, is_past: bool) -> Mapping[str, str]:
     """The shared rules by their names in the files, as text of a dialect that no driver reads: a % is one %."""
-    make: Any = make_url(f"{dialect}://").get_dialect()
+    dialect_class: Any = make_url(f"{dialect}://").get_dialect()
     node, link = TABLES["node"], TABLES["link"]
     rules: dict[str, ColumnElement[Any]] = {
-        **{f"{level}_address": address_of(level) for level in LEVELS.values()},
-        **{f"{end}_address": address_of_node(literal_column(f"link.{end}_id")) for end in ("a", "b")},
-        "node_address": address_of_node(literal_column("node.id")),
+        **{f"{level}_address": address_expression(level) for level in LEVELS.values()},
+        **{f"{end}_address": node_address_expression(literal_column(f"link.{end}_id")) for end in ("a", "b")},
+        "node_address": node_address_expression(literal_column("node.id")),
         "chip_is_allocated": is_allocated(literal_column("chip.id")),
         "chip_takes_jobs": takes_jobs(literal_column("node.state"), literal_column("chip.server_id")),
-        "carried": carried_in_sql(link, node.alias("end_a"), node.alias("end_b")),
+        "carried": carried_bandwidth_expression(link, node.alias("end_a"), node.alias("end_b")),
     }
-    written = {name: str(rule.compile(dialect=make(paramstyle="named"))) for name, rule in rules.items()}
+    compiled = {name: str(rule.compile(dialect=dialect_class(paramstyle="named"))) for name, rule in rules.items()}
     for name in past.PARTS:
-        written[f"lost_{name}"] = f"{name}.id IN (SELECT id FROM lost_{name})" if is_past else "1 = 1"  # noqa: S608 # ours
-    return written
+        compiled[f"lost_{name}"] = f"{name}.id IN (SELECT id FROM lost_{name})" if is_past else "1 = 1"  # noqa: S608 # ours
+    return compiled

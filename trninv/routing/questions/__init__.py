@@ -11,22 +11,22 @@ from trninv.routing.question import Question
 @cache
 def find(name: str) -> Question:
     """The question in the file of that name."""
-    return declared(__name__, name)
+    return load_question(__name__, name)
 
 
 @cache
-def every() -> tuple[Question, ...]:
+def all_questions() -> tuple[Question, ...]:
     """All questions, by file name."""
-    return tuple(map(find, files(__path__)))
+    return tuple(map(find, question_files(__path__)))
 
 
-def declared(package: str, name: str) -> Question:
+def load_question(package: str, name: str) -> Question:
     """The question in a file of a package."""
     values = vars(import_module(f"{package}.{name}")).values()
-    (found,) = (each for each in values if isinstance(each, Question))
-    return found
+    (question,) = (value for value in values if isinstance(value, Question))
+    return question
 
 
-def files(path: Sequence[str]) -> list[str]:
+def question_files(path: Sequence[str]) -> list[str]:
     """Names of the files of a package of questions."""
     return [module.name for module in pkgutil.iter_modules(path)]

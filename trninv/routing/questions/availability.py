@@ -8,20 +8,20 @@ from typing import Annotated, Final
 
 from sqlalchemy import select
 
-from trninv.errors import LimitError, MomentError
-from trninv.history.availability import AvailabilityBy, sums
-from trninv.history.moment import instant
-from trninv.history.sums import Sums
-from trninv.inventory.address import locate
-from trninv.inventory.past import time_of
+from trninv.errors import InvalidArgumentError, InvalidTimeError
+from trninv.history.availability import AvailabilityBy, availability_sums
+from trninv.history.moment import parse_time
+from trninv.history.sums import AvailabilitySums
+from trninv.inventory.address import resolve
+from trninv.inventory.past import as_of_time
 from trninv.inventory.schema import TABLES
-from trninv.routing.answer import Answer, At, Table, Told
-from trninv.routing.question import ROUTED, Argument, Text, question
-from trninv.routing.wiring import Reader
+from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
+from trninv.routing.question import ROUTED_COST, Argument, FreeText, question
+from trninv.routing.wiring import SnapshotReader
 
-_SECOND: Final = 1_000_000
-_SURE: Final = 0.95
-_DEFINED: Final = (
+_MICROSECONDS: Final = 1_000_000
+_CONFIDENCE: Final = 0.95
+_DEFINITION: Final = (
     "shares of the time of all parts of a kind, by the state that held, their server's included; degraded carries on "
     "and is counted apart, down has failed, maintenance is planned and no failure. Failures are changes to down of a "
     "part itself, not with its server. MTBF is time up or degraded by failures, MTTR time down by ended repairs, those "
@@ -39,10 +39,10 @@ def _gamma(shape: int, quantile: float) -> float:
 
 
 @lru_cache(maxsize=10_000)
-def _beta(one: int, other: int, quantile: float) -> float:
+def _beta(alpha: int, beta: int, quantile: float) -> float:
     from scipy.special import betaincinv  # noqa: PLC0415 # slow to import, and the service starts with questions
 
-    return float(betaincinv(one, other, quantile))
+    return float(betaincinv(alpha, beta, quantile))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,12 @@ class MeanTime:
     upper: Annotated[float | None, "With 97.5 % confidence no more; null: no limit is known."]
 
     @classmethod
-    def of(cls, micros: int, events: int) -> "MeanTime":
+    def from_total(cls, microseconds: int, events: int) -> "MeanTime":
         """Of so many events in a time that was observed."""
-        total, tail = micros / _SECOND, (1 - _SURE) / 2
+        total, tail = microseconds / _MICROSECONDS, (1 - _CONFIDENCE) / 2
         return cls(
             total / events if events else None,
-            total / _gamma(events + 1, 1 - tail) if micros else None,
+            total / _gamma(events + 1, 1 - tail) if microseconds else None,
             total / _gamma(events, tail) if events else None,
         )
 
@@ -81,23 +81,22 @@ class Inherent:
     upper: Annotated[float, "With 97.5 % confidence no more; 1 where nothing has failed."]
 
     @classmethod
-    def of(cls, carried: int, failures: int, repairing: int, repaired: int) -> "Inherent":
+    def from_counts(cls, carried: int, failures: int, repairing: int, repairs: int) -> "Inherent":
         """Of microseconds up or degraded with failures, and of microseconds down with repairs."""
-        if not failures or not repaired:
-            share = None
-        else:
-            share = carried * repaired / (carried * repaired + repairing * failures)
-        tail = (1 - _SURE) / 2
+        share = None
+        if failures and repairs:
+            share = carried * repairs / (carried * repairs + repairing * failures)
+        tail = (1 - _CONFIDENCE) / 2
         return cls(
             share,
-            cls._limit(carried, failures + 1, repairing, repaired, 1 - tail) if repaired else 0.0,
-            cls._limit(carried, failures, repairing, repaired + 1, tail) if failures else 1.0,
+            cls._limit(carried, failures + 1, repairing, repairs, 1 - tail) if repairs else 0.0,
+            cls._limit(carried, failures, repairing, repairs + 1, tail) if failures else 1.0,
         )
 
     @staticmethod
-    def _limit(carried: int, failures: int, repairing: int, repaired: int, quantile: float) -> float:
+    def _limit(carried: int, failures: int, repairing: int, repairs: int, quantile: float) -> float:
         """As the ratio of two times that are each gamma distributed, by a quantile of the beta distribution."""
-        part = _beta(failures, repaired, quantile)
+        part = _beta(failures, repairs, quantile)
         return carried * (1 - part) / (carried * (1 - part) + repairing * part)
 
 
@@ -121,23 +120,23 @@ class KindAvailability:
     inherent: Annotated[Inherent, "Availability as MTBF and MTTR make it."]
 
     @classmethod
-    def of(cls, found: Sums) -> "KindAvailability":
+    def from_sums(cls, group_sums: AvailabilitySums) -> "KindAvailability":
         """From what was summed."""
         return cls(
-            found.kind,
-            found.name,
-            found.parts,
-            found.share("up"),
-            found.share("degraded"),
-            found.share("down"),
-            found.share("maintenance"),
-            found.failures,
-            found.repaired,
-            found.down_before,
-            found.down_after,
-            MeanTime.of(found.carried, found.failures),
-            MeanTime.of(found.repairing, found.repaired),
-            Inherent.of(found.carried, found.failures, found.repairing, found.repaired),
+            group_sums.kind,
+            group_sums.name,
+            group_sums.parts,
+            group_sums.share("up"),
+            group_sums.share("degraded"),
+            group_sums.share("down"),
+            group_sums.share("maintenance"),
+            group_sums.failures,
+            group_sums.repaired,
+            group_sums.down_before,
+            group_sums.down_after,
+            MeanTime.from_total(group_sums.carried, group_sums.failures),
+            MeanTime.from_total(group_sums.repairing, group_sums.repaired),
+            Inherent.from_counts(group_sums.carried, group_sums.failures, group_sums.repairing, group_sums.repaired),
         )
 
 
@@ -145,69 +144,87 @@ class KindAvailability:
 class AvailabilityAnswer(Answer):
     """How much of a time the parts of a place were up."""
 
-    of: Annotated[At, "The place."]
+    of: Annotated[AddressText, "The place."]
     since: Annotated[str, "When what was counted begins."]
     until: Annotated[str, "When it ends."]
     asked: Annotated[str | None, "The earlier time that was asked for, where history is known only since later."]
     by: Annotated[AvailabilityBy, "What parts of a kind are one group."]
     kinds: Annotated[tuple[KindAvailability, ...], "Each kind of part, or each group of one."]
 
-    def told(self) -> Told:
+    def render(self) -> Rendered:
         yield f"{self.of}: {self.since} to {self.until}"
         if self.asked:
             yield f"history is known since {self.since} only: nothing is counted from {self.asked} to then"
-        named = [] if self.by is AvailabilityBy.KIND else [self.by.lower()]
-        yield Table(
-            ["kind", *named, "parts", "up", "degraded", "down", "maintenance", "failures", "open", "MTBF", "MTTR"],
-            (_row(each, named=bool(named)) for each in self.kinds),
+        group_headers = [] if self.by is AvailabilityBy.KIND else [self.by.lower()]
+        yield RenderedTable(
+            [
+                "kind",
+                *group_headers,
+                "parts",
+                "up",
+                "degraded",
+                "down",
+                "maintenance",
+                "failures",
+                "open",
+                "MTBF",
+                "MTTR",
+            ],
+            (_render_row(group, has_name=bool(group_headers)) for group in self.kinds),
         )
 
 
-def _row(of: KindAvailability, *, named: bool) -> Iterator[object]:
-    yield from (of.kind, of.name or "-", f"{of.parts:,}") if named else (of.kind, f"{of.parts:,}")
-    yield from (f"{share:.4%}" for share in (of.up, of.degraded, of.down, of.maintenance))
-    yield from (f"{of.failures:,}", f"{of.open:,}", of.mtbf, of.mttr)
+def _render_row(group: KindAvailability, *, has_name: bool) -> Iterator[object]:
+    yield from (group.kind, group.name or "-", f"{group.parts:,}") if has_name else (group.kind, f"{group.parts:,}")
+    yield from (f"{share:.4%}" for share in (group.up, group.degraded, group.down, group.maintenance))
+    yield from (f"{group.failures:,}", f"{group.open:,}", group.mtbf, group.mttr)
 
 
-@question(price=ROUTED, examples=("availability u-trn2x64 --since 2026-01-01T00:00:00Z",), compares=False)
+@question(cost=ROUTED_COST, examples=("availability u-trn2x64 --since 2026-01-01T00:00:00Z",), has_baseline=False)
 def availability(
-    reader: Reader,
+    reader: SnapshotReader,
     of: Annotated[
         str, Argument("Place or link; with all that it holds and the links that end there.", metavar="SCOPE")
     ],
     since: Annotated[
-        Text | None, Argument("An ISO time with its zone; since history is known unless said.", metavar="TIME")
+        FreeText | None, Argument("An ISO time with its zone; since history is known unless said.", metavar="TIME")
     ] = None,
-    until: Annotated[Text | None, Argument("An ISO time with its zone; now unless said.", metavar="TIME")] = None,
+    until: Annotated[FreeText | None, Argument("An ISO time with its zone; now unless said.", metavar="TIME")] = None,
     by: Annotated[AvailabilityBy, Argument("What parts of a kind are counted together.")] = AvailabilityBy.KIND,
 ) -> AvailabilityAnswer:
     """Share of time up, failures, mean time between failures and mean time to repair, of each kind of part."""
     connection, cluster = reader.connection, TABLES["cluster"]
     if reader.changes.nodes or reader.changes.links:
-        raise LimitError("history is what happened: ask it without supposing anything down or derated")
-    place = locate(connection, of)
+        raise InvalidArgumentError("history is what happened: ask it without supposing anything down or derated")
+    place = resolve(connection, of)
     if place.level == "core":
-        raise LimitError(f"{place.address}: a core has no state: name its chip")
-    known = connection.execute(select(cluster).where(cluster.c.id == place.cluster_id)).one()
-    if known.known_since is None:
-        raise MomentError(f"no history is known of {known.slug}: it was not seeded by this trninv")
-    now = time_of(connection.engine) or datetime.now(UTC)
-    begins, ends = datetime.fromisoformat(known.known_since), now if until is None else instant(until)
-    wanted = begins if since is None else instant(since)
-    start = max(begins, wanted)
-    if ends <= begins:
-        raise MomentError(f"the history of {known.slug} is known since {known.known_since}: name a later --until")
-    if wanted >= ends or ends > now:
-        raise MomentError(
-            f"from {start.isoformat()} to {ends.isoformat()} there is no history: name an earlier time first"
+        raise InvalidArgumentError(f"{place.address}: a core has no state: name its chip")
+    cluster_row = connection.execute(select(cluster).where(cluster.c.id == place.cluster_id)).one()
+    if cluster_row.known_since is None:
+        raise InvalidTimeError(f"no history is known of {cluster_row.slug}: it was not seeded by this trninv")
+    now = as_of_time(connection.engine) or datetime.now(UTC)
+    history_start, end = datetime.fromisoformat(cluster_row.known_since), now if until is None else parse_time(until)
+    requested = history_start if since is None else parse_time(since)
+    start = max(history_start, requested)
+    if end <= history_start:
+        raise InvalidTimeError(
+            f"the history of {cluster_row.slug} is known since {cluster_row.known_since}: name a later --until"
+        )
+    if requested >= end or end > now:
+        raise InvalidTimeError(
+            f"from {start.isoformat()} to {end.isoformat()} there is no history: name an earlier time first"
         )
     return AvailabilityAnswer(
         of=place.address,
         since=start.isoformat(),
-        until=ends.isoformat(),
-        asked=wanted.isoformat() if wanted < start else None,
+        until=end.isoformat(),
+        asked=requested.isoformat() if requested < start else None,
         by=by,
-        kinds=tuple(map(KindAvailability.of, sums(connection, place, by, known.known_from, start, ends))),
-        definition=_DEFINED,
+        kinds=tuple(
+            map(
+                KindAvailability.from_sums, availability_sums(connection, place, by, cluster_row.known_from, start, end)
+            )
+        ),
+        definition=_DEFINITION,
         facts=(),
     )

@@ -6,16 +6,16 @@ from typing import Annotated, Self
 from trninv import solvers
 from trninv.errors import SamePlaceError
 from trninv.routing import evidence
-from trninv.routing.answer import Answer, At, Difference, Form, LinkRef, Path, Told, told_cut
-from trninv.routing.ends import Ends
-from trninv.routing.question import ROUTED, Argument, question
-from trninv.routing.via import ASKED, Reason, Via
-from trninv.routing.wiring import Reader
-from trninv.solvers.paths import PathMetric, Rule, best_paths
+from trninv.routing.answer import AddressText, Answer, Difference, LinkRef, Path, Rendered, SchemaScalar, render_cut
+from trninv.routing.ends import Endpoints
+from trninv.routing.question import ROUTED_COST, Argument, question
+from trninv.routing.via import VIA_DESCRIPTION, DisconnectedReason, Via
+from trninv.routing.wiring import SnapshotReader
+from trninv.solvers.paths import PathCriterion, PathMetric, best_paths
 from trninv.units import Bandwidth
 
-_WIDEST = Rule(PathMetric.BANDWIDTH)
-_DEFINED = "all paths together, one direction; the cut's links sum to the flow, which proves both"
+_WIDEST = PathCriterion(PathMetric.BANDWIDTH)
+_DEFINITION = "all paths together, one direction; the cut's links sum to the flow, which proves both"
 _PLACES = "Chip, core, server, rack, domain or switch."
 
 
@@ -23,14 +23,14 @@ _PLACES = "Chip, core, server, rack, domain or switch."
 class BandwidthAnswer(Answer):
     """What flows between two places: the widest path, and all paths together."""
 
-    source: Annotated[At, "From where."]
-    target: Annotated[At, "To where."]
+    source: Annotated[AddressText, "From where."]
+    target: Annotated[AddressText, "To where."]
     widest: Annotated[Path | None, "The widest single path."]
     maximum_flow: Annotated[Bandwidth, "All paths together, one direction."]
-    reason: Reason
+    reason: DisconnectedReason
     minimum_cut: Annotated[
         tuple[LinkRef, ...],
-        Form.PAGED,
+        SchemaScalar.PAGED,
         "Links whose capacities sum to the maximum flow and whose loss parts the places.",
     ]
 
@@ -39,48 +39,48 @@ class BandwidthAnswer(Answer):
         """Twice the maximum flow."""
         return Bandwidth(2 * self.maximum_flow)
 
-    def less(self, other: Self) -> Difference:
+    def difference_from(self, other: Self) -> Difference:
         return Difference(bytes_per_second=self.maximum_flow - other.maximum_flow)
 
-    def succeeded(self) -> bool:
+    def is_satisfied(self) -> bool:
         return bool(self.maximum_flow)
 
-    def told(self) -> Told:
+    def render(self) -> Rendered:
         yield f"{self.source} to {self.target}"
         yield f"widest path:  {self.widest or f'none: {self.reason}'}"
         yield f"maximum flow: {self.maximum_flow} one direction ({self.both_directions} both)"
-        yield from told_cut("minimum cut", self.minimum_cut, len(self.minimum_cut))
+        yield from render_cut("minimum cut", self.minimum_cut, len(self.minimum_cut))
 
 
 @question(
-    price=ROUTED,
+    cost=ROUTED_COST,
     examples=(
         "bandwidth u-trn2x64/d0/s0 u-trn2x64/d0/s2",
         "bandwidth u-trn2x64/d0/s0 u-trn2x64/d0/s2 --down u-trn2x64/d0/s1",
     ),
 )
 def bandwidth(
-    reader: Reader,
+    reader: SnapshotReader,
     source: Annotated[str, Argument(_PLACES, name="from", metavar="A")],
     target: Annotated[str, Argument(_PLACES, name="to", metavar="B")],
-    via: Annotated[Via | None, Argument(ASKED)] = None,
+    via: Annotated[Via | None, Argument(VIA_DESCRIPTION)] = None,
 ) -> BandwidthAnswer:
     """What flows between two places: widest path, maximum flow, minimum cut."""
-    ends = Ends.of(reader, [source], [target], via=via)
-    if ends.sources & ends.targets:
+    endpoints = Endpoints.resolve(reader, [source], [target], via=via)
+    if endpoints.sources & endpoints.targets:
         raise SamePlaceError(f"{source} and {target} share chips: bandwidth is between two separate places")
-    wiring = ends.wiring
-    ahead, behind = wiring.arcs
-    flow, side = solvers.flow.least_cut(ahead, ends.sources, ends.targets)
-    widest = next(best_paths(ahead, ends.sources, ends.targets, _WIDEST, behind), None)
+    wiring = endpoints.wiring
+    successors, predecessors = wiring.adjacency
+    flow, side = solvers.flow.minimum_cut_directed(successors, endpoints.sources, endpoints.targets)
+    widest_path = next(best_paths(successors, endpoints.sources, endpoints.targets, _WIDEST, predecessors), None)
     return BandwidthAnswer(
-        source=ends.source,
-        target=ends.target,
-        widest=ends.named(widest, _WIDEST) if widest else None,
+        source=endpoints.source,
+        target=endpoints.target,
+        widest=endpoints.to_addresses(widest_path, _WIDEST) if widest_path else None,
         maximum_flow=Bandwidth(flow),
-        minimum_cut=wiring.cut(side),
-        reason=None if flow else ends.unreachable(reader),
-        definition=_DEFINED + ends.via.over,
-        via=ends.via,
-        facts=evidence.of_wiring(reader, wiring.nodes.values(), (of for _, _, of in wiring.edges())),
+        minimum_cut=wiring.cut_links(side),
+        reason=None if flow else endpoints.unreachable_reason(reader),
+        definition=_DEFINITION + endpoints.via.definition_suffix,
+        via=endpoints.via,
+        facts=evidence.cite_wiring(reader, wiring.nodes.values(), (link for _, _, link in wiring.edges())),
     )

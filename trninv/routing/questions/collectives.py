@@ -13,28 +13,28 @@ from typing import TYPE_CHECKING, Annotated
 
 from trninv import solvers
 from trninv.routing import evidence
-from trninv.routing.answer import Answer, At, LinkRef, Table, Told
-from trninv.routing.cluster import Alike, are_apart, islands
-from trninv.routing.question import ROUTED, Argument, question
-from trninv.routing.scope import Inside, Scope
-from trninv.routing.via import Reason
-from trninv.routing.wiring import Reader, cut_links, link_ref
-from trninv.units import Bandwidth, counted
+from trninv.routing.answer import AddressText, Answer, LinkRef, Rendered, RenderedTable
+from trninv.routing.cluster import DomainClass, are_apart, read_domain_classes
+from trninv.routing.question import ROUTED_COST, Argument, question
+from trninv.routing.scope import Scope, ScopeGraph
+from trninv.routing.via import DisconnectedReason
+from trninv.routing.wiring import SnapshotReader, cut_links, link_ref
+from trninv.units import Bandwidth, pluralize
 
 if TYPE_CHECKING:
-    from trninv.solvers.collectives import Gather
+    from trninv.solvers.collectives import AllGatherRate
     from trninv.solvers.graph import Graph
     from trninv.solvers.quotient import Island
 
-MAX_KINDS = 12
+MAX_CLASSES_SOLVED = 12
 """Kinds of damaged islands that are solved one by one; of more, only bounds are given."""
 
-_DEFINED = (
+_DEFINITION = (
     "upper limits that the wiring sets to collectives of the scope's healthy chips, bytes per second of a chip in one "
     "direction; not predictions of a library"
 )
-_ALL_TO_ALL = "uniform concurrent flow: packed trees from below, prices of links from above"
-_GATHER = "the least capacity into a set over the chips outside of it, by flows"
+_ALL_TO_ALL_METHOD = "uniform concurrent flow: packed trees from below, prices of links from above"
+_ALL_GATHER_METHOD = "the least capacity into a set over the chips outside of it, by flows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Limit:
         return f"{self.lower / 10**9:,.6g} to {self.upper / 10**9:,.6g} GB/s"
 
 
-_APART = Limit(Bandwidth(0), Bandwidth(0), "nothing joins some of the domains to the others", ())
+_DISCONNECTED = Limit(Bandwidth(0), Bandwidth(0), "nothing joins some of the domains to the others", ())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class CollectivesAnswer(Answer):
     Bus bandwidth is each chip's part of the data times the number of other chips, over the time.
     """
 
-    of: Annotated[At, "The scope."]
+    of: Annotated[AddressText, "The scope."]
     chips: Annotated[int, "Its healthy chips."]
     all_to_all: Annotated[Limit, "What each chip sends to all the others together."]
     all_gather: Annotated[Limit, "Bus bandwidth of an all-gather."]
@@ -79,11 +79,11 @@ class CollectivesAnswer(Answer):
         "Bus bandwidth on disjoint rings through all chips, both directions together; null where none was found.",
     ]
 
-    reason: Reason
+    reason: DisconnectedReason
 
-    def told(self) -> Told:
-        yield f"{self.of}: {counted(self.chips, 'chip')}, each at most"
-        named = {
+    def render(self) -> Rendered:
+        yield f"{self.of}: {pluralize(self.chips, 'chip')}, each at most"
+        limits = {
             "all-to-all, sent": self.all_to_all,
             "all-gather, bus": self.all_gather,
             "reduce-scatter, bus": self.reduce_scatter,
@@ -93,17 +93,17 @@ class CollectivesAnswer(Answer):
         }
         if self.reason:
             yield self.reason
-        yield Table(
-            ["collective", "limit", "why"], ([name, limit, limit.method] for name, limit in named.items() if limit)
+        yield RenderedTable(
+            ["collective", "limit", "why"], ([name, limit, limit.method] for name, limit in limits.items() if limit)
         )
 
-    def compared(self) -> Told:
-        if before := self.baseline:
-            yield f"as it is: all-to-all {before.all_to_all}, all-gather {before.all_gather}"
+    def render_comparison(self) -> Rendered:
+        if baseline := self.baseline:
+            yield f"as it is: all-to-all {baseline.all_to_all}, all-gather {baseline.all_gather}"
 
 
 @question(
-    price=ROUTED,
+    cost=ROUTED_COST,
     examples=(
         "collectives u-trn2x64",
         "collectives u-trn2x64 --down u-trn2x64/d0/s0/c0--u-trn2x64/d0/s0/c1",
@@ -111,204 +111,232 @@ class CollectivesAnswer(Answer):
     ),
 )
 def collectives(
-    reader: Reader,
+    reader: SnapshotReader,
     of: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="SCOPE")],
     chips: Annotated[tuple[str, ...], Argument("Only these chips of the scope.", metavar="ADDRESS")] = (),
 ) -> CollectivesAnswer:
     """What the wiring allows all-to-all, all-gather, reduce-scatter and all-reduce of a scope's chips at most."""
-    scope = Scope.of(reader, of, chips)
-    if len(scope.domains) == 1:
-        inside = scope.inside(reader, "this")
-        graphs, count = [inside.graph], len(inside.ends)
-        to_all, gathered, ring, most = _of_domain(inside)
+    resolved_scope = Scope.resolve(reader, of, chips)
+    if len(resolved_scope.domains) == 1:
+        scope_graph = resolved_scope.graph(reader, "this")
+        graphs, count = [scope_graph.graph], len(scope_graph.endpoints)
+        all_to_all, gather_limit, ring_limit, reduce_bound = _limits_of_domain(scope_graph)
     else:
-        kinds = [kind for kind in islands(reader, scope) if kind.island.size]
-        graphs, count = [kind.island.graph for kind in kinds], sum(k.island.size * len(k.domains) for k in kinds)
-        domains = sum(len(kind.domains) for kind in kinds)
-        if domains > 1 and are_apart(reader, scope, kinds):
-            to_all, gathered, ring, most = _APART, _APART, None, Fraction(0)
+        classes = [
+            domain_class
+            for domain_class in read_domain_classes(reader, resolved_scope)
+            if domain_class.island.chip_count
+        ]
+        graphs, count = (
+            [domain_class.island.graph for domain_class in classes],
+            sum(domain_class.island.chip_count * len(domain_class.domains) for domain_class in classes),
+        )
+        domains = sum(len(domain_class.domains) for domain_class in classes)
+        if domains > 1 and are_apart(reader, resolved_scope, classes):
+            all_to_all, gather_limit, ring_limit, reduce_bound = _DISCONNECTED, _DISCONNECTED, None, Fraction(0)
         elif domains > 1:
-            (to_all, gathered, most), ring = _of_cluster(kinds, count), None
+            (all_to_all, gather_limit, reduce_bound), ring_limit = _limits_of_cluster(classes, count), None
         else:  # what is left lies in one domain, or nothing is
-            to_all, gathered, ring, most = _of_domain(_left(kinds))
+            all_to_all, gather_limit, ring_limit, reduce_bound = _limits_of_domain(_only_live_domain(classes))
     nodes = [of for graph in graphs for of in graph.nodes.values()]
     links = (of for graph in graphs for of in graph.edges.values())
-    reduced, algorithm = _all_reduce(gathered, most, count)
+    reduce_limit, algorithm_limit = _all_reduce_limits(gather_limit, reduce_bound, count)
     return CollectivesAnswer(
-        of=scope.place.address,
+        of=resolved_scope.place.address,
         chips=count,
-        all_to_all=to_all,
-        all_gather=gathered,
-        reduce_scatter=gathered,
-        all_reduce=reduced,
-        all_reduce_algorithm=algorithm,
-        ring_all_reduce=ring,
-        reason=scope.via.unjoined("all of them") if count > 1 and not to_all.upper else None,
-        definition=_DEFINED + scope.via.over,
-        via=scope.via,
-        facts=evidence.of_wiring(reader, nodes, links),
+        all_to_all=all_to_all,
+        all_gather=gather_limit,
+        reduce_scatter=gather_limit,
+        all_reduce=reduce_limit,
+        all_reduce_algorithm=algorithm_limit,
+        ring_all_reduce=ring_limit,
+        reason=resolved_scope.via.disconnected_reason("all of them") if count > 1 and not all_to_all.upper else None,
+        definition=_DEFINITION + resolved_scope.via.definition_suffix,
+        via=resolved_scope.via,
+        facts=evidence.cite_wiring(reader, nodes, links),
     )
 
 
-def _left(kinds: Sequence[Alike]) -> Inside:
+def _only_live_domain(classes: Sequence[DomainClass]) -> ScopeGraph:
     """The only domain of which chips are up, if there is one, with what leads out of it."""
-    if not kinds:
-        return Inside(solvers.graph.Graph(), [], 0)
-    return Inside(kinds[0].island.graph, list(kinds[0].island.chips), 0)
+    if not classes:
+        return ScopeGraph(solvers.graph.Graph(), [], 0)
+    return ScopeGraph(classes[0].island.graph, list(classes[0].island.chips), 0)
 
 
-def _all_reduce(gathered: Limit, most: Fraction, chips: int) -> tuple[Limit, Limit]:
+def _all_reduce_limits(gather_limit: Limit, reduce_bound: Fraction, chips: int) -> tuple[Limit, Limit]:
     """Bus bandwidth, and data over time: from below a reduce-scatter and an all-gather, from above ``most``."""
     if chips < 2:  # noqa: PLR2004 # nobody to reduce with
-        return gathered, gathered
+        return gather_limit, gather_limit
     bus = Fraction(2 * (chips - 1), chips)
-    upper = max(most * bus, Fraction(gathered.lower))
-    reached = "a reduce-scatter and an all-gather reach the lower bound"
-    over = "every cut is crossed by the whole result both ways, and all chips send 2(n - 1) times the data at least"
-    reduced = Limit(gathered.lower, Bandwidth(ceil(upper)), f"{reached}; {over}", gathered.links)
-    data = Limit(
-        Bandwidth(floor(gathered.lower / bus)),
+    upper = max(reduce_bound * bus, Fraction(gather_limit.lower))
+    lower_reason = "a reduce-scatter and an all-gather reach the lower bound"
+    upper_reason = (
+        "every cut is crossed by the whole result both ways, and all chips send 2(n - 1) times the data at least"
+    )
+    reduce_limit = Limit(
+        gather_limit.lower, Bandwidth(ceil(upper)), f"{lower_reason}; {upper_reason}", gather_limit.links
+    )
+    algorithm_limit = Limit(
+        Bandwidth(floor(gather_limit.lower / bus)),
         Bandwidth(ceil(upper / bus)),
         f"bus bandwidth × {chips} / (2 × {chips - 1})",
-        gathered.links,
+        gather_limit.links,
     )
-    return reduced, data
+    return reduce_limit, algorithm_limit
 
 
-def _ports(graph: "Graph", chips: Sequence[int]) -> list[int]:
+def _port_capacities(graph: "Graph", chips: Sequence[int]) -> list[int]:
     """What each chip can send."""
-    return [solvers.split.capacity(graph, {chip}) for chip in chips]
+    return [solvers.split.cut_capacity(graph, {chip}) for chip in chips]
 
 
-def all_gather(inside: Inside) -> Limit:
+def all_gather_limit(scope_graph: ScopeGraph) -> Limit:
     """The limit of an all-gather in a scope of one domain."""
-    graph, ends = inside.graph, inside.ends
-    return _gathered(solvers.collectives.gather(graph, dict.fromkeys(ends, 1)), len(ends) - 1, graph)
+    graph, endpoints = scope_graph.graph, scope_graph.endpoints
+    return _gather_limit(
+        solvers.collectives.all_gather_rate(graph, dict.fromkeys(endpoints, 1)), len(endpoints) - 1, graph
+    )
 
 
-def _of_domain(inside: Inside) -> tuple[Limit, Limit, Limit | None, Fraction]:
-    graph, ends = inside.graph, inside.ends
-    weights = dict.fromkeys(ends, 1)
-    theta = solvers.collectives.concurrent(graph, weights)
-    others = len(ends) - 1
-    tight = tuple(link_ref(graph.nodes, graph.adj, a, b) for a, b in theta.tight)
-    to_all = Limit(Bandwidth(floor(theta.lower * others)), Bandwidth(ceil(theta.upper * others)), _ALL_TO_ALL, tight)
-    gathered = all_gather(inside)
-    most = Fraction(0)
+def _limits_of_domain(scope_graph: ScopeGraph) -> tuple[Limit, Limit, Limit | None, Fraction]:
+    graph, endpoints = scope_graph.graph, scope_graph.endpoints
+    weights = dict.fromkeys(endpoints, 1)
+    flow = solvers.collectives.max_concurrent_flow(graph, weights)
+    others = len(endpoints) - 1
+    bottleneck = tuple(link_ref(graph.nodes, graph.adj, a, b) for a, b in flow.bottleneck)
+    all_to_all = Limit(
+        Bandwidth(floor(flow.lower * others)), Bandwidth(ceil(flow.upper * others)), _ALL_TO_ALL_METHOD, bottleneck
+    )
+    gather_limit = all_gather_limit(scope_graph)
+    reduce_bound = Fraction(0)
     if others > 0:
-        worst = min(solvers.flow.minimum_cut(graph, ends[:1], [end])[0] for end in ends[1:])
-        most = min(Fraction(worst), Fraction(sum(_ports(graph, ends)), 2 * others))
-    return to_all, gathered, _ring(graph, ends, gathered), most
+        min_flow = min(solvers.flow.minimum_cut(graph, endpoints[:1], [end])[0] for end in endpoints[1:])
+        reduce_bound = min(Fraction(min_flow), Fraction(sum(_port_capacities(graph, endpoints)), 2 * others))
+    return all_to_all, gather_limit, _ring_limit(graph, endpoints, gather_limit), reduce_bound
 
 
-def _gathered(best: "Gather | None", others: int, graph: "Graph") -> Limit:
-    if best is None:
+def _gather_limit(rate: "AllGatherRate | None", others: int, graph: "Graph") -> Limit:
+    if rate is None:
         return Limit(Bandwidth(0), Bandwidth(0), "fewer than two chips", ())
-    rate = best.rate * others
-    kept = sum(graph.nodes[node]["kind"] == "chip" for node in best.into)
-    method = f"{_GATHER}: a set of {kept} chips takes no more"
-    return Limit(Bandwidth(floor(rate)), Bandwidth(ceil(rate)), method, cut_links(graph, best.into))
+    total = rate.rate * others
+    chip_count = sum(graph.nodes[node]["kind"] == "chip" for node in rate.bottleneck)
+    method = f"{_ALL_GATHER_METHOD}: a set of {chip_count} chips takes no more"
+    return Limit(Bandwidth(floor(total)), Bandwidth(ceil(total)), method, cut_links(graph, rate.bottleneck))
 
 
-def _ring(graph: "Graph", ends: Sequence[int], limit: Limit) -> Limit | None:
-    if len(graph) != len(ends) or not (cycles := solvers.rings.rings(graph, ends)):
+def _ring_limit(graph: "Graph", endpoints: Sequence[int], limit: Limit) -> Limit | None:
+    if len(graph) != len(endpoints) or not (cycles := solvers.rings.edge_disjoint_rings(graph, endpoints)):
         return None
-    most = min(limit.upper, Bandwidth(solvers.rings.most(graph, ends)))
+    upper = min(limit.upper, Bandwidth(solvers.rings.max_ring_bandwidth(graph, endpoints)))
     method = f"disjoint rings through all chips: {len(cycles)} found; no more than links wide enough lead through each"
-    return Limit(Bandwidth(solvers.rings.ring_rate(graph, cycles)), most, method, ())
+    return Limit(Bandwidth(solvers.rings.ring_bandwidth(graph, cycles)), upper, method, ())
 
 
 @dataclass(frozen=True, slots=True)
-class _Bounds:
+class _RateBounds:
     """Bounds on a rate for each pair, the links that allow no more, and how many trees that took."""
 
     lower: Fraction
     upper: Fraction
     links: tuple[LinkRef, ...]
-    columns: int = 0
+    tree_count: int = 0
 
 
-def _of_cluster(kinds: Sequence[Alike], chips: int) -> tuple[Limit, Limit, Fraction]:
-    islands = sorted((kind.island for kind in kinds), key=_least_port)
-    to_all = _to_alls(islands, chips)
-    gathers = [_gather(island, chips, solve=at < MAX_KINDS) for at, island in enumerate(islands)]
+def _limits_of_cluster(classes: Sequence[DomainClass], chips: int) -> tuple[Limit, Limit, Fraction]:
+    islands = sorted((domain_class.island for domain_class in classes), key=_min_port_capacity)
+    all_to_all = _all_to_all_rates(islands, chips)
+    all_gathers = [
+        _all_gather_rate(island, chips, solve=index < MAX_CLASSES_SOLVED) for index, island in enumerate(islands)
+    ]
     fabric = "; the fabric does not block, and one island decides"
-    sent = sum(sum(_ports(kind.island.graph, kind.island.chips)) * len(kind.domains) for kind in kinds)
-    narrowest = min(min(_least_port(island), island.exit) for island in islands)
-    most = min(Fraction(narrowest), Fraction(sent, 2 * (chips - 1)))
-    return _least(to_all, chips - 1, _ALL_TO_ALL + fabric), _least(gathers, chips - 1, _GATHER + fabric), most
+    send_capacity = sum(
+        sum(_port_capacities(domain_class.island.graph, domain_class.island.chips)) * len(domain_class.domains)
+        for domain_class in classes
+    )
+    min_capacity = min(min(_min_port_capacity(island), island.exit_capacity) for island in islands)
+    reduce_bound = min(Fraction(min_capacity), Fraction(send_capacity, 2 * (chips - 1)))
+    return (
+        _narrowest_limit(all_to_all, chips - 1, _ALL_TO_ALL_METHOD + fabric),
+        _narrowest_limit(all_gathers, chips - 1, _ALL_GATHER_METHOD + fabric),
+        reduce_bound,
+    )
 
 
-def _least_port(island: "Island") -> int:
-    return min(_ports(island.graph, island.chips))
+def _min_port_capacity(island: "Island") -> int:
+    return min(_port_capacities(island.graph, island.chips))
 
 
-def _least(bounds: Sequence[_Bounds], others: int, method: str) -> Limit:
-    least = min(bounds, key=lambda bound: bound.upper)
+def _narrowest_limit(bounds: Sequence[_RateBounds], others: int, method: str) -> Limit:
+    narrowest = min(bounds, key=lambda bound: bound.upper)
     lower = min(bound.lower for bound in bounds)
-    return Limit(Bandwidth(floor(lower * others)), Bandwidth(ceil(least.upper * others)), method, least.links)
+    return Limit(Bandwidth(floor(lower * others)), Bandwidth(ceil(narrowest.upper * others)), method, narrowest.links)
 
 
-def _to_alls(islands: Sequence["Island"], chips: int) -> list[_Bounds]:
+def _all_to_all_rates(islands: Sequence["Island"], chips: int) -> list[_RateBounds]:
     """θ as islands allow it, those with the narrowest exit first: more than any of them allows does not matter."""
-    found, left = list[_Bounds](), solvers.collectives.MOST_COLUMNS
-    for at, island in enumerate(sorted(islands, key=lambda island: _exit_bound(island, chips))):
-        least = min((bounds.upper for bounds in found), default=_exit_bound(island, chips))
-        found.append(_to_all(island, chips, least, left if at < MAX_KINDS else 0))
-        left = max(left - found[-1].columns, 1)
-    return found
+    rates, trees_left = list[_RateBounds](), solvers.collectives.MAX_TREES
+    for index, island in enumerate(sorted(islands, key=lambda island: _exit_bound(island, chips))):
+        max_rate = min((bounds.upper for bounds in rates), default=_exit_bound(island, chips))
+        rates.append(_all_to_all_rate(island, chips, max_rate, trees_left if index < MAX_CLASSES_SOLVED else 0))
+        trees_left = max(trees_left - rates[-1].tree_count, 1)
+    return rates
 
 
 def _exit_bound(island: "Island", chips: int) -> Fraction:
     """What its exit allows each pair of one of its chips and one elsewhere."""
-    return Fraction(island.exit, island.size * (chips - island.size))
+    return Fraction(island.exit_capacity, island.chip_count * (chips - island.chip_count))
 
 
-def _to_all(island: "Island", chips: int, most: Fraction, columns: int) -> _Bounds:
+def _all_to_all_rate(island: "Island", chips: int, max_rate: Fraction, max_trees: int) -> _RateBounds:
     """θ as an island allows it up to ``most``; where each chip has an exit of its own, of equal size, that decides.
 
     With no columns there are only bounds.
     """
-    outside, bound = chips - island.size, _exit_bound(island, chips)
-    links = () if island.above is None else cut_links(island.graph, {island.above})
+    outside_weight, bound = chips - island.chip_count, _exit_bound(island, chips)
+    links = () if island.network_node is None else cut_links(island.graph, {island.network_node})
     if not _through(island):
-        return _Bounds(Fraction(0), bound, links)
-    alone = solvers.quotient.without_exits(island.graph)
-    narrowest = min((carries for _, _, carries in solvers.graph.capacities(alone)), default=0)
-    inner = (
-        Fraction(narrowest, island.size**2)
-        if len(solvers.reach.hops_from(alone, island.chips[:1])) == len(alone)
+        return _RateBounds(Fraction(0), bound, links)
+    inner_graph = solvers.quotient.scale_up_graph(island.graph)
+    min_link = min((capacity for _, _, capacity in solvers.graph.weighted_edges(inner_graph)), default=0)
+    inner_bound = (
+        Fraction(min_link, island.chip_count**2)
+        if len(solvers.reach.hops_from(inner_graph, island.chips[:1])) == len(inner_graph)
         else Fraction(0)
     )
-    own = island.own
-    if own and min(own) == max(own) and (bound <= inner or island.size == 1):
-        return _Bounds(bound, bound, links)  # within, the shortest paths of all pairs fill no link before
-    if not columns or island.above is None:
-        return _Bounds(Fraction(0), bound, links)
-    weights, least = dict.fromkeys(island.chips, 1) | {island.above: outside}, min(bound, most)
-    found = solvers.collectives.concurrent(island.graph, weights, float(least), columns)
-    tight = tuple(link_ref(island.graph.nodes, island.graph.adj, a, b) for a, b in found.tight)
-    return _Bounds(Fraction(found.lower), min(Fraction(found.upper), least), tight or links, found.columns)
+    private_exits = island.private_exits
+    if private_exits and min(private_exits) == max(private_exits) and (bound <= inner_bound or island.chip_count == 1):
+        return _RateBounds(bound, bound, links)  # within, the shortest paths of all pairs fill no link before
+    if not max_trees or island.network_node is None:
+        return _RateBounds(Fraction(0), bound, links)
+    weights, upper = dict.fromkeys(island.chips, 1) | {island.network_node: outside_weight}, min(bound, max_rate)
+    flow = solvers.collectives.max_concurrent_flow(island.graph, weights, float(upper), max_trees)
+    bottleneck = tuple(link_ref(island.graph.nodes, island.graph.adj, a, b) for a, b in flow.bottleneck)
+    return _RateBounds(Fraction(flow.lower), min(Fraction(flow.upper), upper), bottleneck or links, flow.tree_count)
 
 
-def _gather(island: "Island", chips: int, *, solve: bool) -> _Bounds:
+def _all_gather_rate(island: "Island", chips: int, *, solve: bool) -> _RateBounds:
     """X as an island allows it: over sets that lie in it, and over those that the fabric is in."""
-    graph, above = island.graph, island.above
-    if above is None or not island.exit:
-        return _Bounds(Fraction(0), Fraction(0), ())
+    graph, network_node = island.graph, island.network_node
+    if network_node is None or not island.exit_capacity:
+        return _RateBounds(Fraction(0), Fraction(0), ())
     if solve:
-        best = solvers.collectives.gather(graph, dict.fromkeys(island.chips, 1) | {above: chips - island.size})
+        rate = solvers.collectives.all_gather_rate(
+            graph, dict.fromkeys(island.chips, 1) | {network_node: chips - island.chip_count}
+        )
     else:
-        port = min(island.chips, key=lambda chip: solvers.split.capacity(graph, {chip}))
-        best = solvers.collectives.Gather(Fraction(solvers.split.capacity(graph, {port}), chips - 1), frozenset([port]))
-    if best is None:
+        port = min(island.chips, key=lambda chip: solvers.split.cut_capacity(graph, {chip}))
+        rate = solvers.collectives.AllGatherRate(
+            Fraction(solvers.split.cut_capacity(graph, {port}), chips - 1), frozenset([port])
+        )
+    if rate is None:
         raise AssertionError("an island with an exit has a chip")
     ratio = _through(island)
-    least = ratio / (chips - 1)  # a set of a chips lets in λ·a at least, for less than all others
-    sure = min(best.rate, ratio) if solve and ratio else least
-    return _Bounds(sure, min(best.rate, ratio or best.rate), cut_links(graph, best.into))
+    exit_bound = ratio / (chips - 1)  # a set of a chips lets in λ·a at least, for less than all others
+    lower = min(rate.rate, ratio) if solve and ratio else exit_bound
+    return _RateBounds(lower, min(rate.rate, ratio or rate.rate), cut_links(graph, rate.bottleneck))
 
 
 def _through(island: "Island") -> Fraction:
     """Return the least exit capacity a chip of any set of its chips; 0 where the fabric above may block."""
-    return Fraction(0) if island.cut_off else island.ratio
+    return Fraction(0) if island.uplink_degraded else island.exit_ratio

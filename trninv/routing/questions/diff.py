@@ -6,30 +6,30 @@ from typing import Annotated, Any, Final
 
 from sqlalchemy import Connection
 
-from trninv.choice import Choice
-from trninv.errors import LimitError
+from trninv.choice import DescribedEnum
+from trninv.errors import InvalidArgumentError
 from trninv.history import differences
-from trninv.history.differences import Asked, Span
-from trninv.history.moment import Moment
-from trninv.inventory.address import locate
+from trninv.history.differences import DiffPage, DiffRange
+from trninv.history.moment import PointInTime
+from trninv.inventory.address import resolve
 from trninv.inventory.schema import PART_KINDS
 from trninv.inventory.state import PPM, Condition
-from trninv.routing.answer import Answer, At, Table, Told
-from trninv.routing.question import ROUTED, Argument, Text, question
-from trninv.routing.wiring import Reader
+from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
+from trninv.routing.question import ROUTED_COST, Argument, FreeText, question
+from trninv.routing.wiring import SnapshotReader
 from trninv.timestamps import format_timestamp
-from trninv.units import counted
+from trninv.units import pluralize
 
-MOST: Final = 10_000
-_NAMES: Final = {"nic": "NIC", "network_node": "network node"}
-_DEFINED: Final = (
+MAX_LINES: Final = 10_000
+_KIND_NAMES: Final = {"nic": "NIC", "network_node": "network node"}
+_DEFINITION: Final = (
     "net differences between the states after the last event by the first time and by the second: what changed and "
     "changed back counts only there. A part's state is that which its server leaves it, or its own where only that "
     "differs; since, who and why are the last event's. Times of imported jobs are the scheduler's"
 )
 
 
-class DiffBy(Choice):
+class DiffBy(DescribedEnum):
     """How parts that differ are grouped."""
 
     PLACE = "place", "What one change left in one server, links in one domain, from the same state to the same."
@@ -45,7 +45,7 @@ class DiffMoment:
     event: Annotated[int, "Number of the last event by then; 0: none."]
 
     @classmethod
-    def of(cls, moment: Moment) -> "DiffMoment":
+    def from_moment(cls, moment: PointInTime) -> "DiffMoment":
         """As history has it."""
         return cls(format_timestamp(moment.time), moment.event)
 
@@ -70,14 +70,14 @@ class KindCount:
     count: Annotated[int, "How many."]
 
     def __str__(self) -> str:
-        return counted(self.count, _NAMES.get(self.kind, self.kind))
+        return pluralize(self.count, _KIND_NAMES.get(self.kind, self.kind))
 
 
 @dataclass(frozen=True, slots=True)
 class StateDiff:
     """Parts that were in one state and are in another."""
 
-    place: Annotated[At | None, "The part, or the server, domain or cluster that has them; null by kind."]
+    place: Annotated[AddressText | None, "The part, or the server, domain or cluster that has them; null by kind."]
     parts: Annotated[tuple[KindCount, ...], "How many of each kind."]
     before: Annotated[str, "State at the first moment."]
     factor_before: Annotated[float | None, "What was degraded carried this part of it."]
@@ -108,7 +108,7 @@ class JobDiff:
 class ClosingDiff:
     """A server that takes no new jobs and did, or takes them again."""
 
-    server: Annotated[At, "Its address."]
+    server: Annotated[AddressText, "Its address."]
     closed: Annotated[bool, "Whether it takes none now."]
     since: Annotated[str, "Since when."]
     who: Annotated[str | None, "Who closed it; null of one that is open again."]
@@ -119,7 +119,7 @@ class ClosingDiff:
 class BindingDiff:
     """A slot in which another machine stands than before."""
 
-    server: Annotated[At, "The slot."]
+    server: Annotated[AddressText, "The slot."]
     instance_before: Annotated[str | None, "Instance that stood there; null: none that is known."]
     host_before: Annotated[str | None, "Name of the host that stood there."]
     instance: Annotated[str | None, "Instance that stands there."]
@@ -132,7 +132,7 @@ class BindingDiff:
 class DiffAnswer(Answer):
     """What differs between two moments."""
 
-    of: Annotated[At | None, "The scope; null: everything."]
+    of: Annotated[AddressText | None, "The scope; null: everything."]
     first: Annotated[DiffMoment, "The earlier moment."]
     last: Annotated[DiffMoment, "The later one."]
     by: Annotated[DiffBy, "How states are grouped."]
@@ -152,116 +152,147 @@ class DiffAnswer(Answer):
     @property
     def differ(self) -> int:
         """Parts in another state than before."""
-        return sum(each.differ for each in self.kinds)
+        return sum(kind_diff.differ for kind_diff in self.kinds)
 
     @property
     def changed_back(self) -> int:
         """Parts that changed, and are as they were."""
-        return sum(each.changed_back for each in self.kinds)
+        return sum(kind_diff.changed_back for kind_diff in self.kinds)
 
-    def told(self) -> Told:
+    def render(self) -> Rendered:
         yield f"{self.of or 'everything'}: {self.first} to {self.last}"
-        back = f"; {counted(self.changed_back, 'part')} changed and changed back" if self.changed_back else ""
-        yield f"{counted(self.differ, 'part')} in another state{back}"
+        reverted_text = (
+            f"; {pluralize(self.changed_back, 'part')} changed and changed back" if self.changed_back else ""
+        )
+        yield f"{pluralize(self.differ, 'part')} in another state{reverted_text}"
         if self.states:
-            named = ["place"] if self.by is not DiffBy.KIND else []
-            yield Table([*named, "parts", "before", "after", "since", "who", "why"], map(_state, self.states))
-        yield from _table(["job", "before", "after", "lost", "gained", "since", "who"], map(_job, self.jobs))
-        closed = ["server", "takes jobs", "since", "who", "why"]
-        yield from _table(closed, map(_closing, self.closings))
-        yield from _table(["slot", "stood there", "stands there", "since", "who"], map(_binding, self.bindings))
+            place_header = ["place"] if self.by is not DiffBy.KIND else []
+            yield RenderedTable(
+                [*place_header, "parts", "before", "after", "since", "who", "why"], map(_state_row, self.states)
+            )
+        yield from _render_table(["job", "before", "after", "lost", "gained", "since", "who"], map(_job_row, self.jobs))
+        headers = ["server", "takes jobs", "since", "who", "why"]
+        yield from _render_table(headers, map(_cordon_row, self.closings))
+        yield from _render_table(
+            ["slot", "stood there", "stands there", "since", "who"], map(_binding_row, self.bindings)
+        )
         if self.next_skip is not None:
             counts = self.state_groups, self.job_count, self.closing_count, self.binding_count
-            left = sum(max(count - self.next_skip, 0) for count in counts)
-            yield f"{counted(left, 'line')} more: the same with --skip {self.next_skip} --to {self.last.time}"
+            remaining = sum(max(count - self.next_skip, 0) for count in counts)
+            yield f"{pluralize(remaining, 'line')} more: the same with --skip {self.next_skip} --to {self.last.time}"
 
 
-def _table(headers: list[str], rows: Iterable[Iterable[object]]) -> Told:
-    if listed := list(rows):
+def _render_table(headers: list[str], rows: Iterable[Iterable[object]]) -> Rendered:
+    if row_list := list(rows):
         yield ""
-        yield Table(headers, listed)
+        yield RenderedTable(headers, row_list)
 
 
-def _state(of: StateDiff) -> Iterator[object]:
-    if of.place is not None:
-        yield of.place
-    yield ", ".join(map(str, of.parts))
-    yield from (_condition(of.before, of.factor_before), _condition(of.after, of.factor), of.since, of.who, of.why)
+def _state_row(state_diff: StateDiff) -> Iterator[object]:
+    if state_diff.place is not None:
+        yield state_diff.place
+    yield ", ".join(map(str, state_diff.parts))
+    yield from (
+        _condition(state_diff.before, state_diff.factor_before),
+        _condition(state_diff.after, state_diff.factor),
+        state_diff.since,
+        state_diff.who,
+        state_diff.why,
+    )
 
 
 def _condition(state: str, factor: float | None) -> Condition:
     return Condition(state, None if factor is None else round(factor * PPM))
 
 
-def _job(of: JobDiff) -> tuple[object, ...]:
-    return of.name, of.before, of.after, of.lost, of.gained, of.since, of.who
+def _job_row(job_diff: JobDiff) -> tuple[object, ...]:
+    return job_diff.name, job_diff.before, job_diff.after, job_diff.lost, job_diff.gained, job_diff.since, job_diff.who
 
 
-def _closing(of: ClosingDiff) -> tuple[object, ...]:
-    return of.server, "no" if of.closed else "again", of.since, of.who, of.why
+def _cordon_row(cordon_diff: ClosingDiff) -> tuple[object, ...]:
+    return (
+        cordon_diff.server,
+        "no" if cordon_diff.closed else "again",
+        cordon_diff.since,
+        cordon_diff.who,
+        cordon_diff.why,
+    )
 
 
-def _binding(of: BindingDiff) -> tuple[object, ...]:
-    before, after = ((of.instance_before, of.host_before), (of.instance, of.host))
-    return of.server, *(" ".join(filter(None, stood)) or "-" for stood in (before, after)), of.since, of.who
+def _binding_row(binding_diff: BindingDiff) -> tuple[object, ...]:
+    machine_before, machine_after = (
+        (binding_diff.instance_before, binding_diff.host_before),
+        (binding_diff.instance, binding_diff.host),
+    )
+    return (
+        binding_diff.server,
+        *(" ".join(filter(None, machine)) or "-" for machine in (machine_before, machine_after)),
+        binding_diff.since,
+        binding_diff.who,
+    )
 
 
 @question(
-    price=ROUTED,
+    cost=ROUTED_COST,
     examples=("diff u-trn2x64 --from 2026-11-22T02:00:00Z", "diff --from 4711 --to 4720 --by kind"),
-    compares=False,
+    has_baseline=False,
 )
 def diff(
-    reader: Reader,
+    reader: SnapshotReader,
     from_: Annotated[
-        Text,
+        FreeText,
         Argument("An ISO time with its zone, or the number of an event.", name="from", option="--from", metavar="T"),
     ],
-    to: Annotated[Text | None, Argument("A later one, as --from takes it; now unless said.", metavar="T")] = None,
+    to: Annotated[FreeText | None, Argument("A later one, as --from takes it; now unless said.", metavar="T")] = None,
     of: Annotated[
         str | None,
         Argument("Place or link, with all it holds and the links that end there.", metavar="[SCOPE]", positional=True),
     ] = None,
     by: Annotated[DiffBy, Argument("How parts are grouped.")] = DiffBy.PLACE,
     most: Annotated[
-        int, Argument("Lines of each list", least=1, most=MOST, name="first", option="--limit", metavar="N")
+        int, Argument("Lines of each list", minimum=1, maximum=MAX_LINES, name="first", option="--limit", metavar="N")
     ] = 1_000,
     skip: Annotated[int, Argument("Lines of each list to leave out first.", metavar="N")] = 0,
 ) -> DiffAnswer:
     """What differs between two moments: states of parts, jobs, closed servers, and what stands where."""
     if reader.changes.nodes or reader.changes.links:
-        raise LimitError("history is what happened: ask it without supposing anything down or derated")
+        raise InvalidArgumentError("history is what happened: ask it without supposing anything down or derated")
     connection = reader.connection
-    span = Span.of(connection, from_, to, None if of is None else locate(connection, of))
-    asked = Asked(by.value, most, skip)
-    counts, lists = zip(*(_read(connection, span, asked)), strict=True)
+    span = DiffRange.from_times(connection, from_, to, None if of is None else resolve(connection, of))
+    page = DiffPage(by.value, most, skip)
+    counts, lists = zip(*(_read_lists(connection, span, page)), strict=True)
     return DiffAnswer(
         of=span.place.address if span.place else None,
-        first=DiffMoment.of(span.first),
-        last=DiffMoment.of(span.last),
+        first=DiffMoment.from_moment(span.first),
+        last=DiffMoment.from_moment(span.last),
         by=by,
-        kinds=tuple(KindDiff(row.kind, row.differ, row.back) for row in differences.kinds(connection, span)),
+        kinds=tuple(KindDiff(row.kind, row.differ, row.back) for row in differences.change_counts(connection, span)),
         state_groups=counts[0],
-        states=tuple(_of_states(row, by) for row in lists[0]),
+        states=tuple(_to_state_diff(row, by) for row in lists[0]),
         job_count=counts[1],
-        jobs=tuple(map(_of_job, lists[1])),
+        jobs=tuple(map(_to_job_diff, lists[1])),
         closing_count=counts[2],
         closings=tuple(ClosingDiff(row.address, bool(row.after), row.at, row.who, row.why) for row in lists[2]),
         binding_count=counts[3],
-        bindings=tuple(map(_of_binding, lists[3])),
+        bindings=tuple(map(_to_binding_diff, lists[3])),
         next_skip=skip + most if max(counts) > skip + most else None,
         truncated=sum(counts) > sum(map(len, lists)),
-        definition=_DEFINED,
+        definition=_DEFINITION,
         facts=(),
     )
 
 
-def _read(connection: Connection, span: Span, asked: Asked) -> Iterator[tuple[int, list[Any]]]:
-    for read in (differences.states, differences.jobs, differences.closings, differences.bindings):
-        yield read(connection, span, asked)
+def _read_lists(connection: Connection, span: DiffRange, page: DiffPage) -> Iterator[tuple[int, list[Any]]]:
+    for read_list in (
+        differences.state_changes,
+        differences.job_changes,
+        differences.cordon_changes,
+        differences.binding_changes,
+    ):
+        yield read_list(connection, span, page)
 
 
-def _of_states(row: Any, by: DiffBy) -> StateDiff:
+def _to_state_diff(row: Any, by: DiffBy) -> StateDiff:
     counts = row._mapping  # noqa: SLF001 # SQLAlchemy's public name for it
     return StateDiff(
         None if by is DiffBy.KIND else row.of,
@@ -277,10 +308,10 @@ def _of_states(row: Any, by: DiffBy) -> StateDiff:
     )
 
 
-def _of_job(row: Any) -> JobDiff:
+def _to_job_diff(row: Any) -> JobDiff:
     return JobDiff(row.name, row.system, row.external_id, row.before, row.after, row.lost, row.gained, row.at, row.who)
 
 
-def _of_binding(row: Any) -> BindingDiff:
-    before, after = (row.instance_before, row.host_before), (row.instance_after, row.host_after)
-    return BindingDiff(row.address, *before, *after, row.at, row.who)
+def _to_binding_diff(row: Any) -> BindingDiff:
+    machine_before, machine_after = (row.instance_before, row.host_before), (row.instance_after, row.host_after)
+    return BindingDiff(row.address, *machine_before, *machine_after, row.at, row.who)

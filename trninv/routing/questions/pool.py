@@ -8,22 +8,31 @@ from typing import Annotated, Self
 from sqlalchemy import Connection
 
 from trninv import solvers
-from trninv.inventory.address import Address, Place, chips_of, parse
+from trninv.inventory.address import Address, Place, chip_ids_of, parse
 from trninv.routing import evidence
-from trninv.routing.answer import Answer, At, Basis, Difference, Table, Told, span
-from trninv.routing.ends import nodes_at
-from trninv.routing.fabric_cache import Chip, FabricCache
-from trninv.routing.question import ROUTED, Argument, question
+from trninv.routing.answer import AddressText, Answer, Basis, Difference, Rendered, RenderedTable, bandwidth_range
+from trninv.routing.ends import resolve_nodes
+from trninv.routing.fabric_cache import CachedChip, PathCache
+from trninv.routing.question import ROUTED_COST, Argument, question
 from trninv.routing.via import Via
-from trninv.routing.wiring import MAX_DOMAINS, Attributes, Reader, Wiring, domains_beside, join
+from trninv.routing.wiring import (
+    MAX_DOMAINS,
+    Attributes,
+    SnapshotReader,
+    Wiring,
+    domains_in_same_clusters,
+    merge_wirings,
+)
 from trninv.solvers.arcs import join_links
-from trninv.solvers.toward import widths
-from trninv.units import Bandwidth, Capacity, counted
+from trninv.solvers.toward import widest_capacities
+from trninv.units import Bandwidth, Capacity, pluralize
 
-_DEFINED = "memory of the healthy chips within reach; widest path and what a whole ring delivers at once, one direction"
+_DEFINITION = (
+    "memory of the healthy chips within reach; widest path and what a whole ring delivers at once, one direction"
+)
 _OVER = {
-    Via.SCALE_UP: Via.SCALE_UP.over,
-    Via.ANY: f"{Via.ANY.over}; a ring delivers over the domains of its chips and of the place",
+    Via.SCALE_UP: Via.SCALE_UP.definition_suffix,
+    Via.ANY: f"{Via.ANY.definition_suffix}; a ring delivers over the domains of its chips and of the place",
 }
 
 
@@ -31,7 +40,7 @@ _OVER = {
 class ReachedChip:
     """A chip within reach."""
 
-    address: Annotated[At, "Its address."]
+    address: Annotated[AddressText, "Its address."]
     memory: Annotated[Capacity, "Its HBM."]
     widest: Annotated[Bandwidth, "Of the widest path from it, one direction."]
 
@@ -55,7 +64,7 @@ class PoolRing:
 class PoolAnswer(Answer):
     """Memory that a place can reach."""
 
-    of: Annotated[At, "The asking place."]
+    of: Annotated[AddressText, "The asking place."]
     chips: Annotated[int, "Chips in reach, its own among them."]
     own: Annotated[Capacity, "Its own."]
     remote: Annotated[Capacity, "Of other chips."]
@@ -66,64 +75,76 @@ class PoolAnswer(Answer):
         """All memory in reach."""
         return Capacity(self.own + self.remote)
 
-    def less(self, other: Self) -> Difference:
+    def difference_from(self, other: Self) -> Difference:
         return Difference(chips=self.chips - other.chips, bytes=self.memory - other.memory)
 
-    def told(self) -> Told:
-        chips = counted(self.chips, "chip")
+    def render(self) -> Rendered:
+        chips = pluralize(self.chips, "chip")
         yield f"{self.of}: {self.memory} on {chips} ({self.own} own, {self.remote} remote)"
         if self.by_hops:
-            yield Table(
+            yield RenderedTable(
                 ["hops", "chips", "memory", "widest path", "ring delivers at once"],
                 (
-                    [ring.hops, ring.chips, ring.memory, span(chip.widest for chip in ring.reached), ring.delivery]
+                    [
+                        ring.hops,
+                        ring.chips,
+                        ring.memory,
+                        bandwidth_range(chip.widest for chip in ring.reached),
+                        ring.delivery,
+                    ]
                     for ring in self.by_hops
                 ),
             )
 
 
-def _remembered(
-    cache: FabricCache, of: str, max_hops: int | None, min_bandwidth: Bandwidth | None, via: Via
+def _answer_from_cache(
+    cache: PathCache, of: str, max_hops: int | None, min_bandwidth: Bandwidth | None, via: Via
 ) -> Answer | None:
     """The answer around a chip in its domain, as far as it goes, from what is known of domains like that."""
     if via is not Via.SCALE_UP or min_bandwidth is not None:
         return None
-    return cache.ask((address := parse(of),), partial(_around, address, max_hops))
+    return cache.answer_for_chips((address := parse(of),), partial(_pool_around, address, max_hops))
 
 
-def _around(address: Address, max_hops: int | None, chip: Chip) -> PoolAnswer:
-    own, far = [chip.number], chip.found(("far", chip.number), partial(_Far.of, chip.wiring, {}, [chip.number]))
-    links = chip.found("links", lambda: frozenset(of["model"] for _, _, of in chip.wiring.edges()))
-    at = [hops for hops in far.rings if max_hops is None or hops <= max_hops]
-    by_hops = tuple(_named(chip, chip.found(("ring", chip.number, hops), partial(far.ring, hops))) for hops in at)
+def _pool_around(address: Address, max_hops: int | None, chip: CachedChip) -> PoolAnswer:
+    own, reachable = (
+        [chip.number],
+        chip.get_or_search(("far", chip.number), partial(_ReachableChips.from_wiring, chip.wiring, {}, [chip.number])),
+    )
+    links = chip.get_or_search("links", lambda: frozenset(link["model"] for _, _, link in chip.wiring.edges()))
+    distances = [hops for hops in reachable.rings if max_hops is None or hops <= max_hops]
+    by_hops = tuple(
+        _with_full_addresses(chip, chip.get_or_search(("ring", chip.number, hops), partial(reachable.ring, hops)))
+        for hops in distances
+    )
     return PoolAnswer(
         of=str(address),
         chips=1 + sum(ring.chips for ring in by_hops),
-        own=memory_of(chip.wiring.nodes, own),
+        own=total_memory(chip.wiring.nodes, own),
         remote=Capacity(sum(ring.memory for ring in by_hops)),
         by_hops=by_hops,
-        definition=_DEFINED + _OVER[Via.SCALE_UP],
+        definition=_DEFINITION + _OVER[Via.SCALE_UP],
         via=Via.SCALE_UP,
-        facts=chip.facts(links) + chip.facts_of_memory(),
-        basis=Basis.of(is_observed=chip.domain.is_observed),
+        facts=chip.facts(links) + chip.memory_facts(),
+        basis=Basis.from_observed(is_observed=chip.domain.is_wiring_observed),
     )
 
 
-def _named(chip: Chip, ring: PoolRing) -> PoolRing:
+def _with_full_addresses(center: CachedChip, ring: PoolRing) -> PoolRing:
     """With whole addresses."""
-    above = chip.domain.address
-    reached = tuple(ReachedChip(above + each.address, each.memory, each.widest) for each in ring.reached)
+    domain_address = center.domain.address
+    reached = tuple(ReachedChip(domain_address + chip.address, chip.memory, chip.widest) for chip in ring.reached)
     return replace(ring, reached=reached)
 
 
 @question(
-    price=ROUTED,
+    cost=ROUTED_COST,
     command="pool",
     examples=("pool u-trn2x64/d0/s0/c0 --hops 2", "pool u-trn2x64/d0/s0/c0 --via any"),
-    remembered=_remembered,
+    answer_from_cache=_answer_from_cache,
 )
 def memory_pool(
-    reader: Reader,
+    reader: SnapshotReader,
     of: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="ADDRESS")],
     max_hops: Annotated[int | None, Argument("Leave out chips further away.", option="--hops")] = None,
     min_bandwidth: Annotated[
@@ -134,39 +155,42 @@ def memory_pool(
     ] = Via.SCALE_UP,
 ) -> PoolAnswer:
     """How much memory a place can reach over scale-up links, or over EFA as well."""
-    address, chips, domains = nodes_at(reader, of, _chips)
-    wide = via is Via.ANY
-    parts = reader.parts(domains_beside(reader.connection, domains) if wide else sorted(domains), fabric=wide)
-    wiring = join([parts.pop(domain) for domain in sorted(domains)])
+    address, chips, domains = resolve_nodes(reader, of, _chip_nodes)
+    across_domains = via is Via.ANY
+    parts = reader.parts(
+        domains_in_same_clusters(reader.connection, domains) if across_domains else sorted(domains),
+        fabric=across_domains,
+    )
+    wiring = merge_wirings([parts.pop(domain) for domain in sorted(domains)])
     own = sorted(chips & wiring.nodes.keys())
-    far = _Far.of(wiring, parts, own, min_bandwidth or 0)
-    by_hops = tuple(far.ring(hops) for hops in far.rings if max_hops is None or hops <= max_hops)
+    reachable = _ReachableChips.from_wiring(wiring, parts, own, min_bandwidth or 0)
+    by_hops = tuple(reachable.ring(hops) for hops in reachable.rings if max_hops is None or hops <= max_hops)
     every = wiring, *parts.values()
     nodes = [of for part in every for of in part.nodes.values()]
-    links = evidence.of_wiring(reader, nodes, (of for part in every for _, _, of in part.edges()))
+    links = evidence.cite_wiring(reader, nodes, (of for part in every for _, _, of in part.edges()))
     return PoolAnswer(
         of=address,
         chips=len(own) + sum(ring.chips for ring in by_hops),
-        own=memory_of(wiring.nodes, own),
+        own=total_memory(wiring.nodes, own),
         remote=Capacity(sum(ring.memory for ring in by_hops)),
         by_hops=by_hops,
-        definition=_DEFINED + _OVER[via],
+        definition=_DEFINITION + _OVER[via],
         via=via,
-        facts=links + evidence.of_memory(reader, chips),
+        facts=links + evidence.cite_memory(reader, chips),
     )
 
 
-def _chips(connection: Connection, place: Place) -> frozenset[int]:
-    return frozenset(connection.scalars(chips_of(place)))
+def _chip_nodes(connection: Connection, place: Place) -> frozenset[int]:
+    return frozenset(connection.scalars(chip_ids_of(place)))
 
 
-def memory_of(nodes: Mapping[int, Attributes], chips: Iterable[int]) -> Capacity:
+def total_memory(nodes: Mapping[int, Attributes], chips: Iterable[int]) -> Capacity:
     """What some chips hold together."""
     return Capacity(sum(nodes[chip]["memory"] for chip in chips))
 
 
 @dataclass(frozen=True, slots=True)
-class _Far:
+class _ReachableChips:
     """The other chips from which ``widest`` is enough, by their hops.
 
     Attributes
@@ -185,18 +209,26 @@ class _Far:
     widest: Mapping[int, int]
 
     @classmethod
-    def of(cls, wiring: Wiring, beside: Mapping[int, Wiring], own: Sequence[int], least: int = 0) -> Self:
+    def from_wiring(
+        cls, wiring: Wiring, beside: Mapping[int, Wiring], own: Sequence[int], min_bandwidth: int = 0
+    ) -> Self:
         """Of the place's domains over these alone, of every other one over these and itself, as `path` does."""
-        found: dict[int, list[int]] = {}
+        chips_by_hops: dict[int, list[int]] = {}
         widest: dict[int, int] = {}
         for near in ([wiring], *([wiring, part] for part in beside.values())):
-            behind = join_links([part.arcs.behind for part in near])
-            hops, wide = solvers.reach.hops_over(behind, own), widths(behind, own)
+            predecessors = join_links([part.adjacency.predecessors for part in near])
+            hops, wide = solvers.reach.directed_hops(predecessors, own), widest_capacities(predecessors, own)
             for node in (hops.keys() & near[-1].nodes.keys()).difference(own):
-                if near[-1].nodes[node]["kind"] == "chip" and wide[node] >= least:
-                    found.setdefault(hops[node], []).append(node)
+                if near[-1].nodes[node]["kind"] == "chip" and wide[node] >= min_bandwidth:
+                    chips_by_hops.setdefault(hops[node], []).append(node)
                     widest[node] = wide[node]
-        return cls(wiring, beside, own, {at: sorted(found[at]) for at in sorted(found)}, widest)
+        return cls(
+            wiring,
+            beside,
+            own,
+            {distance: sorted(chips_by_hops[distance]) for distance in sorted(chips_by_hops)},
+            widest,
+        )
 
     def ring(self, hops: int) -> PoolRing:
         """The chips so many hops away, and what they deliver."""
@@ -208,6 +240,6 @@ class _Far:
             ReachedChip(nodes[chip]["address"], Capacity(nodes[chip]["memory"]), Bandwidth(self.widest[chip]))
             for chip in chips
         )
-        ahead = join_links([part.arcs.ahead for part in parts])
-        delivered, _ = solvers.flow.least_cut(ahead, chips, self.own)
-        return PoolRing(hops, tuple(reached), memory_of(nodes, chips), Bandwidth(delivered))
+        ahead = join_links([part.adjacency.successors for part in parts])
+        delivered, _ = solvers.flow.minimum_cut_directed(ahead, chips, self.own)
+        return PoolRing(hops, tuple(reached), total_memory(nodes, chips), Bandwidth(delivered))

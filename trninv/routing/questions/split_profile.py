@@ -4,16 +4,16 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from trninv import solvers
-from trninv.errors import LimitError
+from trninv.errors import InvalidArgumentError
 from trninv.routing import evidence
-from trninv.routing.answer import Answer, At, Table, Told, span
-from trninv.routing.question import ROUTED, Argument, question
+from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable, bandwidth_range
+from trninv.routing.question import ROUTED_COST, Argument, question
 from trninv.routing.scope import Scope
-from trninv.routing.wiring import Reader
+from trninv.routing.wiring import SnapshotReader
 from trninv.settings import Settings
-from trninv.units import Bandwidth, counted
+from trninv.units import Bandwidth, pluralize
 
-_DEFINED = (
+_DEFINITION = (
     "for each number of the scope's healthy chips the least capacity, one direction, that parts so many from the others"
 )
 
@@ -36,48 +36,50 @@ class SplitCost:
 class ProfileAnswer(Answer):
     """How well a job of some of a scope's chips is connected to the rest."""
 
-    of: Annotated[At, "The scope."]
+    of: Annotated[AddressText, "The scope."]
     chips: Annotated[int, "Its healthy chips."]
     splits: Annotated[tuple[SplitCost, ...], "For 1, 2, … up to half of them, or for the number asked."]
     method: Annotated[str, "How they were found, and why the lower ones are a proof."]
 
-    def told(self) -> Told:
-        yield f"{self.of}: {counted(self.chips, 'chip')}"
-        yield Table(
+    def render(self) -> Rendered:
+        yield f"{self.of}: {pluralize(self.chips, 'chip')}"
+        yield RenderedTable(
             ["chips", "capacity to the others", "a chip"],
             (
-                [split.chips, span([split.lower, split.upper]), Bandwidth(split.upper // split.chips)]
+                [split.chips, bandwidth_range([split.lower, split.upper]), Bandwidth(split.upper // split.chips)]
                 for split in self.splits
             ),
         )
         yield f"method: {self.method}"
 
 
-@question(price=ROUTED, command="profile", examples=("profile u-trn2x64", "profile u-trn2x64 --chips 16"))
+@question(cost=ROUTED_COST, command="profile", examples=("profile u-trn2x64", "profile u-trn2x64 --chips 16"))
 def split_profile(
-    reader: Reader,
+    reader: SnapshotReader,
     of: Annotated[str, Argument("Server, rack or domain, or what else lies in one domain.", metavar="SCOPE")],
     chips: Annotated[
-        int | None, Argument("Only this number of chips, solved where it can be.", least=1, metavar="N")
+        int | None, Argument("Only this number of chips, solved where it can be.", minimum=1, metavar="N")
     ] = None,
 ) -> ProfileAnswer:
     """For each i up to half of a scope's chips the least capacity that parts i of them from the others."""
-    scope = Scope.of(reader, of)
-    inside = scope.inside(reader, "a split profile")
-    count = len(inside.ends)
+    resolved_scope = Scope.resolve(reader, of)
+    scope_graph = resolved_scope.graph(reader, "a split profile")
+    count = len(scope_graph.endpoints)
     if chips is not None and chips >= count:
-        raise LimitError(f"{scope.place.address} has {counted(count, 'healthy chip')}: ask for fewer of them (chips)")
-    found = solvers.boundary.Profile(inside.graph, inside.ends)
-    if chips is not None and found.gap(chips):
-        found.refine(chips, Settings.load().bisection_nodes)
+        raise InvalidArgumentError(
+            f"{resolved_scope.place.address} has {pluralize(count, 'healthy chip')}: ask for fewer of them (chips)"
+        )
+    profile = solvers.boundary.CutProfile(scope_graph.graph, scope_graph.endpoints)
+    if chips is not None and profile.gap(chips):
+        profile.refine(chips, Settings.load().bisection_nodes)
     sizes = range(1, count // 2 + 1) if chips is None else [chips]
     return ProfileAnswer(
-        of=scope.place.address,
+        of=resolved_scope.place.address,
         chips=count,
         splits=tuple(
-            SplitCost(size, Bandwidth(int(found.lower[size])), Bandwidth(int(found.upper[size]))) for size in sizes
+            SplitCost(size, Bandwidth(int(profile.lower[size])), Bandwidth(int(profile.upper[size]))) for size in sizes
         ),
-        method=found.method,
-        definition=_DEFINED,
-        facts=evidence.of_wiring(reader, inside.graph.nodes.values(), inside.graph.edges.values()),
+        method=profile.method,
+        definition=_DEFINITION,
+        facts=evidence.cite_wiring(reader, scope_graph.graph.nodes.values(), scope_graph.graph.edges.values()),
     )

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from trninv import solvers
-from trninv.choice import Choice
-from trninv.errors import LimitError
+from trninv.choice import DescribedEnum
+from trninv.errors import InvalidArgumentError
 from trninv.routing import evidence
-from trninv.routing.answer import Answer, At, Exact, Table, Told, span
-from trninv.routing.cluster import islands
-from trninv.routing.journal import Progress, solved
-from trninv.routing.question import ROUTED, Argument, question
-from trninv.routing.scope import Inside, Scope
-from trninv.routing.wiring import Reader
+from trninv.routing.answer import AddressText, Answer, ExactInt, Rendered, RenderedTable, bandwidth_range
+from trninv.routing.cluster import read_domain_classes
+from trninv.routing.journal import Progress, solve_tasks
+from trninv.routing.question import ROUTED_COST, Argument, question
+from trninv.routing.scope import Scope, ScopeGraph
+from trninv.routing.wiring import SnapshotReader
 from trninv.settings import Settings
-from trninv.solvers.damage import UNJOINED, Measure, Task
-from trninv.units import Bandwidth, counted
+from trninv.solvers.damage import DISCONNECTED, Measure, MeasureTask
+from trninv.units import Bandwidth, pluralize
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 MAX_CLASSES = 2_000
 """Classes of failures that a sweep solves unless told to."""
 
-_DEFINED = "each failure of the kind alone, or each pair, on the wiring as it is now; the worst first; "
-_CLUSTER = "; in each domain of the cluster alone, those alike solved once and counted"
+_DEFINITION = "each failure of the kind alone, or each pair, on the wiring as it is now; the worst first; "
+_CLUSTER_CLAUSE = "; in each domain of the cluster alone, those alike solved once and counted"
 _THROUGH_OTHERS = (Measure.WORST_FLOW, Measure.DIAMETER)
 """Measured on the whole domain, as cut trees and distances are: other chips may forward."""
 
 
-class Fail(Choice):
+class Fail(DescribedEnum):
     """What fails."""
 
     LINK = "LINK", "Each link."
@@ -50,13 +50,13 @@ class Fail(Choice):
 class SweepClass:
     """Failures that a symmetry of the wiring maps onto each other."""
 
-    failed: Annotated[tuple[At, ...], "What fails in one of them."]
+    failed: Annotated[tuple[AddressText, ...], "What fails in one of them."]
     count: Annotated[int, "How many there are."]
     lower: Annotated[
-        Exact | None, "Proven bound of the measure; null for the diameter of chips that are not all joined."
+        ExactInt | None, "Proven bound of the measure; null for the diameter of chips that are not all joined."
     ]
-    upper: Annotated[Exact | None, "Proven bound of the measure."]
-    change: Annotated[Exact | None, "Upper bound less that of the domain as it is, where both are numbers."]
+    upper: Annotated[ExactInt | None, "Proven bound of the measure."]
+    change: Annotated[ExactInt | None, "Upper bound less that of the domain as it is, where both are numbers."]
 
     @property
     def exact(self) -> bool:
@@ -68,30 +68,36 @@ class SweepClass:
 class SweepAnswer(Answer):
     """Failures by damage, the worst first."""
 
-    of: Annotated[At, "The scope."]
+    of: Annotated[AddressText, "The scope."]
     measure: Annotated[Measure, "What was measured."]
     lower: Annotated[
-        Exact | None, "Proven: the wiring as it is has no less of the measure; of several domains the worst."
+        ExactInt | None, "Proven: the wiring as it is has no less of the measure; of several domains the worst."
     ]
-    upper: Annotated[Exact | None, "Proven: the wiring as it is has no more; of several domains the worst."]
+    upper: Annotated[ExactInt | None, "Proven: the wiring as it is has no more; of several domains the worst."]
     failures: Annotated[int, "How many were looked at."]
     classes: Annotated[tuple[SweepClass, ...], "Failures that are alike, the worst first."]
 
-    def told(self) -> Told:
-        kinds = f"{counted(self.failures, 'failure')} of {counted(len(self.classes), 'kind')}"
-        whose = " of its worst domain" if self.definition.endswith(_CLUSTER) else ""
-        yield f"{self.of}: {self.measure.lower().replace('_', ' ')}{whose} {self._shown(self)}; {kinds}"
-        rows = ([" + ".join(row.failed), row.count, self._shown(row), self._change(row)] for row in self.classes)
-        yield Table(["failed, for one", "alike", "then", "change"], rows)
+    def render(self) -> Rendered:
+        failure_summary = f"{pluralize(self.failures, 'failure')} of {pluralize(len(self.classes), 'kind')}"
+        domain_note = " of its worst domain" if self.definition.endswith(_CLUSTER_CLAUSE) else ""
+        yield (
+            f"{self.of}: {self.measure.lower().replace('_', ' ')}{domain_note} {self._format_bounds(self)}; "
+            f"{failure_summary}"
+        )
+        rows = (
+            [" + ".join(row.failed), row.count, self._format_bounds(row), self._format_change(row)]
+            for row in self.classes
+        )
+        yield RenderedTable(["failed, for one", "alike", "then", "change"], rows)
 
-    def _shown(self, value: "SweepAnswer | SweepClass") -> str:
+    def _format_bounds(self, value: "SweepAnswer | SweepClass") -> str:
         if value.lower is None or value.upper is None:
             return "not all joined"
         if self.measure is Measure.DIAMETER:
-            return counted(value.upper, "hop")
-        return span([Bandwidth(value.lower), Bandwidth(value.upper)])
+            return pluralize(value.upper, "hop")
+        return bandwidth_range([Bandwidth(value.lower), Bandwidth(value.upper)])
 
-    def _change(self, row: SweepClass) -> str:
+    def _format_change(self, row: SweepClass) -> str:
         if row.change is None:
             return ""
         if self.measure is Measure.DIAMETER:
@@ -100,55 +106,68 @@ class SweepAnswer(Answer):
 
 
 @question(
-    price=100 * ROUTED,
+    cost=100 * ROUTED_COST,
     field="",  # it takes minutes
-    job="startSweep",
-    compares=False,
+    job_mutation="startSweep",
+    has_baseline=False,
     examples=(
         "sweep u-trn2x64 --fail link --measure all-gather",
         "sweep trn3-gen1 --fail chip --measure nominal --journal gen1.jsonl",
     ),
 )
 def sweep(
-    reader: Reader,
+    reader: SnapshotReader,
     of: Annotated[str, Argument("Server, rack, domain or cluster; of a cluster each domain.", metavar="SCOPE")],
     fail: Annotated[Fail, Argument("What fails.")] = Fail.LINK,
     measure: Annotated[Measure, Argument("What is measured.")] = Measure.BISECTION,
     pairs: Annotated[bool, Argument("Every two of them together.")] = False,
-    most: Annotated[int, Argument("Classes of failures that may be solved.", least=1, option="--limit")] = MAX_CLASSES,
+    most: Annotated[
+        int, Argument("Classes of failures that may be solved.", minimum=1, option="--limit")
+    ] = MAX_CLASSES,
     *,
     executor: "Executor | None" = None,
     journal: Path | None = None,
     progress: Progress = lambda *_: None,
 ) -> SweepAnswer:
     """Which single failure, or pair, does the most damage; failures that are alike are solved once and counted."""
-    scope = Scope.of(reader, of)
-    parts = list[_Part]()
-    for each, alike in _domains(reader, scope):
-        parts.append(_Part.of(reader, each, alike, fail, measure, pairs=pairs))
-        if (kinds := sum(len(part.classes) for part in parts)) > most:
-            failures = sum(map(len, chain.from_iterable(part.classes for part in parts)))
-            raise LimitError(f"{failures:,} failures of {kinds:,} kinds: allow as many (limit), or narrow the scope")
-    values = solved(chain.from_iterable(part.tasks.values() for part in parts), executor, journal, progress)
+    resolved_scope = Scope.resolve(reader, of)
+    domains = list[_SweepDomain]()
+    for domain_scope, multiplicity in _sweep_domains(reader, resolved_scope):
+        domains.append(_SweepDomain.from_scope(reader, domain_scope, multiplicity, fail, measure, pairs=pairs))
+        if (class_count := sum(len(domain.classes) for domain in domains)) > most:
+            failures = sum(map(len, chain.from_iterable(domain.classes for domain in domains)))
+            raise InvalidArgumentError(
+                f"{failures:,} failures of {class_count:,} kinds: allow as many (limit), or narrow the scope"
+            )
+    values = solve_tasks(chain.from_iterable(domain.tasks.values() for domain in domains), executor, journal, progress)
     worst_first = -1 if measure is Measure.DIAMETER else 1
-    ranked = sorted(
-        ((worst_first * values[part.tasks[alike[0]].key][1], -part.count(alike), alike, part))
-        for part in parts
-        for alike in part.classes
+    ranking = sorted(
+        (
+            (
+                worst_first * values[domain.tasks[multiplicity[0]].key][1],
+                -domain.count(multiplicity),
+                multiplicity,
+                domain,
+            )
+        )
+        for domain in domains
+        for multiplicity in domain.classes
     )
-    whole = min((values[part.tasks[()].key] for part in parts), key=lambda bounds: worst_first * bounds[1])
-    lower, upper = _joined(whole)
-    graphs = [part.inside.graph for part in parts]
-    measured = measure.says[0].lower() + measure.says[1:].removesuffix(".")
+    healthy_bounds = min(
+        (values[domain.tasks[()].key] for domain in domains), key=lambda bounds: worst_first * bounds[1]
+    )
+    lower, upper = _measure_bounds(healthy_bounds)
+    graphs = [domain.scope_graph.graph for domain in domains]
+    measured = measure.description[0].lower() + measure.description[1:].removesuffix(".")
     return SweepAnswer(
-        of=scope.place.address,
+        of=resolved_scope.place.address,
         measure=measure,
         lower=lower,
         upper=upper,
-        failures=sum(part.count(alike) for _, _, alike, part in ranked),
-        classes=tuple(part.told(alike, values) for _, _, alike, part in ranked),
-        definition=_DEFINED + measured + (_CLUSTER if len(scope.domains) > 1 else ""),
-        facts=evidence.of_wiring(
+        failures=sum(domain.count(multiplicity) for _, _, multiplicity, domain in ranking),
+        classes=tuple(domain.to_failure_class(multiplicity, values) for _, _, multiplicity, domain in ranking),
+        definition=_DEFINITION + measured + (_CLUSTER_CLAUSE if len(resolved_scope.domains) > 1 else ""),
+        facts=evidence.cite_wiring(
             reader,
             [of for graph in graphs for of in graph.nodes.values()],
             (of for graph in graphs for of in graph.edges.values()),
@@ -156,59 +175,70 @@ def sweep(
     )
 
 
-def _domains(reader: Reader, scope: Scope) -> Iterator[tuple[Scope, int]]:
+def _sweep_domains(reader: SnapshotReader, scope: Scope) -> Iterator[tuple[Scope, int]]:
     """The scope; of one with several domains one of each kind, and how many there are."""
     if len(scope.domains) == 1:
         yield scope, 1
         return
-    for kind in islands(reader, scope):
-        wiring = reader.load(kind.domains[:1])
-        chips = wiring.failed | {node for node, of in wiring.nodes.items() if of["kind"] == "chip"}
+    for domain_class in read_domain_classes(reader, scope):
+        wiring = reader.load(domain_class.domains[:1])
+        chips = wiring.failed | {node for node, attributes in wiring.nodes.items() if attributes["kind"] == "chip"}
         members = chips if scope.members is None else chips & scope.members
-        yield replace(scope, domains=kind.domains[:1], members=members), len(kind.domains)
+        yield replace(scope, domains=domain_class.domains[:1], members=members), len(domain_class.domains)
 
 
 @dataclass(frozen=True, order=True, slots=True)
-class _Part:
+class _SweepDomain:
     """A domain and how many are ``alike``, its failures by class, and what is to be solved; () is no failure."""
 
     domain: int
-    alike: int = field(compare=False)
-    inside: Inside = field(compare=False)
+    multiplicity: int = field(compare=False)
+    scope_graph: ScopeGraph = field(compare=False)
     classes: "Sequence[Sequence[Failure]]" = field(compare=False)
-    tasks: "Mapping[Failure, Task]" = field(compare=False)
+    tasks: "Mapping[Failure, MeasureTask]" = field(compare=False)
 
     @classmethod
-    def of(cls, reader: Reader, scope: Scope, alike: int, fail: Fail, measure: Measure, *, pairs: bool) -> "_Part":
-        single = _failures(scope.inside(reader, "a sweep"), fail)
-        inside = replace(scope, transit=measure in _THROUGH_OTHERS).inside(reader, "a sweep")
+    def from_scope(
+        cls, reader: SnapshotReader, scope: Scope, multiplicity: int, kind: Fail, measure: Measure, *, pairs: bool
+    ) -> "_SweepDomain":
+        single = _list_failures(scope.graph(reader, "a sweep"), kind)
+        scope_graph = replace(scope, forwarding=measure in _THROUGH_OTHERS).graph(reader, "a sweep")
         failures = [tuple(sorted((*a, *b))) for a, b in combinations(single, 2)] if pairs else single
-        classes = solvers.symmetry.classes(failures, solvers.symmetry.symmetries(inside.graph))
-        damaged, nodes = (inside.graph, inside.ends, inside.lost), Settings.load().bisection_nodes
-        solving: list[Failure] = [(), *(each[0] for each in classes)]
-        tasks = {failure: Task.of(*damaged, failure, measure, nodes) for failure in solving}
-        return cls(scope.domains[0], alike, inside, classes, tasks)
+        classes = solvers.symmetry.failure_orbits(failures, solvers.symmetry.automorphisms(scope_graph.graph))
+        graph_arguments, nodes = (
+            (scope_graph.graph, scope_graph.endpoints, scope_graph.failed_count),
+            Settings.load().bisection_nodes,
+        )
+        failures_to_solve: list[Failure] = [(), *(failure_class[0] for failure_class in classes)]
+        tasks = {
+            failure: MeasureTask.from_graph(*graph_arguments, failure, measure, nodes) for failure in failures_to_solve
+        }
+        return cls(scope.domains[0], multiplicity, scope_graph, classes, tasks)
 
     def count(self, failures: "Sequence[Failure]") -> int:
-        return len(failures) * self.alike
+        return len(failures) * self.multiplicity
 
-    def told(self, failures: "Sequence[Failure]", values: Mapping[str, tuple[int, int]]) -> SweepClass:
-        (_, before), (lower, upper) = (_joined(values[self.tasks[each].key]) for each in ((), failures[0]))
-        names = tuple(_name(self.inside, part) for part in failures[0])
-        change = None if upper is None or before is None else upper - before
+    def to_failure_class(self, failures: "Sequence[Failure]", values: Mapping[str, tuple[int, int]]) -> SweepClass:
+        (_, upper_before), (lower, upper) = (
+            _measure_bounds(values[self.tasks[failure].key]) for failure in ((), failures[0])
+        )
+        names = tuple(_part_address(self.scope_graph, part) for part in failures[0])
+        change = None if upper is None or upper_before is None else upper - upper_before
         return SweepClass(names, self.count(failures), lower, upper, change)
 
 
-def _joined(bounds: tuple[int, int]) -> tuple[int | None, int | None]:
-    return (None, None) if bounds[1] == UNJOINED else bounds
+def _measure_bounds(raw_bounds: tuple[int, int]) -> tuple[int | None, int | None]:
+    return (None, None) if raw_bounds[1] == DISCONNECTED else raw_bounds
 
 
-def _failures(inside: Inside, fail: Fail) -> "list[Failure]":
-    graph = inside.graph
-    if fail is Fail.LINK:
+def _list_failures(scope_graph: ScopeGraph, failure_kind: Fail) -> "list[Failure]":
+    graph = scope_graph.graph
+    if failure_kind is Fail.LINK:
         return sorted(((min(edge), max(edge)),) for edge in graph.edges)
-    return sorted(((node,),) for node, of in graph.nodes(data=True) if of["kind"] == fail.value.lower())
+    return sorted(
+        ((node,),) for node, attributes in graph.nodes(data=True) if attributes["kind"] == failure_kind.value.lower()
+    )
 
 
-def _name(inside: Inside, part: Sequence[int]) -> str:
-    return "--".join(inside.graph.nodes[node]["address"] for node in part)
+def _part_address(scope_graph: ScopeGraph, part: Sequence[int]) -> str:
+    return "--".join(scope_graph.graph.nodes[node]["address"] for node in part)

@@ -7,20 +7,20 @@ from typing import Annotated, Final
 
 from sqlalchemy import select
 
-from trninv.errors import LimitError, MomentError, WrongLevelError
+from trninv.errors import InvalidArgumentError, InvalidTimeError, WrongLevelError
 from trninv.history import timeline as history
-from trninv.history.moment import instant
-from trninv.inventory.address import locate
-from trninv.inventory.past import time_of
+from trninv.history.moment import parse_time
+from trninv.inventory.address import resolve
+from trninv.inventory.past import as_of_time
 from trninv.inventory.schema import TABLES
-from trninv.routing.answer import Answer, At, Table, Told
-from trninv.routing.question import ROUTED, Argument, Text, question
-from trninv.routing.wiring import Reader
-from trninv.units import counted
+from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
+from trninv.routing.question import ROUTED_COST, Argument, FreeText, question
+from trninv.routing.wiring import SnapshotReader
+from trninv.units import pluralize
 
-MOST: Final = 1_000
-_BARS: Final = " ▁▂▃▄▅▆▇█"
-_DEFINED: Final = (
+MAX_BUCKETS: Final = 1_000
+_BAR_CHARACTERS: Final = " ▁▂▃▄▅▆▇█"
+_DEFINITION: Final = (
     "servers, chips, switches, NICs, network nodes and links of the place and links that end there that are not up, "
     "those that a server took along included; worst is the most at once, of each state for itself and of all together; "
     "a bucket has what happened after its beginning and up to its end"
@@ -37,10 +37,10 @@ class NotUpCount:
     total: Annotated[int, "All that are not up; at worst, at the same time."]
 
     @classmethod
-    def of(cls, found: history.NotUp) -> "NotUpCount":
+    def from_history(cls, counts_by_state: history.UnhealthyCounts) -> "NotUpCount":
         """As history has it."""
-        degraded, down, maintenance = found.counts
-        return cls(degraded, down, maintenance, found.all)
+        degraded, down, maintenance = counts_by_state.counts
+        return cls(degraded, down, maintenance, counts_by_state.all)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +54,23 @@ class TimelineBucket:
     events: Annotated[int, "Changes of parts in it."]
 
     @classmethod
-    def of(cls, found: history.Part) -> "TimelineBucket":
+    def from_history(cls, history_bucket: history.TimelineInterval) -> "TimelineBucket":
         """As history has it."""
-        worst, at_end = map(NotUpCount.of, (found.worst, found.at_end))
-        return cls(found.begin.isoformat(), found.end.isoformat(), worst, at_end, found.events)
+        worst, unhealthy_at_end = map(NotUpCount.from_history, (history_bucket.worst, history_bucket.at_end))
+        return cls(
+            history_bucket.begin.isoformat(),
+            history_bucket.end.isoformat(),
+            worst,
+            unhealthy_at_end,
+            history_bucket.events,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class TimelineAnswer(Answer):
     """How many parts of a place were not up, over time."""
 
-    of: Annotated[At, "The place."]
+    of: Annotated[AddressText, "The place."]
     since: Annotated[str, "When it begins."]
     until: Annotated[str, "When it ends."]
     asked: Annotated[str | None, "The earlier time that was asked for, where history is known only since later."]
@@ -73,68 +79,80 @@ class TimelineAnswer(Answer):
     @property
     def worst(self) -> int:
         """The most parts that were not up at once."""
-        return max(each.worst.total for each in self.buckets)
+        return max(bucket.worst.total for bucket in self.buckets)
 
-    def told(self) -> Told:
+    def render(self) -> Rendered:
         yield f"{self.of}: {self.since} to {self.until}"
         if self.asked:
             yield f"history is known since {self.since} only: nothing is shown from {self.asked} to then"
         if self.worst:
-            yield "".join(_bar(each.worst.total, self.worst) for each in self.buckets).rstrip()
-        if any(each.events for each in self.buckets):
-            yield "".join("^" if each.events else " " for each in self.buckets).rstrip()
-        yield f"at most {counted(self.worst, 'part')} not up at once; ^ marks changes"
-        eventful = [each for each in self.buckets if each.events]
-        if eventful:
-            yield Table(["from", "to", "worst", "degraded", "down", "maintenance", "events"], map(_row, eventful))
+            yield "".join(_bar_character(bucket.worst.total, self.worst) for bucket in self.buckets).rstrip()
+        if any(bucket.events for bucket in self.buckets):
+            yield "".join("^" if bucket.events else " " for bucket in self.buckets).rstrip()
+        yield f"at most {pluralize(self.worst, 'part')} not up at once; ^ marks changes"
+        changed_buckets = [bucket for bucket in self.buckets if bucket.events]
+        if changed_buckets:
+            yield RenderedTable(
+                ["from", "to", "worst", "degraded", "down", "maintenance", "events"], map(_render_row, changed_buckets)
+            )
 
 
-def _bar(count: int, most: int) -> str:
-    return _BARS[-(-count * (len(_BARS) - 1) // most)]
+def _bar_character(count: int, maximum: int) -> str:
+    return _BAR_CHARACTERS[-(-count * (len(_BAR_CHARACTERS) - 1) // maximum)]
 
 
-def _row(of: TimelineBucket) -> Iterator[object]:
-    yield from (of.begin, of.end, f"{of.worst.total:,}")
-    yield from (f"{count:,}" for count in (of.at_end.degraded, of.at_end.down, of.at_end.maintenance, of.events))
+def _render_row(bucket: TimelineBucket) -> Iterator[object]:
+    yield from (bucket.begin, bucket.end, f"{bucket.worst.total:,}")
+    yield from (
+        f"{count:,}" for count in (bucket.at_end.degraded, bucket.at_end.down, bucket.at_end.maintenance, bucket.events)
+    )
 
 
-@question(price=ROUTED, examples=("timeline u-trn2x64 --since 2026-11-01T00:00:00Z --buckets 30",), compares=False)
+@question(
+    cost=ROUTED_COST, examples=("timeline u-trn2x64 --since 2026-11-01T00:00:00Z --buckets 30",), has_baseline=False
+)
 def timeline(
-    reader: Reader,
+    reader: SnapshotReader,
     of: Annotated[
         str, Argument("Place or link; with all that it holds and the links that end there.", metavar="SCOPE")
     ],
     since: Annotated[
-        Text | None, Argument("An ISO time with its zone; since history is known unless said.", metavar="TIME")
+        FreeText | None, Argument("An ISO time with its zone; since history is known unless said.", metavar="TIME")
     ] = None,
-    until: Annotated[Text | None, Argument("An ISO time with its zone; now unless said.", metavar="TIME")] = None,
-    buckets: Annotated[int, Argument("How many parts the time has", least=1, most=MOST, metavar="N")] = 60,
+    until: Annotated[FreeText | None, Argument("An ISO time with its zone; now unless said.", metavar="TIME")] = None,
+    buckets: Annotated[int, Argument("How many parts the time has", minimum=1, maximum=MAX_BUCKETS, metavar="N")] = 60,
 ) -> TimelineAnswer:
     """How many parts of a place were not up over time, by state, and when something changed."""
     connection, cluster = reader.connection, TABLES["cluster"]
     if reader.changes.nodes or reader.changes.links:
-        raise LimitError("history is what happened: ask it without supposing anything down or derated")
-    place = locate(connection, of)
+        raise InvalidArgumentError("history is what happened: ask it without supposing anything down or derated")
+    place = resolve(connection, of)
     if place.level == "core":
         raise WrongLevelError(f"{place.address} is a core and has no state: name its chip")
-    known = connection.execute(select(cluster).where(cluster.c.id == place.cluster_id)).one()
-    if known.known_since is None:
-        raise MomentError(f"no history is known of {known.slug}: it was not seeded by this trninv")
-    now, begins = time_of(connection.engine) or datetime.now(UTC), datetime.fromisoformat(known.known_since)
-    ends = now if until is None else instant(until)
-    wanted = begins if since is None else instant(since)
-    start = max(begins, wanted)
-    if start >= ends or ends > now:
-        says = f"from {start.isoformat()} to {ends.isoformat()} there is no history of {known.slug}"
-        raise MomentError(f"{says}, which is known since {known.known_since}: name an earlier time first")
+    cluster_row = connection.execute(select(cluster).where(cluster.c.id == place.cluster_id)).one()
+    if cluster_row.known_since is None:
+        raise InvalidTimeError(f"no history is known of {cluster_row.slug}: it was not seeded by this trninv")
+    now, history_start = (
+        as_of_time(connection.engine) or datetime.now(UTC),
+        datetime.fromisoformat(cluster_row.known_since),
+    )
+    end = now if until is None else parse_time(until)
+    requested = history_start if since is None else parse_time(since)
+    start = max(history_start, requested)
+    if start >= end or end > now:
+        problem = f"from {start.isoformat()} to {end.isoformat()} there is no history of {cluster_row.slug}"
+        raise InvalidTimeError(f"{problem}, which is known since {cluster_row.known_since}: name an earlier time first")
     return TimelineAnswer(
         of=place.address,
         since=start.isoformat(),
-        until=ends.isoformat(),
-        asked=wanted.isoformat() if wanted < start else None,
+        until=end.isoformat(),
+        asked=requested.isoformat() if requested < start else None,
         buckets=tuple(
-            map(TimelineBucket.of, history.timeline(connection, place, known.known_from, start, ends, buckets))
+            map(
+                TimelineBucket.from_history,
+                history.timeline_intervals(connection, place, cluster_row.known_from, start, end, buckets),
+            )
         ),
-        definition=_DEFINED,
+        definition=_DEFINITION,
         facts=(),
     )

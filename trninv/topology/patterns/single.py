@@ -2,22 +2,28 @@
 
 from collections.abc import Iterator
 
-from trninv.topology.blueprint import Blueprint, Sides, assembled, chip_nodes
-from trninv.topology.pattern import Pattern, Places
-from trninv.topology.sketch import Point
+from trninv.topology.blueprint import Blueprint, Sides, assemble, chip_nodes
+from trninv.topology.pattern import NodesByNumber, Pattern
+from trninv.topology.sketch import Point2D
 
 
 def _build() -> Blueprint:
-    return assembled("single", chip_nodes(1, (1,)), (), servers_by_rack=(1,), chips_per_nic=1)
+    return assemble("single", chip_nodes(1, (1,)), (), servers_by_rack=(1,), chips_per_nic=1)
 
 
-def _flat(places: Places, _sides: Sides) -> dict[int, Point]:
-    return dict.fromkeys(places, Point(0.0, 0.0))
+def _plane_positions(nodes: NodesByNumber, _sides: Sides) -> dict[int, Point2D]:
+    return dict.fromkeys(nodes, Point2D(0.0, 0.0))
 
 
-def _faults(blueprint: Blueprint) -> Iterator[str]:
-    if blueprint.chips > 1 or blueprint.wires:
+def _violations(blueprint: Blueprint) -> Iterator[str]:
+    if blueprint.chips > 1 or blueprint.scale_up_links:
         yield "it has more than one chip, or a wire"
 
 
-PATTERN = Pattern(name="single", says="a chip of its own", build=_build, flat=_flat, faults=_faults)
+PATTERN = Pattern(
+    name="single",
+    description="a chip of its own",
+    build=_build,
+    plane_positions=_plane_positions,
+    violations=_violations,
+)

@@ -4,42 +4,44 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations, groupby
 from typing import NamedTuple
 
-from trninv.topology.blueprint import Blueprint, Link, Node, Sides, assembled, chip_nodes
-from trninv.topology.pattern import Holds, Pattern, Permutation, Places
-from trninv.topology.sketch import Point, Sketch
-from trninv.topology.sketches.switched import by_rack
+from trninv.topology.blueprint import Blueprint, BlueprintLink, BlueprintNode, Sides, assemble, chip_nodes
+from trninv.topology.pattern import IsSymmetry, NodesByNumber, Pattern, Permutation
+from trninv.topology.sketch import PlanarLayout, Point2D
+from trninv.topology.sketches.switched import racks_side_by_side
 
 
 def _build(racks: int, servers_per_rack: int, chips_per_server: int, chips_per_nic: int = 1) -> Blueprint:
     """Chips, then the servers' switches, then the racks', whose ordinals run on from the servers'."""
-    by_rack = (servers_per_rack,) * racks
+    servers_by_rack = (servers_per_rack,) * racks
     servers = racks * servers_per_rack
     nodes = [
-        *chip_nodes(chips_per_server, by_rack),
-        *(Node("switch", server, server // servers_per_rack, server) for server in range(servers)),
-        *(Node("switch", None, rack, servers + rack) for rack in range(racks)),
+        *chip_nodes(chips_per_server, servers_by_rack),
+        *(BlueprintNode("switch", server, server // servers_per_rack, server) for server in range(servers)),
+        *(BlueprintNode("switch", None, rack, servers + rack) for rack in range(racks)),
     ]
-    return assembled("switched", nodes, _wires(nodes), servers_by_rack=by_rack, chips_per_nic=chips_per_nic)
+    return assemble(
+        "switched", nodes, _scale_up_links(nodes), servers_by_rack=servers_by_rack, chips_per_nic=chips_per_nic
+    )
 
 
-def _wires(nodes: list[Node]) -> Iterator[Link]:
+def _scale_up_links(nodes: list[BlueprintNode]) -> Iterator[BlueprintLink]:
     """Every chip to the switch of its server and of its rack, and to its twins: the same place of every other rack."""
-    hub = {(node.rack, node.server): local for local, node in enumerate(nodes) if node.kind == "switch"}
+    switches = {(node.rack, node.server): local for local, node in enumerate(nodes) if node.kind == "switch"}
     chips = [(local, node) for local, node in enumerate(nodes) if node.kind == "chip"]
     for local, chip in chips:
-        yield Link(local, hub[chip.rack, chip.server], "server")
-        yield Link(local, hub[chip.rack, None], "rack")
+        yield BlueprintLink(local, switches[chip.rack, chip.server], "server")
+        yield BlueprintLink(local, switches[chip.rack, None], "rack")
     racks = [[local for local, _ in rack] for _, rack in groupby(chips, key=lambda chip: chip[1].rack)]
     for twins in zip(*racks, strict=True):
-        yield from (Link(a, b, "twin") for a, b in combinations(twins, 2))
+        yield from (BlueprintLink(a, b, "twin") for a, b in combinations(twins, 2))
 
 
-def _sketch(places: Places, _sides: Sides, narrow: bool) -> Sketch:
-    return by_rack(places, narrow=narrow)
+def _planar_layout(nodes: NodesByNumber, _sides: Sides, narrow: bool) -> PlanarLayout:
+    return racks_side_by_side(nodes, narrow=narrow)
 
 
-def _flat(places: Places, _sides: Sides) -> dict[int, Point]:
-    return dict(by_rack(places, narrow=False).at)
+def _plane_positions(nodes: NodesByNumber, _sides: Sides) -> dict[int, Point2D]:
+    return dict(racks_side_by_side(nodes, narrow=False).positions)
 
 
 class _Seat(NamedTuple):
@@ -50,33 +52,33 @@ class _Seat(NamedTuple):
     chip: int | None
 
 
-def _symmetries(places: Places, _sides: Sides, _holds: Holds) -> Iterator[Permutation]:
+def _symmetries(nodes: NodesByNumber, _sides: Sides, _is_symmetry: IsSymmetry) -> Iterator[Permutation]:
     """Two servers of a rack (in every rack), two chips of a server (in every rack) or two racks change places."""
-    seats = _seats(places)
+    seats = _seats(nodes)
     keys = {seat: key for key, seat in seats.items()}
     servers = sorted({seat.server for seat in seats.values() if seat.server is not None})
     chips = sorted({seat.chip for seat in seats.values() if seat.chip is not None})
     racks = sorted({seat.rack for seat in seats.values()})
 
-    def image(moved: Mapping[_Seat, _Seat]) -> Permutation:
-        return {key: keys[to] for key, seat in seats.items() if (to := moved.get(seat, seat)) in keys}
+    def image(new_seats: Mapping[_Seat, _Seat]) -> Permutation:
+        return {key: keys[to] for key, seat in seats.items() if (to := new_seats.get(seat, seat)) in keys}
 
     for a, b in combinations(servers, 2):
-        other = {a: b, b: a}
-        yield image({s: s._replace(server=other[s.server]) for s in keys if s.server in other})
+        swapped = {a: b, b: a}
+        yield image({s: s._replace(server=swapped[s.server]) for s in keys if s.server in swapped})
     for server in servers:
         for a, b in combinations(chips, 2):
-            other = {a: b, b: a}
-            yield image({s: s._replace(chip=other[s.chip]) for s in keys if s.server == server and s.chip in other})
+            swapped = {a: b, b: a}
+            yield image({s: s._replace(chip=swapped[s.chip]) for s in keys if s.server == server and s.chip in swapped})
     for a, b in combinations(racks, 2):
-        other = {a: b, b: a}
-        yield image({s: s._replace(rack=other[s.rack]) for s in keys if s.rack in other})
+        swapped = {a: b, b: a}
+        yield image({s: s._replace(rack=swapped[s.rack]) for s in keys if s.rack in swapped})
 
 
-def _seats(places: Places) -> dict[int, _Seat]:
-    racks = sorted({node.rack for node in places.values()})
+def _seats(nodes: NodesByNumber) -> dict[int, _Seat]:
+    racks = sorted({node.rack for node in nodes.values()})
     servers = {
-        rack: sorted({node.server for node in places.values() if node.rack == rack and node.server is not None})
+        rack: sorted({node.server for node in nodes.values() if node.rack == rack and node.server is not None})
         for rack in racks
     }
     return {
@@ -85,27 +87,27 @@ def _seats(places: Places) -> dict[int, _Seat]:
             None if node.server is None else servers[node.rack].index(node.server),
             node.ordinal if node.kind == "chip" else None,
         )
-        for key, node in places.items()
+        for key, node in nodes.items()
     }
 
 
-def _faults(blueprint: Blueprint) -> Iterator[str]:
+def _violations(blueprint: Blueprint) -> Iterator[str]:
     switches = [(node.rack, node.server) for node in blueprint.nodes if node.kind == "switch"]
     racks = range(len(blueprint.servers_by_rack))
     if switches != [*((blueprint.rack_of(s), s) for s in range(blueprint.servers)), *((rack, None) for rack in racks)]:
         yield "it does not have a switch a server, then a switch a rack"
     elif len(set(blueprint.servers_by_rack)) > 1:
         yield "its racks differ in the number of servers, so that chips lack a twin"
-    elif blueprint.wires != tuple(sorted(_wires(list(blueprint.nodes)))):
+    elif blueprint.scale_up_links != tuple(sorted(_scale_up_links(list(blueprint.nodes)))):
         yield "its wires are not just those of chips to the switches of their server and rack and to their twins"
 
 
 PATTERN = Pattern(
     name="switched",
-    says="a switch a server and a switch a rack, and direct links between twins in two racks",
+    description="a switch a server and a switch a rack, and direct links between twins in two racks",
     build=_build,
-    flat=_flat,
-    sketch=_sketch,
-    faults=_faults,
+    plane_positions=_plane_positions,
+    custom_layout=_planar_layout,
+    violations=_violations,
     symmetries=_symmetries,
 )

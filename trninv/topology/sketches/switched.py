@@ -4,20 +4,20 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import NamedTuple
 
-from trninv.topology.blueprint import Node
-from trninv.topology.sketch import Box, Label, Point, Route, Size, Sketch, straight
+from trninv.topology.blueprint import BlueprintNode
+from trninv.topology.sketch import LinkPath, PlanarLayout, Point2D, Rectangle, SymbolSize, TextLabel, straight_lines
 
-_ROW, _ACROSS, _BLOCK = 31.0, 4, 12.0
+_ROW_HEIGHT, _CHIPS_PER_ROW, _SERVER_GAP = 31.0, 4, 12.0
 """From row to row, chips in a row, and what is between servers of several rows."""
-_RACK_BUS, _SERVER_BUS, _TWINS = 12.5, 12.0, 3.0
+_RACK_BUS, _SERVER_BUS, _TWIN_PITCH = 12.5, 12.0, 3.0
 """Above and below the middle of a row; from twin's line to twin's line."""
-_TITLE, _BELOW = 36.0, 6.0
+_TITLE_HEIGHT, _BOTTOM_MARGIN = 36.0, 6.0
 """Of a panel, above the first row's bar and below it."""
-_BETWEEN, _BENEATH = 168.0, 16.0
+_RACK_GAP, _STACKED_RACK_GAP = 168.0, 16.0
 """Between the panels of racks side by side, and of racks one below the other."""
 
 
-class _Across(NamedTuple):
+class _RackColumns(NamedTuple):
     """Where things stand in a rack, from the panel's edge that is outside."""
 
     panel: float
@@ -25,138 +25,152 @@ class _Across(NamedTuple):
     label: float
     switch: float
     chip: float
-    step: float
-    wide: float
+    chip_pitch: float
+    chip_width: float
 
 
-_WIDE = _Across(370.0, 20.0, 37.0, 86.5, 145.0, 62.0, 54.0)
-_NARROW = _Across(352.0, 17.0, 32.0, 80.0, 133.0, 55.0, 47.0)
-_BAR, _SWITCH, _HIGH = 24.0, 41.0, 16.0
+_WIDE_COLUMNS = _RackColumns(370.0, 20.0, 37.0, 86.5, 145.0, 62.0, 54.0)
+_NARROW_COLUMNS = _RackColumns(352.0, 17.0, 32.0, 80.0, 133.0, 55.0, 47.0)
+_BAR_WIDTH, _SWITCH_WIDTH, _NODE_HEIGHT = 24.0, 41.0, 16.0
 
 
-def by_rack(places: Mapping[int, Node], *, narrow: bool) -> Sketch:
+def racks_side_by_side(nodes: Mapping[int, BlueprintNode], *, narrow: bool) -> PlanarLayout:
     """Racks side by side, every second one mirrored so that twins face each other; narrow: one below the other."""
-    made = _Rows(places, _NARROW if narrow else _WIDE, narrow=narrow)
-    at, sizes = {}, {}
-    for key, node in places.items():
-        at[key], sizes[key] = made.place(node)
-    chips = {key: f"c{node.ordinal}" for key, node in places.items() if node.kind == "chip"}
+    rows = _RackRows(nodes, _NARROW_COLUMNS if narrow else _WIDE_COLUMNS, narrow=narrow)
+    positions, sizes = {}, {}
+    for key, node in nodes.items():
+        positions[key], sizes[key] = rows.place(node)
+    chips = {key: f"c{node.ordinal}" for key, node in nodes.items() if node.kind == "chip"}
 
-    def route(a: int, b: int) -> Route:
-        hub, chip = (a, b) if places[a].kind == "switch" else (b, a)
-        if places[hub].kind == "chip":
-            return made.twins(places[a].ordinal, at[a], at[b])
-        if places[hub].server is None:
-            return made.to_bar(at[hub], at[chip])
-        return made.to_switch(at[hub], at[chip])
+    def route(a: int, b: int) -> LinkPath:
+        switch, chip = (a, b) if nodes[a].kind == "switch" else (b, a)
+        if nodes[switch].kind == "chip":
+            return rows.link_twins(nodes[a].ordinal, positions[a], positions[b])
+        if nodes[switch].server is None:
+            return rows.link_to_bar(positions[switch], positions[chip])
+        return rows.link_to_switch(positions[switch], positions[chip])
 
-    return Sketch(
-        at=at,
-        route=route if len(places) > 1 else straight(at),
+    return PlanarLayout(
+        positions=positions,
+        route=route if len(nodes) > 1 else straight_lines(positions),
         sizes=sizes,
         texts=chips,
-        panels=[made.panel(rack) for rack in made.racks],
-        labels=list(made.labels()),
-        font=13.0,
-        thick=2.2,
+        panels=[rows.panel(rack) for rack in rows.racks],
+        labels=list(rows.labels()),
+        font_size=13.0,
+        stroke_width=2.2,
     )
 
 
-class _Rows:
+class _RackRows:
     """Rows of the racks' servers."""
 
-    def __init__(self, places: Mapping[int, Node], across: _Across, *, narrow: bool) -> None:
-        servers = sorted({(node.rack, node.server) for node in places.values() if node.server is not None})
-        self.racks = {rack: [server for _, server in of] for rack, of in groupby(servers, key=lambda each: each[0])}
-        chips = 1 + max(node.ordinal for node in places.values() if node.kind == "chip")
-        self.deep = -(-chips // _ACROSS)
-        self.across, self.narrow = across, narrow
-        self._gap = _BLOCK if self.deep > 1 else 0.0
+    def __init__(self, nodes: Mapping[int, BlueprintNode], columns: _RackColumns, *, narrow: bool) -> None:
+        servers = sorted({(node.rack, node.server) for node in nodes.values() if node.server is not None})
+        self.racks = {
+            rack: [server for _, server in rack_servers]
+            for rack, rack_servers in groupby(servers, key=lambda each: each[0])
+        }
+        chips = 1 + max(node.ordinal for node in nodes.values() if node.kind == "chip")
+        self.rows_per_server = -(-chips // _CHIPS_PER_ROW)
+        self.columns, self.narrow = columns, narrow
+        self._server_gap = _SERVER_GAP if self.rows_per_server > 1 else 0.0
 
     def _height(self, rack: int) -> float:
         """Of a rack's rows."""
-        return len(self.racks[rack]) * (self.deep * _ROW + self._gap) - self._gap
+        return len(self.racks[rack]) * (self.rows_per_server * _ROW_HEIGHT + self._server_gap) - self._server_gap
 
     def _column(self, rack: int) -> int:
         return list(self.racks).index(rack)
 
-    def _mirrored(self, rack: int) -> bool:
+    def _is_mirrored(self, rack: int) -> bool:
         return not self.narrow and self._column(rack) % 2 == 1
 
-    def panel(self, rack: int) -> Box:
+    def panel(self, rack: int) -> Rectangle:
         """Behind a rack."""
-        column, high = self._column(rack), self._height(rack) + _TITLE + _BELOW
-        before = [self._height(each) + _TITLE + _BELOW + _BENEATH for each in list(self.racks)[:column]]
-        x, y = (0.0, sum(before)) if self.narrow else (column * (self.across.panel + _BETWEEN), 0.0)
-        return Box(x, y, self.across.panel, high)
+        column, height = self._column(rack), self._height(rack) + _TITLE_HEIGHT + _BOTTOM_MARGIN
+        heights_above = [
+            self._height(other) + _TITLE_HEIGHT + _BOTTOM_MARGIN + _STACKED_RACK_GAP
+            for other in list(self.racks)[:column]
+        ]
+        x, y = (0.0, sum(heights_above)) if self.narrow else (column * (self.columns.panel + _RACK_GAP), 0.0)
+        return Rectangle(x, y, self.columns.panel, height)
 
-    def _x(self, rack: int, out: float) -> float:
+    def _x_of(self, rack: int, out: float) -> float:
         """Of what stands a way from the outside."""
         box = self.panel(rack)
-        return box.x + (box.width - out if self._mirrored(rack) else out)
+        return box.x + (box.width - out if self._is_mirrored(rack) else out)
 
-    def _y(self, rack: int, server: int, row: int) -> float:
+    def _y_of(self, rack: int, server: int, row: int) -> float:
         """Of the middle of a server's row."""
-        block = self.racks[rack].index(server) * (self.deep * _ROW + self._gap)
-        return self.panel(rack).y + _TITLE + block + (row + 0.5) * _ROW + 2
+        block = self.racks[rack].index(server) * (self.rows_per_server * _ROW_HEIGHT + self._server_gap)
+        return self.panel(rack).y + _TITLE_HEIGHT + block + (row + 0.5) * _ROW_HEIGHT + 2
 
-    def place(self, node: Node) -> tuple[Point, Size]:
+    def place(self, node: BlueprintNode) -> tuple[Point2D, SymbolSize]:
         """Of a chip or switch: its middle and size."""
-        rack, across = node.rack, self.across
+        rack, columns = node.rack, self.columns
         if node.server is None:
-            high = self._height(rack)
-            return Point(self._x(rack, across.bar), self.panel(rack).y + _TITLE + high / 2), Size(_BAR, high)
+            height = self._height(rack)
+            return Point2D(self._x_of(rack, columns.bar), self.panel(rack).y + _TITLE_HEIGHT + height / 2), SymbolSize(
+                _BAR_WIDTH, height
+            )
         if node.kind == "switch":
-            at = Point(self._x(rack, across.switch), self._y(rack, node.server, (self.deep - 1) // 2))
-            return at, Size(_SWITCH, _HIGH)
-        row, column = divmod(node.ordinal, _ACROSS)
-        if self._mirrored(rack):  # its first chip is the innermost, as in the rack that it faces
-            column = _ACROSS - 1 - column
-        at = Point(self._x(rack, across.chip + column * across.step), self._y(rack, node.server, row))
-        return at, Size(across.wide, _HIGH)
+            center = Point2D(
+                self._x_of(rack, columns.switch), self._y_of(rack, node.server, (self.rows_per_server - 1) // 2)
+            )
+            return center, SymbolSize(_SWITCH_WIDTH, _NODE_HEIGHT)
+        row, column = divmod(node.ordinal, _CHIPS_PER_ROW)
+        if self._is_mirrored(rack):  # its first chip is the innermost, as in the rack that it faces
+            column = _CHIPS_PER_ROW - 1 - column
+        center = Point2D(
+            self._x_of(rack, columns.chip + column * columns.chip_pitch), self._y_of(rack, node.server, row)
+        )
+        return center, SymbolSize(columns.chip_width, _NODE_HEIGHT)
 
-    def to_bar(self, bar: Point, chip: Point) -> Route:
+    def link_to_bar(self, bar: Point2D, chip: Point2D) -> LinkPath:
         """From a rack's switch along the bus above a row."""
-        bend = Point(chip.x, chip.y - _RACK_BUS)
-        return Route(((Point(_towards(bar, chip, _BAR / 2), bend.y), bend, _edge(chip, -1)),), bend)
+        bend = Point2D(chip.x, chip.y - _RACK_BUS)
+        return LinkPath(((Point2D(_offset_toward(bar, chip, _BAR_WIDTH / 2), bend.y), bend, _edge(chip, -1)),), bend)
 
-    def to_switch(self, switch: Point, chip: Point) -> Route:
+    def link_to_switch(self, switch: Point2D, chip: Point2D) -> LinkPath:
         """From a server's switch along the bus below a row."""
-        bend = Point(chip.x, chip.y + _SERVER_BUS)
-        side, riser = (_towards(switch, chip, _SWITCH / 2 + more) for more in (0.0, 5.0))
-        stroke = (Point(side, switch.y), Point(riser, switch.y), Point(riser, bend.y), bend, _edge(chip, 1))
-        return Route((stroke,), bend)
+        bend = Point2D(chip.x, chip.y + _SERVER_BUS)
+        side, riser = (_offset_toward(switch, chip, _SWITCH_WIDTH / 2 + more) for more in (0.0, 5.0))
+        stroke = (Point2D(side, switch.y), Point2D(riser, switch.y), Point2D(riser, bend.y), bend, _edge(chip, 1))
+        return LinkPath((stroke,), bend)
 
-    def twins(self, ordinal: int, a: Point, b: Point) -> Route:
+    def link_twins(self, ordinal: int, a: Point2D, b: Point2D) -> LinkPath:
         """Across the space between two racks; narrow: along a channel at the side."""
-        beside = ordinal % _ACROSS - (_ACROSS - 1) / 2
-        off = _TWINS * beside
-        start, end = Point(a.x, a.y + off), Point(b.x, b.y + off)
+        offset_steps = ordinal % _CHIPS_PER_ROW - (_CHIPS_PER_ROW - 1) / 2
+        offset = _TWIN_PITCH * offset_steps
+        start, end = Point2D(a.x, a.y + offset), Point2D(b.x, b.y + offset)
         if not self.narrow:
-            return Route(((start, end),), Point((start.x + end.x) / 2, (start.y + end.y) / 2))
-        channel = self.across.panel - 12 + _TWINS * beside
-        way = (start, Point(channel, start.y), Point(channel, end.y), end)
-        return Route((way,), Point(channel, (start.y + end.y) / 2))
+            return LinkPath(((start, end),), Point2D((start.x + end.x) / 2, (start.y + end.y) / 2))
+        channel = self.columns.panel - 12 + _TWIN_PITCH * offset_steps
+        line = (start, Point2D(channel, start.y), Point2D(channel, end.y), end)
+        return LinkPath((line,), Point2D(channel, (start.y + end.y) / 2))
 
-    def labels(self) -> list[Label]:
+    def labels(self) -> list[TextLabel]:
         """Names of racks and servers."""
-        found = []
+        labels = []
         for rack, servers in self.racks.items():
-            anchor = "end" if self._mirrored(rack) else "start"
+            anchor = "end" if self._is_mirrored(rack) else "start"
             box = self.panel(rack)
-            found.append(Label(f"rack {rack}", self._x(rack, 12), box.y + 22, anchor, strong=True))
-            row = (self.deep - 1) // 2
-            found += [
-                Label(f"s{each}", self._x(rack, self.across.label), self._y(rack, each, row) + 4.5, anchor)
-                for each in servers
+            labels.append(TextLabel(f"rack {rack}", self._x_of(rack, 12), box.y + 22, anchor, strong=True))
+            row = (self.rows_per_server - 1) // 2
+            labels += [
+                TextLabel(
+                    f"s{server}", self._x_of(rack, self.columns.label), self._y_of(rack, server, row) + 4.5, anchor
+                )
+                for server in servers
             ]
-        return found
+        return labels
 
 
-def _towards(hub: Point, chip: Point, far: float) -> float:
+def _offset_toward(switch: Point2D, chip: Point2D, distance: float) -> float:
     """X of what is some way from a hub on the side of a chip."""
-    return hub.x + (far if chip.x > hub.x else -far)
+    return switch.x + (distance if chip.x > switch.x else -distance)
 
 
-def _edge(chip: Point, way: int) -> Point:
-    return Point(chip.x, chip.y + way * _HIGH / 2)
+def _edge(chip: Point2D, direction: int) -> Point2D:
+    return Point2D(chip.x, chip.y + direction * _NODE_HEIGHT / 2)

@@ -3,12 +3,22 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from trninv.topology.blueprint import Node
-from trninv.topology.sketch import Box, Label, Point, Route, Routing, Size, Sketch, straight, stubs
+from trninv.topology.blueprint import BlueprintNode
+from trninv.topology.sketch import (
+    LinkPath,
+    LinkRouter,
+    PlanarLayout,
+    Point2D,
+    Rectangle,
+    SymbolSize,
+    TextLabel,
+    straight_lines,
+    wraparound_stubs,
+)
 
-Spots = Mapping[int, tuple[int, int, int]]
+GridPositions = Mapping[int, tuple[int, int, int]]
 """Plane, row and column of each chip."""
-Wraps = Callable[[int, int], bool]
+WrapsAround = Callable[[int, int], bool]
 
 
 class _Pitch(NamedTuple):
@@ -17,12 +27,19 @@ class _Pitch(NamedTuple):
     row: float
     column: tuple[float, float]
     plane: float
-    before: tuple[float, float]
-    behind: tuple[float, float]
+    margin_before: tuple[float, float]
+    margin_after: tuple[float, float]
     stub: float
 
 
-def planes(places: Mapping[int, Node], spots: Spots, extent: tuple[int, int], wraps: Wraps, *, narrow: bool) -> Sketch:
+def stacked_planes(
+    nodes: Mapping[int, BlueprintNode],
+    grid_positions: GridPositions,
+    extent: tuple[int, int],
+    wraps_around: WrapsAround,
+    *,
+    narrow: bool,
+) -> PlanarLayout:
     """Of three dimensions and more: planes side by side with rows downwards, or narrow stacked and turned by 90°."""
     rows, columns = extent
     pitch = (
@@ -31,74 +48,97 @@ def planes(places: Mapping[int, Node], spots: Spots, extent: tuple[int, int], wr
         else _Pitch(25.0 * columns + 8, (25.0, 46.0), 46.0 * columns + 46, (58, 30), (38, 30), 24)
     )
 
-    def place(plane: int, row: int, column: int) -> Point:
+    def place(plane: int, row: int, column: int) -> Point2D:
         along = pitch.row * row + pitch.column[0] * column
         across = pitch.plane * plane + pitch.column[1] * column
-        return Point(along, across) if narrow else Point(across, along)
+        return Point2D(along, across) if narrow else Point2D(across, along)
 
-    def panel(plane: int) -> Box:
+    def panel(plane: int) -> Rectangle:
         first, last = place(plane, 0, 0), place(plane, rows - 1, columns - 1)
-        (left, top), (right, bottom) = (
-            (pitch.before, pitch.behind) if narrow else (pitch.before[::-1], pitch.behind[::-1])
+        (left_margin, top_margin), (right_margin, bottom_margin) = (
+            (pitch.margin_before, pitch.margin_after)
+            if narrow
+            else (pitch.margin_before[::-1], pitch.margin_after[::-1])
         )
-        return Box(first.x - left, first.y - top, last.x - first.x + left + right, last.y - first.y + top + bottom)
+        return Rectangle(
+            first.x - left_margin,
+            first.y - top_margin,
+            last.x - first.x + left_margin + right_margin,
+            last.y - first.y + top_margin + bottom_margin,
+        )
 
-    at = {key: place(*spot) for key, spot in spots.items()}
-    names = _names(places, spots)
+    positions = {key: place(*grid_position) for key, grid_position in grid_positions.items()}
+    names = _plane_names(nodes, grid_positions)
     boxes = {plane: panel(plane) for plane in names}
-    return Sketch(
-        at=at,
-        route=_routing(at, wraps, lambda a, b: stubs(at[a], at[b], pitch.stub)),
-        sizes=dict.fromkeys(at, Size(24, 24)) if narrow else {},
+    return PlanarLayout(
+        positions=positions,
+        route=_link_router(
+            positions, wraps_around, lambda a, b: wraparound_stubs(positions[a], positions[b], pitch.stub)
+        ),
+        sizes=dict.fromkeys(positions, SymbolSize(24, 24)) if narrow else {},
         panels=list(boxes.values()),
         labels=[_title(names[plane], box, narrow=narrow) for plane, box in boxes.items()],
-        font=12.0 if narrow else 13.0,
+        font_size=12.0 if narrow else 13.0,
     )
 
 
-def square(places: Mapping[int, Node], spots: Spots, extent: tuple[int, int], wraps: Wraps, *, narrow: bool) -> Sketch:
+def single_plane(
+    nodes: Mapping[int, BlueprintNode],
+    grid_positions: GridPositions,
+    extent: tuple[int, int],
+    wraps_around: WrapsAround,
+    *,
+    narrow: bool,
+) -> PlanarLayout:
     """Of two dimensions: one panel; what wraps around is an arc, since there is room."""
     rows, columns = extent
     pitch, bow, edge = (72.0, 26.0, 54.0) if narrow else (96.0, 34.0, 62.0)
-    at = {key: Point(pitch * column, pitch * row) for key, (_, row, column) in spots.items()}
-    box = Box(-edge, -edge, pitch * (columns - 1) + 2 * edge - 22, pitch * (rows - 1) + 2 * edge - 22)
-    return Sketch(
-        at=at,
-        route=_routing(at, wraps, lambda a, b: _arc(at[a], at[b], bow)),
+    positions = {key: Point2D(pitch * column, pitch * row) for key, (_, row, column) in grid_positions.items()}
+    box = Rectangle(-edge, -edge, pitch * (columns - 1) + 2 * edge - 22, pitch * (rows - 1) + 2 * edge - 22)
+    return PlanarLayout(
+        positions=positions,
+        route=_link_router(positions, wraps_around, lambda a, b: _arc(positions[a], positions[b], bow)),
         panels=[box],
-        labels=[_title(name, box, narrow=False) for name in _names(places, spots).values()],
+        labels=[_title(name, box, narrow=False) for name in _plane_names(nodes, grid_positions).values()],
     )
 
 
-def _routing(at: Mapping[int, Point], wraps: Wraps, around: Routing) -> Routing:
-    direct = straight(at)
-    return lambda a, b: around(a, b) if wraps(a, b) else direct(a, b)
+def _link_router(positions: Mapping[int, Point2D], wraps_around: WrapsAround, wrapped: LinkRouter) -> LinkRouter:
+    unwrapped = straight_lines(positions)
+    return lambda a, b: wrapped(a, b) if wraps_around(a, b) else unwrapped(a, b)
 
 
 _STEPS = 16
 
 
-def _arc(one: Point, two: Point, bow: float) -> Route:
+def _arc(one: Point2D, two: Point2D, bow: float) -> LinkPath:
     """Above what lies between two places of a row, or left of what lies between those of a column."""
-    up, left = (bow, 0.0) if one.y == two.y else (0.0, bow)
+    up_bow, left_bow = (bow, 0.0) if one.y == two.y else (0.0, bow)
     points = []
     for step in range(_STEPS + 1):
-        part = step / _STEPS
-        out = 1 - (2 * part - 1) ** 4
-        points.append(Point(one.x + (two.x - one.x) * part - left * out, one.y + (two.y - one.y) * part - up * out))
-    return Route((tuple(points),), points[_STEPS // 2])
+        share = step / _STEPS
+        height = 1 - (2 * share - 1) ** 4
+        points.append(
+            Point2D(
+                one.x + (two.x - one.x) * share - left_bow * height, one.y + (two.y - one.y) * share - up_bow * height
+            )
+        )
+    return LinkPath((tuple(points),), points[_STEPS // 2])
 
 
-def _names(places: Mapping[int, Node], spots: Spots) -> dict[int, str]:
+def _plane_names(nodes: Mapping[int, BlueprintNode], grid_positions: GridPositions) -> dict[int, str]:
     """The servers of each plane."""
-    of: dict[int, set[int]] = {}
-    for key, (plane, _, _) in sorted(spots.items(), key=lambda each: each[1]):
-        of.setdefault(plane, set()).add(places[key].server or 0)
-    return {plane: "–".join(f"s{each}" for each in sorted({min(all_of), max(all_of)})) for plane, all_of in of.items()}
+    servers: dict[int, set[int]] = {}
+    for key, (plane, _, _) in sorted(grid_positions.items(), key=lambda item: item[1]):
+        servers.setdefault(plane, set()).add(nodes[key].server or 0)
+    return {
+        plane: "–".join(f"s{item}" for item in sorted({min(ordinals), max(ordinals)}))
+        for plane, ordinals in servers.items()
+    }
 
 
-def _title(name: str, box: Box, *, narrow: bool) -> Label:
+def _title(name: str, box: Rectangle, *, narrow: bool) -> TextLabel:
     """In the corner that no chip is near."""
     if narrow:
-        return Label(name, box.x + box.width - 10, box.y + 18, "end", strong=True)
-    return Label(name, box.x + 12, box.y + 20, strong=True)
+        return TextLabel(name, box.x + box.width - 10, box.y + 18, "end", strong=True)
+    return TextLabel(name, box.x + 12, box.y + 20, strong=True)
