@@ -1,1 +1,1 @@
-"""The GraphQL API: the schema over the inventory, the catalog and the routing answers, and the service around it."""
+"""GraphQL API: the schema over inventory, catalog and routing answers, and the execution of requests."""

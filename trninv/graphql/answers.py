@@ -1,4 +1,4 @@
-"""Types of the routing answers, made from their classes in trninv.routing; their fields are read from frozen values."""
+"""Generate GraphQL types and enums from answer classes; their fields are read from frozen values."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -32,12 +32,12 @@ _SCALARS: Final[dict[type, Any]] = {
 }
 _SCALAR_BY_FORM: Final = {SchemaScalar.ADDRESS: Address, SchemaScalar.EXACT: BigInt}
 _ROW_KINDS: Final = {LinkRef: "link", CitedFact: "fact"}
-"""What stands for a row of the inventory, and the row's kind."""
+"""Kind of the inventory row that a reference class stands for."""
 
 
 @cache
 def answer_type(answer_class: type) -> Any:
-    """The type of a class of frozen values."""
+    """Return the GraphQL type of an answer class or of a class used in one."""
     namespace: dict[str, Any] = {"__module__": __name__, "__annotations__": {}}
     for field in answer_fields(answer_class):
         namespace[field.name] = _build_field(answer_class, field)
@@ -51,12 +51,12 @@ def answer_type(answer_class: type) -> Any:
     generated = strawberry.type(description=_first_paragraph(answer_class.__doc__))(
         type(answer_class.__name__, (), namespace)
     )
-    globals()[answer_class.__name__] = generated  # a type that leads to itself is looked up here
+    globals()[answer_class.__name__] = generated  # strawberry.lazy looks up a type that refers to itself here
     return generated
 
 
 async def _resolve_instances(parent: strawberry.Parent[Any], info: AppInfo) -> Any:
-    """Only where it is asked for: an answer itself is remembered, and does not change with what stands there."""
+    """Read the instances on request only: the answer is cached, and bindings change while it does not."""
 
     def read(connection: Connection) -> list[servers.StandingThere]:
         return [servers.StandingThere(*row) for row in bound_machines(connection, servers.servers_in_answer(parent))]
@@ -66,7 +66,7 @@ async def _resolve_instances(parent: strawberry.Parent[Any], info: AppInfo) -> A
 
 @cache
 def enum_type(choice_class: type[DescribedEnum]) -> Any:
-    """The enumeration of some words."""
+    """Return the GraphQL enum of a choice class."""
     generated: Any = strawberry.enum(choice_class, description=_first_paragraph(choice_class.__doc__))
     for value in generated.__strawberry_definition__.values:
         value.description = choice_class[value.name].description
@@ -74,7 +74,7 @@ def enum_type(choice_class: type[DescribedEnum]) -> Any:
 
 
 def _first_paragraph(doc: str | None) -> str:
-    """The first paragraph of a docstring."""
+    """Return the first paragraph of a docstring on one line."""
     return " ".join((doc or "").partition("\n\n")[0].split())
 
 
@@ -95,7 +95,7 @@ def _build_field(owner: type, field: AnswerField) -> Any:
 
 
 def _build_row_field(field: AnswerField, kind: str) -> Any:
-    """A field of what is a row of the inventory, or of several."""
+    """Build a field that resolves references to inventory rows."""
     if SchemaScalar.PAGED in field.scalars:
         return connection_field(
             THINGS[kind], lambda info, parent: _list_of_rows(info, kind, parent, field.name), field.description
@@ -123,12 +123,12 @@ def _as_tuple(value: Any) -> Sequence[Any]:
 
 
 def _item_type(hint: Any) -> Any:
-    """What a tuple is of, or the type itself."""
+    """Return the item type of a tuple, or the type itself."""
     return strip_annotations(get_args(hint)[0])[0] if get_origin(hint) is tuple else hint
 
 
 def _graphql_type(owner: type, hint: Any, forms: frozenset[Any] = frozenset()) -> Any:
-    """The type of the schema for the type of a frozen value's field."""
+    """Return the GraphQL type for an answer field's type hint."""
     bare, notes = strip_annotations(hint)
     if scalar := next((_SCALAR_BY_FORM[member] for member in {*forms, *notes} if member in _SCALAR_BY_FORM), None):
         return scalar

@@ -1,4 +1,4 @@
-"""Runs documents: what is plain inventory by one compiled statement, the rest by the executor, side by side."""
+"""Run GraphQL requests: parse, price, then compile or execute."""
 
 from collections.abc import AsyncIterator, Hashable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -63,13 +63,13 @@ from trninv.routing.servers import StandingThere, servers_in_answer
 from trninv.settings import Settings
 
 MAX_INLINE_OBJECTS = 250
-"""Objects or values of variables, of which more are not put together on the loop that serves."""
+"""Responses with more objects, or requests with more variable values, are built in a worker thread."""
 MAX_CACHED_INLINE_OBJECTS = 4_000
-"""Objects, each list as long as it may be, of an answer that is remembered and is written on that loop."""
+"""A cached answer with at most this many objects (lists at their maximum length) is encoded on the event loop."""
 MAX_INLINE_VARIABLES = 16
-"""Variables that are checked on that loop, where the document is known."""
+"""Variables that are checked on the event loop if the document is cached."""
 TIMEOUT_GRACE = 0.2
-"""Seconds in which what is late may say so itself."""
+"""Grace period in seconds for a late task to report its own timeout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +84,12 @@ class Request:
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> "Request":
-        """From the parameters of a request.
+        """Create a request from its parameters.
 
         Raises
         ------
         RequestError
-            One is of another type, or there is no document.
+            If a parameter has the wrong type, or there is neither a query nor a documentId.
 
         """
         kinds = {
@@ -118,7 +118,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class PreparedOperation:
-    """A request that may be answered."""
+    """A request that passed validation, authorization and the cost limit."""
 
     operation: Operation
     variables: VariableValues
@@ -127,7 +127,7 @@ class PreparedOperation:
     is_large: bool
 
 
-class RequestRefused(Exception):  # noqa: N818 # carries the answer
+class RequestRefused(Exception):  # noqa: N818 # carries the response to send
     def __init__(self, response: Response) -> None:
         super().__init__(response)
         self.response = response
@@ -135,12 +135,12 @@ class RequestRefused(Exception):  # noqa: N818 # carries the answer
 
 @contextmanager
 def refuse_errors() -> Iterator[None]:
-    """Refuse a request for what is wrong with it."""
+    """Turn errors in a request into RequestRefused."""
     try:
         yield
     except DocumentErrors as document_errors:
         raise RequestRefused(invalid_response(document_errors.errors, document_errors.kind.code)) from None
-    except GraphQLError as error:  # of a variable that is null where an argument must not be
+    except GraphQLError as error:  # a variable is null where the argument is non-null
         raise RequestRefused(invalid_response([error], VariablesError.code)) from None
     except TrninvError as error:
         raise RequestRefused(refused_response(error)) from None
@@ -149,13 +149,13 @@ def refuse_errors() -> Iterator[None]:
 
 
 class Api:
-    """A fleet's GraphQL API; lives as long as its process."""
+    """GraphQL API of a fleet; one per process."""
 
     def __init__(
         self, fleet: Fleet, settings: Settings, readers: ReadReplicas | None = None, sweeps: SweepStore | None = None
     ) -> None:
         self.fleet, self.settings, self.threads, self._sweeps = fleet, settings, ThreadPools(), sweeps
-        self._schema = schemas.schema()._schema  # noqa: SLF001 # graphql-core's, which strawberry made
+        self._schema = schemas.schema()._schema  # noqa: SLF001 # the graphql-core schema inside strawberry's
         self.documents = DocumentCache(
             self._schema,
             settings.documents,
@@ -173,12 +173,12 @@ class Api:
     async def run(
         self, request: Request, *, reads_only: bool = False, who: str = "", scope: str = "admin", reference: str = ""
     ) -> Response:
-        """Answer a request; every expected failure is an answer too.
+        """Run a request and return its response; expected failures are responses too.
 
         Parameters
         ----------
         reference
-            The request's id, told instead of what must not be.
+            Id of the request, shown to the client in place of internal errors.
 
         """
         prepared: PreparedOperation | None = None
@@ -199,11 +199,11 @@ class Api:
                     error if isinstance(error, TrninvError) else clock.timeout_error(), reference
                 )
             finally:
-                clock.cancel()  # what still runs in a thread, of a field that failed or a client that left, stops
+                clock.cancel()  # stops threads of failed fields and of disconnected clients
         return self._add_extensions(response, prepared.cost.value) if prepared else response
 
     async def subscribe(self, request: Request) -> tuple[EventSerializer, str | None] | Response:
-        """What a subscription tells, and of which scope; a refusal where it is none, or is wrong."""
+        """Return a subscription's event serializer and scope, or the response that refuses it."""
         with deadline.time_limit(self.settings.request_seconds):
             try:
                 return await self.threads.preparing.run(self._prepare_subscription, request)
@@ -226,7 +226,7 @@ class Api:
                 raise VariablesError(f"a variable {characters.FORBIDDEN_MESSAGE}")
             variables = operation.variables(request.variables)
             operation.cost(variables).check(self.settings.max_cost)
-            (field,) = operation.fields(variables)  # as validation saw to
+            (field,) = operation.fields(variables)  # validation allows one root field only
             scope = operation.argument(field, "scope", variables)
             key = text, operation.node.name and operation.node.name.value, orjson.dumps(request.variables)
             serializer = self._serializers.get(key) or self._serializers.setdefault(
@@ -238,7 +238,7 @@ class Api:
         return await self.threads.preparing.run(self._prepare, request, scope, reads_only)
 
     def _prepare_inline(self, request: Request, scope: str, reads_only: bool) -> "PreparedOperation | None":
-        """As `_asked`, of what needs no thread: a document that is remembered with the looks of its few variables."""
+        """Prepare a request on the event loop if its document, cost and plan are cached; else return None."""
         values = request.variables.values()
         if (
             request.query is None
@@ -253,7 +253,7 @@ class Api:
             return self._price(request, operation, variables) if operation.is_cached_for(variables) else None
 
     def _prepare(self, request: Request, scope: str, reads_only: bool) -> "PreparedOperation":
-        """What a request asks, if it may; in a thread."""
+        """Prepare a request; parsing and validation are slow, so call it in a thread."""
         with refuse_errors():
             return self._price(request, *self._parse_operation(request, scope, reads_only))
 
@@ -284,7 +284,7 @@ class Api:
         return PreparedOperation(operation, variables, cost, plan, is_large)
 
     def _add_extensions(self, response: Response, cost: int) -> Response:
-        """With what it cost, and of which state it is."""
+        """Add the cost, the revision read and the omitted clusters to the body."""
         response.cost = cost
         cost_json = {"cost": {"spent": cost, "limit": self.settings.max_cost}}
         as_of_json = {"asOf": response.as_of.fields()} if response.as_of else {}
@@ -334,20 +334,20 @@ class Api:
         return prepared.plan.question if self.settings.compiled and request.as_of is None else None
 
     def _cached_answer(self, prepared: "PreparedOperation", request: Request, reference: str) -> Response | None:
-        """The answer to a question of which all that it takes is remembered; nothing is waited for."""
+        """Return the response to a question if its answer is cached, without blocking; else None."""
         question = self._compiled_question(prepared, request)
         if question is None or question.has_instances or prepared.cost.objects > MAX_CACHED_INLINE_OBJECTS:
             return None
         try:
             cached = self.fleet.known(question.question, at_hand=True, **question.values(prepared.variables))
             return cached and _answer_response(question, *cached)
-        except Exception as error:  # noqa: BLE001 # whatever it is, it is this field's
+        except Exception as error:  # noqa: BLE001 # any error belongs to this field
             return self._failed_answer(question, error, None, reference)
 
     async def _answer_question(
         self, question: CompiledQuestion, prepared: "PreparedOperation", reference: str
     ) -> Response:
-        """The answer to a question."""
+        """Answer a question in a thread, from the cache if possible."""
         as_of: AsOf | None = None
 
         def compute() -> Response:
@@ -365,13 +365,13 @@ class Api:
 
         try:
             return await self.threads.routing.run(compute)
-        except Exception as error:  # noqa: BLE001 # as above
+        except Exception as error:  # noqa: BLE001 # any error belongs to this field
             return self._failed_answer(question, error, as_of, reference)
 
     def _failed_answer(
         self, question: CompiledQuestion, error: Exception, as_of: AsOf | None, reference: str
     ) -> Response:
-        """What went wrong with a question, as the executor says it."""
+        """Return the response to a failed question, as the executor would."""
         graphql_error = located_error(error, question.nodes, [question.key])
         message, failure = self._mask_error(graphql_error, reference), internal_cause(graphql_error)
         body = orjson.dumps({"data": None, "errors": [message]})
@@ -386,7 +386,7 @@ class Api:
     async def _run_as_of(
         self, prepared: "PreparedOperation", nodes: Sequence[FieldNode], request: Request, who: tuple[str, str]
     ) -> tuple[Any, list[GraphQLError], AsOf | None]:
-        """What a field asOf finds of its moment, what went wrong there, and which state that is."""
+        """Execute an asOf field at its time; return its data, its errors and the revision read."""
         time = prepared.operation.argument(nodes[0], "time", prepared.variables)
         try:
             past = await self.threads.reading.run(self.fleet.at, str(time))
@@ -402,7 +402,7 @@ class Api:
 
     @asynccontextmanager
     async def _closing_snapshot(self, fleet: Fleet) -> AsyncIterator[None]:
-        """Let a fleet of one state go at the end."""
+        """Close the snapshot on exit, even if the request is cancelled."""
         async with self.threads.states.slot():
             try:
                 yield
@@ -413,9 +413,9 @@ class Api:
     async def _run_compiled_in_thread(
         self, prepared: "PreparedOperation", fleet: Fleet | None
     ) -> tuple[dict[str, str], AsOf | None] | None:
-        """The JSON of the compiled fields by response key, and of which state it is, that of a fleet or the newest.
+        """Return the compiled fields' JSON by response key and the revision read, from a snapshot or the latest state.
 
-        None where the executor says what is wrong as the schema does, with its place.
+        None if an argument is wrong: the executor then reports the error with its path.
         """
         try:
             return await self.threads.reading.run(self._run_compiled, prepared, fleet)
@@ -446,7 +446,7 @@ class Api:
         request: Request,
         context: RequestContext,
     ) -> ExecutionResult:
-        """What the executor makes of some selections of the operation's type."""
+        """Execute some of the operation's root selections with graphql-core."""
         operation = prepared.operation
         node = operation.node
         operation_node = OperationDefinitionNode(
@@ -488,20 +488,20 @@ def _run_on_snapshot(
 def _answer_response(
     question: CompiledQuestion, answer: Any, as_of: AsOf | None, instances: tuple[StandingThere, ...] = ()
 ) -> Response:
-    """What a document shows of the answer to its only field."""
+    """Encode an answer as the response to a document with this one field."""
     return Response(
         b'{"data":{' + orjson.dumps(question.key) + b":" + question.json(answer, instances) + b"}}", as_of=as_of
     )
 
 
 def _nest_error(key: str, error: GraphQLError) -> GraphQLError:
-    """An error of a field within another."""
+    """Prefix an error's path with the key of the enclosing field."""
     path = [key, *(error.path or ())]
     return GraphQLError(error.message, error.nodes, path=path, original_error=error.original_error)
 
 
 def _merge_data(plan: OperationPlan, compiled_json: Mapping[str, str], resolved: Mapping[str, Any]) -> bytes:
-    """Data of both ways, in the order of the document."""
+    """Merge compiled JSON and resolved data in document order."""
     members = (
         f'"{key}":'.encode() + (compiled_json[key].encode() if key in compiled_json else orjson.dumps(resolved[key]))
         for key in plan.roots
@@ -510,9 +510,9 @@ def _merge_data(plan: OperationPlan, compiled_json: Mapping[str, str], resolved:
 
 
 def _keyword_dialect(fleet: Fleet) -> Any:
-    """The dialect of the fleet's database, with parameters by name."""
+    """Return the dialect of the fleet's database, with named parameters."""
     if fleet.engine.dialect.name == "sqlite":
-        from sqlalchemy.dialects import sqlite  # noqa: PLC0415 # the other may be all that is used
+        from sqlalchemy.dialects import sqlite  # noqa: PLC0415 # not needed on PostgreSQL
 
         return sqlite.dialect(paramstyle="named")
     return fleet.engine.dialect

@@ -1,7 +1,7 @@
-"""Arguments of lists: a filter, an order, a page. What they look like is told apart from the values in them.
+"""Parse a list's filter, order and page, and separate their shape from their values.
 
-The look (``Page``, hashable) decides the SQL, so that a statement made once serves any values; the values are bound to
-it in the order in which they stand in the arguments.
+The shape (`ArgumentShape`, hashable) determines the SQL, so that a statement compiled once serves any values; values
+are bound in the order in which they appear in the arguments.
 """
 
 import json
@@ -26,23 +26,23 @@ from trninv.timestamps import format_lower_bound, format_timestamp
 DEFAULT_PAGE = 100
 MAX_PAGE = 1000
 MAX_VALUES = 1000
-"""That one ``in`` may name."""
+"""Values in one `in` test."""
 MAX_TESTS = 100
-"""Tests and groups of one filter."""
+"""Tests and groups in one filter."""
 MAX_NUMBER = 2**63 - 1
 
 FilterShape = tuple[Any, ...]
 NO_TESTS: Final[FilterShape] = ("and",)
-"""Of a filter without tests."""
+"""Shape of a filter without tests."""
 
 _FACT_ARGUMENTS = ("subject", "attribute", "disputed")
-"""Arguments of facts that are tests by themselves."""
+"""Arguments of facts lists that act as equality tests."""
 TEXT_FORMS = (ValueFormat.TEXT, ValueFormat.IDENTIFIER)
 
 
 @dataclass(frozen=True, slots=True)
 class AddressTest:
-    """An address in a filter: its place's id is bound, or the address itself as the database has it."""
+    """An address in a filter, bound as its place's id, or as the stored address if `by_name`."""
 
     address: str
     level: str
@@ -52,12 +52,12 @@ class AddressTest:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentShape:
-    """The look of a list's arguments.
+    """Shape of a list's arguments, without values.
 
     Attributes
     ----------
     order
-        Fields and whether they descend; the id is always last.
+        Fields and whether each is descending; the id is always the last key.
 
     """
 
@@ -70,7 +70,7 @@ class ArgumentShape:
 
 @dataclass(frozen=True, slots=True)
 class ListArguments:
-    """A list's arguments: their look, and the values of its filter, of its cursors, and of its size."""
+    """A list's arguments: their shape, and the values of filter, cursors and page size."""
 
     shape: ArgumentShape
     test_values: tuple[Any, ...]
@@ -79,13 +79,13 @@ class ListArguments:
 
     @classmethod
     def parse(cls, kind: Thing, arguments: Mapping[str, Any]) -> "ListArguments":
-        """Arguments as GraphQL coerced them.
+        """Parse arguments as GraphQL coerced them.
 
         Raises
         ------
         FilterError
             The filter tests a place that the kind has none of, or a value that does not exist.
-        LimitError
+        InvalidArgumentError
             The page is impossible, or its cursor belongs to another list or order.
 
         """
@@ -94,7 +94,7 @@ class ListArguments:
         extra_tests = {name: arguments[name] for name in _EXTRA_ARGUMENTS if arguments.get(name) is not None}
         tests_tree = {
             "and": [fact_tests, extra_tests, arguments.get("filter") or {}]
-        }  # SQLite asks in this order: what takes long, last
+        }  # SQLite evaluates tests in this order: put the slow ones last
         filter_shape = _compile_group(kind, tests_tree, test_values, iter(range(MAX_TESTS)))
         order = tuple(_parse_order(item) for item in arguments.get("orderBy") or ())
         size, backwards = read_page_size(arguments)
@@ -109,12 +109,12 @@ class ListArguments:
 
 
 def read_page_size(arguments: Mapping[str, Any]) -> tuple[int, bool]:
-    """How many items a page has at most, and whether it is read from its end.
+    """Return the page size, and whether the page is read from the end of the list.
 
     Raises
     ------
-    LimitError
-        Both first and last are given, or more than a page holds.
+    InvalidArgumentError
+        Both first and last are passed, or the size exceeds MAX_PAGE.
 
     """
     first, last = arguments.get("first"), arguments.get("last")
@@ -135,7 +135,7 @@ def _parse_order(item: Mapping[str, Enum]) -> tuple[str, bool]:
 
 
 def order_signature(order: tuple[tuple[str, bool], ...]) -> str:
-    """What tells a cursor of one order from another's."""
+    """Return the text by which a cursor is tied to its order."""
     return ",".join(f"{'-' if descends else ''}{name}" for name, descends in order)
 
 
@@ -244,7 +244,7 @@ _EXTRA_ARGUMENTS: Final[Mapping[str, Callable[[Any, list[Any]], FilterShape]]] =
     "since": _compile_since,
     "until": _compile_until,
 }
-"""Arguments of links and events that are tests by themselves."""
+"""Arguments of links and events lists that act as tests."""
 
 
 def _compile_address(kind: Thing, test: str, expected: Any, values: list[Any]) -> FilterShape:
@@ -263,7 +263,7 @@ def _compile_address(kind: Thing, test: str, expected: Any, values: list[Any]) -
 
 
 def _smallest_container(kind: Thing, prefix: str) -> tuple[str, str]:
-    """Level and address of the smallest place that holds whatever of a kind has an address that begins so."""
+    """Return level and address of the smallest place that contains all addresses with this prefix."""
     levels = {*kind.containers, *(["cluster"] if kind.id_block else [])}
     end, is_whole, _ = prefix.partition("--")
     head = end if is_whole else end.rpartition("/")[0]
@@ -323,7 +323,7 @@ def _check_text(name: str, text: str, test: str) -> None:
 
 
 def _to_base_units(name: str, quantity: Mapping[str, Any]) -> int:
-    """Base units of {unit: value}."""
+    """Convert {unit: value} to base units."""
     ((unit, value),) = quantity.items()
     if not abs(value) * UNITS[unit] <= MAX_NUMBER:
         raise FilterError(f"{name}: {value} {unit} is beyond any number here")
@@ -332,12 +332,12 @@ def _to_base_units(name: str, quantity: Mapping[str, Any]) -> int:
 
 
 def find_field(kind: Thing, name: str) -> Field:
-    """The field of a kind by its name."""
+    """Return a kind's field by name."""
     return next(field for field in kind.fields if field.name == name)
 
 
 def is_ordered(field: Field) -> bool:
-    """Whether lists may be ordered by it."""
+    """Return whether lists can be ordered by a field."""
     return (
         field.is_filterable
         and not field.nullable

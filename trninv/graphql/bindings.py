@@ -1,4 +1,4 @@
-"""Which instance stands in which slot: the list of bindings, and the mutations that make and end one."""
+"""Resolve the bindings field and the bind and unbind mutations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -39,7 +39,7 @@ class Binding:
 
     @classmethod
     def from_row(cls, row: binding.Binding) -> "Binding":
-        """A row."""
+        """Convert a binding of the inventory."""
         same_fields = ("instance", "host", "since", "until", "evidence", "who", "ended_by")
         return cls(
             slot=Address(row.address),
@@ -57,18 +57,12 @@ BINDING_ARGUMENTS: tuple[OptionalArgument, ...] = (
 
 
 def binding_cursor(row: Binding) -> str:
-    """What tells a binding from all others."""
+    """Return the text that identifies a binding in its list."""
     return " ".join(filter(None, (row.slot, row.since, row.instance, row.host, row.how.value, row.until)))
 
 
 async def resolve_bindings(_: object, info: AppInfo, arguments: Mapping[str, Any]) -> list[Binding]:
-    """The bindings that arguments ask for, in the order of their slots.
-
-    Raises
-    ------
-    AddressError, UnknownAddressError, WrongLevelError
-
-    """
+    """Return the bindings that match the arguments, ordered by slot."""
     return await info.context.read(_read_bindings, arguments.get("scope"), bool(arguments.get("ended")))
 
 
@@ -108,7 +102,7 @@ class UnbindPayload:
 
 
 def bind_instance(engine: Engine, bind_input: BindInput, who: str) -> BindPayload:
-    """Put an instance into a slot."""
+    """Bind an instance to a slot; conflicting bindings end."""
     with write_transaction(engine) as connection:
         result = binding.bind(connection, [pinned_binding(connection, bind_input.slot, bind_input.instance)], who=who)
     created, ended = (list(map(Binding.from_row, group)) for group in (result.created, result.ended))
@@ -116,7 +110,7 @@ def bind_instance(engine: Engine, bind_input: BindInput, who: str) -> BindPayloa
 
 
 def unbind_slot(engine: Engine, unbind_input: UnbindInput, who: str) -> UnbindPayload:
-    """Take what stands in a slot out of it."""
+    """End the binding of a slot."""
     with write_transaction(engine) as connection:
         ended = binding.unbind(connection, unbind_input.slot, who=who)
     return UnbindPayload(ended=Binding.from_row(ended), client_mutation_id=unbind_input.client_mutation_id)

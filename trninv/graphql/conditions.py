@@ -1,4 +1,4 @@
-"""The SQL of a list's arguments: its conditions, its order and its cursors."""
+"""Compile a list's filter, order and cursors to SQL."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -33,20 +33,20 @@ _COMPARISONS: Final[Mapping[str, Callable[[Sql, Sql], Sql]]] = {
 
 
 class ParameterBinder:
-    """Hands out the parameters of a list: its name and 0, 1, …"""
+    """Numbers the bind parameters of one list: a prefix and 0, 1, …"""
 
     def __init__(self, name: str = "p") -> None:
         self._name, self._next = name, count()
 
     def take(self, typed_like: Sql) -> BindParameter[Any]:
-        """The next parameter, of the type of an expression."""
+        """Return the next parameter, typed like an expression."""
         return bindparam(f"{self._name}{next(self._next)}", type_=typed_like.type)
 
 
 def compile_conditions(
     kind: Thing, shape: ArgumentShape, adapt: Adapt, writer: JsonWriter, binder: ParameterBinder
 ) -> list[Sql]:
-    """What must hold of a list's rows, by parameters in the order of the values."""
+    """Return the conditions on a list's rows, with parameters in the order of the values."""
     compiler = _ConditionCompiler(kind, adapt, writer, binder)
     compiled = [compiler.compile_filter(shape.filter)] if shape.filter != NO_TESTS else []
     for is_given, after in ((shape.after, True), (shape.before, False)):
@@ -98,7 +98,7 @@ class _ConditionCompiler:
         return column.in_([self.binder.take(column) for _ in range(number)]) if number else false()
 
     def _between_condition(self, *levels: str) -> Sql:
-        """Links with one end at the one place and the other end at the other, in either direction."""
+        """Select links that join two places, in either direction."""
         node, link = TABLES["node"], TABLES["link"].alias("joining")
         endpoint_ids = [
             select(node.c.id).where(node_condition_at(level, self.binder.take(self.kind.key))) for level in levels
@@ -115,7 +115,7 @@ class _ConditionCompiler:
         return self.adapt(in_place(level, lambda: self.binder.take(next(typed_columns))))
 
     def cursor_condition(self, shape: ArgumentShape, *, after: bool) -> Sql:
-        """That a row comes after, or before, the one of a cursor."""
+        """Require that a row comes after, or before, a cursor's row."""
         keys = sort_keys(self.kind, shape, self.adapt, self.writer)
         cursor_values = [self.binder.take(column) for column, _ in keys]
         alternatives = []
@@ -128,7 +128,7 @@ class _ConditionCompiler:
 
 
 def sort_keys(kind: Thing, shape: ArgumentShape, adapt: Adapt, writer: JsonWriter) -> list[tuple[Sql, bool]]:
-    """What rows are ordered by, the id last, and whether each descends."""
+    """Return the sort keys, the id last, and whether each is descending."""
     fields_descending = [(find_field(kind, name), descends) for name, descends in shape.order]
     return [
         *((_comparable_sql(field, adapt, writer), descending) for field, descending in fields_descending),
@@ -137,7 +137,7 @@ def sort_keys(kind: Thing, shape: ArgumentShape, adapt: Adapt, writer: JsonWrite
 
 
 def sort_direction(columns: Iterable[Sql], descends: Iterable[bool], *, backwards: bool = False) -> list[Sql]:
-    """An order, or the same from its end."""
+    """Return the ORDER BY terms, reversed if backwards."""
     return [
         column.desc() if descending != backwards else column.asc()
         for column, descending in zip(columns, descends, strict=True)
@@ -150,7 +150,7 @@ def _comparable_sql(field: Field, adapt: Adapt, writer: JsonWriter) -> Sql:
 
 
 def cursor_sql(kind: Thing, shape: ArgumentShape, adapt: Adapt, writer: JsonWriter) -> Sql:
-    """A row's cursor: its id, or a JSON array of the order's signature, the order's values, and the id."""
+    """Return a row's cursor: its id, or a JSON array of the order's signature, the sort values and the id."""
     if not shape.order:
         return Concat(["", adapt(kind.key)])
     pieces: list[str | Sql] = [f'["{order_signature(shape.order)}"']

@@ -1,4 +1,4 @@
-"""Relay connections: pages in either direction by keyset cursors; what is not asked for is not counted."""
+"""Page lists from SQL with Relay connections and keyset cursors; counts are computed only if selected."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -93,7 +93,7 @@ class Connection(Generic[T]):
     to_object: strawberry.Private[Callable[[Row], Any]]
 
     async def _read_page(self) -> list[Row]:
-        """The page's rows in their order."""
+        """Return the page's rows in list order."""
         page_rows = (await self.child_list.page(self.list_arguments))[: self.list_arguments.size]
         return page_rows[::-1] if self.list_arguments.shape.backwards else page_rows
 

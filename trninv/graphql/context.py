@@ -1,4 +1,4 @@
-"""What one request shares: the fleet, and loaders that turn many small look-ups into one statement each.
+"""Hold what the resolvers of one request share: the fleet, threads and batching loaders.
 
 Every statement and every routing question runs in a worker thread, so that the event loop stays free.
 """
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class ThreadPools:
-    """The threads of a process: a slow question leaves room for look-ups, and both for what is yet to be checked."""
+    """Thread pools of a process, separate so that slow questions block neither look-ups nor validation."""
 
     def __init__(self) -> None:
         self.reading, self.routing, self.preparing = (
@@ -50,16 +50,16 @@ class ThreadPools:
 
 
 class RequestContext:
-    """One request's view: a fleet in one state; loaders live as long as the request."""
+    """Context of one request: a snapshot of the fleet, and loaders that batch and cache its look-ups."""
 
     to_object: ClassVar[Callable[[str, Row], Any]]
-    """Makes an object of a row; trninv.graphql.things has the types."""
+    """Converts a row to its GraphQL object; set by trninv.graphql.things, which imports this module."""
 
     login: Engine | None = None
-    """On PostgreSQL, what reports are read with, if not a connection of the fleet's."""
+    """Engine that reports use on PostgreSQL; None: the fleet's."""
 
     sweeps: SweepStore | None = None
-    """The sweeps of a service."""
+    """The service's sweeps; None outside a service."""
 
     def __init__(
         self, fleet: Fleet, settings: Settings, threads: ThreadPools, who: str = "", scope: str = "admin"
@@ -69,24 +69,24 @@ class RequestContext:
         self._loaders: dict[Hashable, DataLoader[Any, Any]] = {}
 
     async def ask(self, question: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Run a routing question in a thread; it stops at its next look at the clock when nobody waits any more."""
+        """Run a routing question in a thread; when the request ends, it stops at its next deadline check."""
         work = partial(question, *args, **kwargs)
         return await self._threads.routing.run(work)
 
     async def write(self, change: Callable[[], T]) -> T:
-        """Run what writes in a thread, to its end; what is read afterwards has it."""
+        """Run a change to completion in a thread; later reads of this request see it."""
 
         def run() -> T:
             self.fleet.renew()
             result = change()
-            self.fleet.revision()  # what is read from now on
+            self.fleet.revision()  # later reads see this revision
             return result
 
         self._loaders.clear()
         return await self._threads.writing.run(run, to_end=True)
 
     async def read(self, query: Callable[..., T], *args: Any) -> T:
-        """Run what reads through a connection in a thread."""
+        """Run a query in a thread, with a connection to the snapshot."""
 
         def run() -> T:
             with self.fleet.reading() as connection:
@@ -95,7 +95,7 @@ class RequestContext:
         return await self._threads.reading.run(run)
 
     async def row(self, kind: str, key: int) -> Row:
-        """A thing by its kind and id."""
+        """Return a row by kind and id."""
 
         def query(connection: Connection, keys: Sequence[int]) -> list[Row]:
             rows_by_id = rows.load_by_ids(connection, THINGS[kind], keys)
@@ -105,7 +105,7 @@ class RequestContext:
         return row
 
     async def node_kind(self, node: int) -> str:
-        """What kind of thing a node is."""
+        """Return the kind of a node."""
 
         def query(connection: Connection, keys: Sequence[int]) -> list[str]:
             table = TABLES["node"]
@@ -116,7 +116,7 @@ class RequestContext:
         return kind
 
     async def fact(self, subject: str, attribute: str) -> Row | None:
-        """The fact that counts, if there is one."""
+        """Return the preferred fact about an attribute of a subject, or None."""
 
         def query(connection: Connection, keys: Sequence[tuple[str, str]]) -> list[Row | None]:
             table = TABLES["fact"]
@@ -129,7 +129,7 @@ class RequestContext:
         return fact_row
 
     async def load(self, loader: Hashable, query: Callable[[Connection, Sequence[Any]], list[Any]], key: Any) -> Any:
-        """What a query finds for a key, asked for together with the other keys of its loader."""
+        """Return a query's result for one key, batched with the other keys of its loader."""
         if loader not in self._loaders:
 
             async def load(keys: list[Any]) -> list[Any]:
@@ -144,12 +144,12 @@ AppInfo = Info[RequestContext, None]
 
 @dataclass(frozen=True, slots=True)
 class ChildList:
-    """A list: of a kind, below a parent, of some ids, or of all.
+    """A list of one kind: below a parent, of some ids, or of all.
 
     Attributes
     ----------
     size
-        How many there are in all, where that is known.
+        Number of rows before filtering; None if not known.
 
     """
 
@@ -160,19 +160,19 @@ class ChildList:
     size: int | None = None
 
     async def page(self, arguments: ListArguments) -> list[Row]:
-        """Its rows in the direction in which the page is read, with one more where there is another page."""
+        """Return the page's rows in reading direction, with one extra row if another page follows."""
         page_rows: list[Row] = await self._load("page", arguments, partial(rows.load_pages, arguments=arguments))
         return page_rows
 
     async def count(self, arguments: ListArguments) -> int:
-        """How many there are on all pages."""
+        """Return the number of rows on all pages."""
         if self.size is not None and not arguments.test_values:
             return self.size
         number: int = await self._load("count", arguments, partial(rows.load_counts, arguments=arguments))
         return number
 
     async def aggregates(self, arguments: ListArguments, group_names: tuple[str, ...]) -> list[Row]:
-        """Counts and sums, group by group."""
+        """Return counts and sums of each group."""
         groups: list[Row] = await self._load(
             f"sums {group_names}",
             arguments,
@@ -181,7 +181,7 @@ class ChildList:
         return groups
 
     async def all_rows(self) -> list[Row]:
-        """All its rows, of lists without pages."""
+        """Return all rows; for lists without pages."""
         child_rows: list[Row] = await self._load("all", None, rows.load_children)
         return child_rows
 

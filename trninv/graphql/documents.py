@@ -1,4 +1,4 @@
-"""Documents, parsed and validated once; persisted ones by their names."""
+"""Parse and validate documents once, and look up persisted ones."""
 
 import hashlib
 from collections import OrderedDict
@@ -38,20 +38,20 @@ from trninv.graphql.size import MAX_TOKENS, check_size
 T = TypeVar("T")
 
 MAX_CACHED_DOCUMENTS = 256
-"""Documents that a process remembers."""
+"""Documents in the cache."""
 MAX_CACHED_CHARACTERS = 1_000_000
-"""Of all of them together; what is parsed takes some hundred times as many bytes."""
+"""Characters of all cached documents together; a parsed document takes about a hundred times as many bytes."""
 MAX_CHARACTERS = 100_000
-"""Of a document; long values are variables."""
+"""Characters of one document; send long values as variables."""
 MAX_COMPARISONS = 50_000
-"""Steps in which fields of the same name are compared; a field with a field is two."""
+"""Steps of the overlapping-fields rule; comparing two fields takes two steps."""
 _MAX_ERRORS = 20
 _MAX_VARIABLE_SHAPES = 64
-"""Of the variables of one operation."""
+"""Cached costs, and cached plans, of one operation."""
 
 
 class DocumentErrors(Exception):  # noqa: N818 # several errors in one
-    """Errors of a document as GraphQL words them."""
+    """Validation errors of a document or its variables, in GraphQL's words."""
 
     def __init__(self, kind: type[UsageError], errors: list[GraphQLError]) -> None:
         super().__init__(errors)
@@ -60,7 +60,7 @@ class DocumentErrors(Exception):  # noqa: N818 # several errors in one
 
 @dataclass(slots=True)
 class Operation:
-    """An operation of a valid document, with what is known of it."""
+    """An operation of a valid document, with its cached plans and costs."""
 
     schema: GraphQLSchema
     node: OperationDefinitionNode
@@ -71,21 +71,21 @@ class Operation:
 
     @property
     def is_query(self) -> bool:
-        """Whether it is a query."""
+        """Whether the operation is a query."""
         return self.node.operation is OperationType.QUERY
 
     @property
     def is_subscription(self) -> bool:
-        """Whether it is a subscription."""
+        """Whether the operation is a subscription."""
         return self.node.operation is OperationType.SUBSCRIPTION
 
     def variables(self, values: dict[str, Any]) -> VariableValues:
-        """Variables coerced to their types.
+        """Coerce variables to their types.
 
         Raises
         ------
-        Faults
-            One is missing, or of another type.
+        DocumentErrors
+            A variable is missing or has the wrong type.
 
         """
         definitions = self.node.variable_definitions or ()
@@ -95,16 +95,16 @@ class Operation:
         return coerced
 
     def is_cached_for(self, variables: VariableValues) -> bool:
-        """Whether its cost and outline are remembered."""
+        """Return whether cost and plan for these variables are cached."""
         return _variable_sizes(variables) in self._costs and _boolean_values(variables) in self._plans
 
     def cost(self, variables: VariableValues) -> Cost:
-        """What it costs with these variables, of which only numbers and lengths count."""
+        """Return the operation's cost, which depends only on numbers and list lengths among the variables."""
         compute = partial(compute_cost, self.schema, self.node, self.fragments, variables)
         return _get_or_compute(self._costs, _variable_sizes(variables), compute)
 
     def fields(self, variables: VariableValues) -> list[FieldNode]:
-        """Its root fields."""
+        """Return the operation's root fields."""
         root = self.schema.get_root_type(self.node.operation)
         assert root is not None
         fields_by_key = SelectionCollector(self.schema, self.fragments, variables).collect(
@@ -113,14 +113,14 @@ class Operation:
         return [nodes[0] for nodes in fields_by_key.values()]
 
     def argument(self, node: FieldNode, name: str, variables: VariableValues) -> Any:
-        """The value of an argument of one of its root fields."""
+        """Return an argument's value of a root field."""
         root = self.schema.get_root_type(self.node.operation)
         assert root is not None
         definition = root.fields[node.name.value]
         return get_argument_values(definition, node, variables)[name]
 
     def plan_for(self, variables: VariableValues) -> OperationPlan:
-        """What its fields are; Boolean variables may be those of directives."""
+        """Return the plan for these variables; it depends on Boolean ones only, which directives may use."""
         create = partial(OperationPlan, self.schema, self.node, self.fragments, variables)
         return _get_or_compute(self._plans, _boolean_values(variables), create)
 
@@ -134,7 +134,7 @@ def _variable_sizes(variables: VariableValues) -> Hashable:
 
 
 def _variable_size(value: object) -> Hashable:
-    """What of a variable's value a cost may depend on."""
+    """Return the part of a variable's value that the cost may depend on."""
     if isinstance(value, list):
         return "list", len(value)
     return value if value is None or isinstance(value, int) else "any"
@@ -149,7 +149,7 @@ def _get_or_compute(cache: dict[Hashable, T], key: Hashable, compute: Callable[[
 
 
 class DocumentCache:
-    """Every document that was asked lately, and those that an operator keeps in a directory; thread safe."""
+    """LRU cache of parsed documents, and the persisted documents of a directory; thread safe."""
 
     def __init__(
         self,
@@ -171,12 +171,12 @@ class DocumentCache:
         self._allowed_texts = frozenset(self._persisted.values())
 
     def persisted_text(self, name: str) -> str:
-        """The text of a persisted document.
+        """Return the text of a persisted document.
 
         Raises
         ------
         UnknownDocumentError
-            There is none of that name or digest.
+            No persisted document has this name or digest.
 
         """
         if name not in self._persisted:
@@ -184,20 +184,20 @@ class DocumentCache:
         return self._persisted[name]
 
     def is_cached(self, text: str) -> bool:
-        """Whether a document was read before and is remembered."""
+        """Return whether a document is cached."""
         return text in self._cache
 
     def operation(self, text: str, name: str | None) -> Operation:
-        """The operation of a document, by its name if it has several.
+        """Return an operation of a document; the name may be None if the document has only one.
 
         Raises
         ------
-        Faults
-            Of syntax, or of the schema.
+        DocumentErrors
+            The document has syntax errors or does not match the schema.
         DocumentError
-            It has no such operation.
+            The document has no such operation.
         RequestError
-            Only persisted documents are served, and it is none.
+            Only persisted documents are served, and this is none.
 
         """
         if self._persisted_only and text not in self._allowed_texts:
@@ -266,7 +266,7 @@ class DocumentCache:
 
 
 class _BoundedOverlapRule(OverlappingFieldsCanBeMergedRule):
-    """The rule that compares fields of the same name each with each, for no longer than it may."""
+    """Overlapping-fields rule with a bounded number of comparisons."""
 
     def __init__(self, context: ValidationContext) -> None:
         super().__init__(context)
@@ -282,14 +282,14 @@ def _check_texts(text: str, document: DocumentNode) -> None:
 
 
 def _explain_error(error: GraphQLError) -> GraphQLError:
-    """graphql-core's errors, of which one does not say why."""
+    """Replace graphql-core's error for an exhausted comparison budget, which does not say why."""
     if error.message != "Validation aborted.":
         return error
     return GraphQLError("the document selects the same fields too often: merge them, or ask in several requests")
 
 
 def _read_persisted(directory: Path | None) -> dict[str, str]:
-    """Texts of the .graphql files in a directory, by name and by sha256:DIGEST."""
+    """Read the .graphql files of a directory, by name and by sha256:DIGEST."""
     texts: dict[str, str] = {}
     for file in sorted(directory.glob("*.graphql")) if directory else ():
         text = file.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Where what was seen differs from the design, as it was found when that was last compared."""
+"""Resolve the drift field: findings of the last comparison of observations with the design."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +32,7 @@ class Finding:
 
     @classmethod
     def from_row(cls, row: findings.Finding) -> "Finding":
-        """A row."""
+        """Convert a finding of the live room."""
         same_fields = ("address", "instance", "expected", "found", "first_seen", "last_seen", "cleared_at")
         return cls(
             id=strawberry.ID(str(row.id)),
@@ -50,10 +50,10 @@ class UnclaimedType:
     why: str = strawberry.field(description="Why they are left alone.")
 
 
-async def unclaimed(_: object, info: AppInfo, _given: Mapping[str, Any]) -> list[UnclaimedType]:
-    """Return the types that no model claims, in the order of their names."""
-    listed = await info.context.read(unclaimed_types)
-    return [UnclaimedType(type=each.type, count=each.count, why=each.why) for each in listed]
+async def unclaimed(_: object, info: AppInfo, _arguments: Mapping[str, Any]) -> list[UnclaimedType]:
+    """Return the instance types that no model claims, ordered by name."""
+    rows = await info.context.read(unclaimed_types)
+    return [UnclaimedType(type=row.type, count=row.count, why=row.why) for row in rows]
 
 
 DRIFT_ARGUMENTS: tuple[OptionalArgument, ...] = (
@@ -64,13 +64,7 @@ DRIFT_ARGUMENTS: tuple[OptionalArgument, ...] = (
 
 
 async def resolve_drift(_: object, info: AppInfo, arguments: Mapping[str, Any]) -> list[Finding]:
-    """The findings that arguments ask for, the worst first.
-
-    Raises
-    ------
-    AddressError, UnknownAddressError
-
-    """
+    """Return the findings that match the arguments, worst first."""
     scope, min_severity = arguments.get("scope"), arguments.get("least")
     all_findings = await info.context.read(
         findings.list_findings, None if scope is None else str(scope), bool(arguments.get("cleared"))

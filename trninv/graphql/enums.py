@@ -1,4 +1,4 @@
-"""GraphQL enums of the inventory's enumerations: a value's name is the stored value in upper case, with _ for -."""
+"""Generate GraphQL enums from stored enumerations: a member's name is its value in upper case, with _ for -."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -24,7 +24,7 @@ _create_enum: Final[Callable[..., Any]] = Enum
 
 @cache
 def stored_enum(enumeration: Enumeration) -> type[Enum]:
-    """The enum of an enumeration; a member's value is the stored one."""
+    """Return the GraphQL enum of a stored enumeration; members have the stored values."""
     values = {
         stored.upper().replace("-", "_"): strawberry.enum_value(stored, description=meaning)
         for stored, meaning in enumeration.meanings().items()

@@ -1,4 +1,4 @@
-"""What is not up, grouped by what brought it about, and what each incident costs if that is asked for."""
+"""Resolve the incidents field, and an incident's impact if it is selected."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +24,7 @@ async def _resolve_impact(parent: strawberry.Parent[Any], info: AppInfo) -> Any:
 
 
 @strawberry.type(name="Incident", description="Things that are not up for one reason.")
-class IncidentType(answer_type(model.Incident)):  # type: ignore[misc] # the class of values has its fields
+class IncidentType(answer_type(model.Incident)):  # type: ignore[misc] # the generated base class has its fields
     impact: Any = strawberry.field(
         resolver=_resolve_impact,
         description="What it costs: worked out for what asks for it.",
@@ -39,12 +39,6 @@ INCIDENT_ARGUMENTS: tuple[OptionalArgument, ...] = (
 
 
 async def resolve_incidents(_: object, info: AppInfo, arguments: Mapping[str, Any]) -> list[model.Incident]:
-    """The incidents that arguments ask for, the worst first.
-
-    Raises
-    ------
-    AddressError, UnknownAddressError
-
-    """
+    """Return the incidents that match the arguments, worst first."""
     scope = arguments.get("scope")
     return await info.context.read(listing.list_incidents, None if scope is None else str(scope))

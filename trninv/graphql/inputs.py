@@ -1,4 +1,4 @@
-"""Inputs of lists, made from the table of fields: a filter and an order of each kind."""
+"""Generate filter and order inputs from the table of fields."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -43,7 +43,7 @@ _TEST_DESCRIPTIONS: Final = {
 _COMPARISON_TESTS: Final = ("eq", "ne", "lt", "lte", "gt", "gte", "in")
 
 Members = Mapping[str, tuple[Any, str]]
-"""Types and descriptions of an input's fields by name."""
+"""Types and descriptions of an input's fields, by name."""
 
 
 def field_type(field: Field) -> Any:
@@ -62,7 +62,7 @@ def _create_input(name: str, description: str, members: Members, *, one_of: bool
 
 
 def _create_test_input(name: str, value_type: Any, noun: str, tests: tuple[str, ...] = _COMPARISON_TESTS) -> type:
-    """An input of tests of values of a type."""
+    """Create the input with tests for values of a type."""
     members = {
         test: (list_type(value_type) if test == "in" else value_type, _TEST_DESCRIPTIONS[test]) for test in tests
     }

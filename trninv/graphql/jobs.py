@@ -1,7 +1,8 @@
-"""Sweeps that outlive a request: each in a process of its own, and a directory of jobs that every worker reads.
+"""Run sweeps in processes of their own and keep their progress in a directory that workers share.
 
-A job has what was asked, how far it is (replaced as a whole), and in the end the answer. Its process holds its lock as
-long as it lives, which tells one that died from one that runs. The database is only read, so that of a standby will do.
+A sweep's directory has its request and its state, which is replaced atomically and ends with the answer. The process
+holds a file lock while it lives: a sweep that is RUNNING without a lock has crashed. Sweeps only read the database, so
+a standby is enough.
 """
 
 import fcntl
@@ -27,9 +28,9 @@ from trninv.routing.via import Via
 from trninv.solvers.damage import Measure
 
 MAX_RUNNING: Final = 2
-"""Jobs that run at a time, of all workers together."""
+"""Concurrent sweeps of all workers together."""
 MAX_KEPT: Final = 20
-"""Jobs that are kept; the oldest that have ended make room."""
+"""Sweeps that are kept; the oldest ended ones are removed first."""
 _ID_PATTERN = re.compile(r"[0-9a-f]{32}")
 _REQUEST_FILE, _STATE_FILE, _LOCK_FILE, _CANCEL_FILE = "asked.json", "state.json", "lock", "cancel"
 
@@ -45,7 +46,7 @@ class JobState(DescribedEnum):
 
 @dataclass(frozen=True, slots=True)
 class SweepRecord:
-    """How far a sweep is."""
+    """Progress of a sweep, and its answer once it is done."""
 
     id: str
     state: JobState = JobState.RUNNING
@@ -56,21 +57,21 @@ class SweepRecord:
 
 
 class SweepStore:
-    """The jobs in a directory, which services and their workers may share."""
+    """The sweeps in a directory, which services and their workers may share."""
 
     def __init__(self, directory: Path, url: str) -> None:
         self._directory, self._url = directory, url
         self._children: list[subprocess.Popen[bytes]] = []
 
     def start(self, **arguments: Any) -> SweepRecord:
-        """Begin a sweep.
+        """Start a sweep.
 
         Raises
         ------
         BusyError
-            So many run already.
-        LimitError
-            More is asked than one may ask of a service.
+            MAX_RUNNING sweeps run already.
+        InvalidArgumentError
+            More classes are requested than a service solves.
 
         """
         values = find("sweep").coerce_values(**arguments)
@@ -82,37 +83,37 @@ class SweepStore:
             return self._start_process(parameters)
 
     def find(self, key: str) -> SweepRecord | None:
-        """A job by its id; None if there is none (any more)."""
+        """Return a sweep by id, or None if it does not exist or was removed."""
         sweep_directory = self._directory / key
         if not _ID_PATTERN.fullmatch(key) or not sweep_directory.exists():
             return None
         try:
             was_running, record = _is_locked(sweep_directory / _LOCK_FILE), _read_record(sweep_directory)
-        except FileNotFoundError:  # it has just made room
+        except FileNotFoundError:  # removed meanwhile
             return None
         if record.state is JobState.RUNNING and not was_running:
             return SweepRecord(key, JobState.FAILED, record.done, record.total, "its process has ended: start it again")
         return record
 
     def cancel(self, key: str) -> SweepRecord | None:
-        """Have a job end after the failure that it is at."""
+        """Ask a sweep to stop after its current failure class; return it, or None if it does not exist."""
         record = self.find(key)
         if record and record.state is JobState.RUNNING:
             (self._directory / key / _CANCEL_FILE).touch()
         return record
 
     def version(self) -> int:
-        """Another number whenever a job is further than before."""
+        """Return a number that changes whenever a sweep progresses."""
         return sum(map(_modified_ns, self._directory.glob(f"*/{_STATE_FILE}")))
 
     def close(self) -> None:
-        """End what this process has begun."""
+        """Terminate the sweeps that this process started."""
         for child in self._children:
             child.terminate()
             child.wait()
 
     def _list_directories(self) -> list[Path]:
-        """The oldest first."""
+        """Return the sweeps' directories, oldest first."""
         return sorted(
             (entry for entry in self._directory.iterdir() if entry.is_dir()), key=lambda entry: entry.stat().st_ctime
         )
@@ -136,9 +137,9 @@ class SweepStore:
         (sweep_directory / _REQUEST_FILE).write_text(json.dumps(parameters))
         command = [sys.executable, "-m", "trninv.graphql.sweeping", str(sweep_directory)]
         with (sweep_directory / _LOCK_FILE).open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # the child's from now on
+            fcntl.flock(lock, fcntl.LOCK_EX)  # the child inherits the lock and keeps it
             environment = os.environ | {"TRNINV_DATABASE_URL": self._url}
-            child = subprocess.Popen(  # noqa: S603 # this interpreter, a module of ours
+            child = subprocess.Popen(  # noqa: S603 # this interpreter, our own module
                 command, pass_fds=[lock.fileno()], env=environment, stdin=subprocess.DEVNULL
             )
         self._children.append(child)
@@ -146,18 +147,18 @@ class SweepStore:
 
 
 def read_request(sweep_directory: Path) -> dict[str, Any]:
-    """What a job is asked."""
+    """Read a sweep's arguments."""
     request: dict[str, Any] = json.loads((sweep_directory / _REQUEST_FILE).read_text())
     return request
 
 
 def is_cancelled(sweep_directory: Path) -> bool:
-    """Whether a job is to end."""
+    """Return whether a sweep was cancelled."""
     return (sweep_directory / _CANCEL_FILE).exists()
 
 
 def write_progress(sweep_directory: Path, record: SweepRecord) -> None:
-    """Say how far a job is."""
+    """Write a sweep's state atomically."""
     state = {key: value for key, value in asdict(record).items() if key != "id"}
     (sweep_directory / "new").write_text(json.dumps(state))
     (sweep_directory / "new").replace(sweep_directory / _STATE_FILE)
@@ -179,7 +180,7 @@ def _parse_answer(answer_json: dict[str, Any]) -> SweepAnswer:
 
 
 def _modified_ns(file: Path) -> int:
-    """When a file was changed; 0 where it is gone."""
+    """Return a file's modification time in ns, or 0 if it was removed."""
     try:
         return file.stat().st_mtime_ns
     except FileNotFoundError:
@@ -187,7 +188,7 @@ def _modified_ns(file: Path) -> int:
 
 
 def _is_locked(lock: Path) -> bool:
-    """Whether a process has a lock."""
+    """Return whether another process holds a lock."""
     with lock.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Where the parts of a domain are drawn: the numbers of `trninv draw`, for the explorer and whoever else draws."""
+"""Resolve the layout of a domain's wiring diagram, with the positions that `trninv draw` uses."""
 
 from typing import Annotated, Self
 
@@ -76,17 +76,7 @@ class Layout:
 
     @classmethod
     def from_domain(cls, connection: Connection, address: str, narrow: bool) -> Self:
-        """The layout of a domain, for a wide screen or a narrow one.
-
-        Raises
-        ------
-        AddressError, UnknownAddressError
-        WrongLevelError
-            The address is not of a domain.
-        UnknownWiringError
-            The database names a wiring pattern that does not exist.
-
-        """
+        """Compute the layout of a domain, for a wide or a narrow screen."""
         place = resolve_place(connection, address)
         if place.level != "domain":
             raise WrongLevelError(f"{place.address} is no domain: name one, such as {place.address.split('/')[0]}/d0")

@@ -1,4 +1,4 @@
-"""Types of the table of fields, named before they are made."""
+"""Refer to the inventory's GraphQL types before they are generated."""
 
 from types import GenericAlias
 from typing import Annotated, Any
@@ -7,15 +7,15 @@ import strawberry
 
 
 def lazy_type(name: str) -> Any:
-    """A type of the inventory by its name."""
+    """Return a lazy reference to an inventory type."""
     return Annotated[name, strawberry.lazy("trninv.graphql.things")]
 
 
 def lazy_list(name: str) -> GenericAlias:
-    """A list of such a type."""
+    """Return a list type of a lazy reference."""
     return list_type(lazy_type(name))
 
 
 def list_type(item_type: object) -> GenericAlias:
-    """A list of any type."""
+    """Return a list type."""
     return GenericAlias(list, (item_type,))

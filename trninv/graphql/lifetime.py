@@ -1,9 +1,9 @@
-"""A document's life: what its execution begins is over when its answer is sent.
+"""Cancel and await every task a document started once its response is sent.
 
-graphql-core leaves work behind when a field fails: where a resolver raises at once, its siblings go on as tasks that
-nobody awaits; where an awaited field fails, siblings are cancelled, and those that had not begun drop coroutines that
-were never awaited. So the tasks of a document are counted here, each begins before it can be cancelled, and all are
-settled at the end.
+graphql-core leaves tasks behind when a field fails: if a resolver raises at once, its siblings continue as tasks that
+nobody awaits; if an awaited field fails, siblings are cancelled, and those that had not started leave coroutines that
+were never awaited. Therefore a document's tasks are recorded here, each starts before it can be cancelled, and all are
+cancelled and awaited at the end.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ from anyio import CancelScope
 _tasks: ContextVar["tuple[asyncio.AbstractEventLoop, set[asyncio.Task[Any]]] | None"] = ContextVar(
     "tasks", default=None
 )
-"""The loop that a document is executed on, and its tasks; those of other loops are awaited by one of them."""
+"""The loop that executes the document, and its tasks; a task on another loop is awaited by one of these."""
 
 
 class _Task(asyncio.Task[Any]):
-    """A task whose coroutine begins before it is cancelled, so that what it would await is not dropped."""
+    """A task that starts before it is cancelled, so that no coroutine is left that was never awaited."""
 
     def cancel(self, msg: object = None) -> bool:
         coroutine = self.get_coro()
@@ -38,7 +38,7 @@ def _create_task(
     /,
     **options: Any,
 ) -> asyncio.Task[Any]:
-    """The loop's task factory: tasks of documents are counted, others are asyncio's."""
+    """Create a task, and record it if it belongs to a document (the loop's task factory)."""
     document_loop, tasks = _tasks.get() or (None, set())
     if document_loop is not loop:
         return asyncio.Task(coroutine, loop=loop, **options)
@@ -49,7 +49,7 @@ def _create_task(
 
 @asynccontextmanager
 async def document_tasks() -> AsyncIterator[None]:
-    """Execute a document within it; at the end nothing of it is left."""
+    """Record the tasks created in this context; cancel and await them on exit."""
     loop = asyncio.get_running_loop()
     loop.set_task_factory(_create_task)
     tasks: set[asyncio.Task[Any]] = set()

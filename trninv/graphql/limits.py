@@ -1,7 +1,7 @@
-"""What a document may cost, told before it runs.
+"""Estimate a document's cost and limit it before the document runs.
 
-An object costs 1, and what is below a list as often as the list is long: as long as was asked for, but not longer than
-such lists are in any documented system. A field that routes, scans or writes declares its price, of those in
+An object costs 1; a list multiplies the cost of its items by its length: the requested page size, but at most the
+longest such list in any documented system. A field that routes, scans or writes declares its own price, one of those in
 `trninv.routing.question`.
 """
 
@@ -30,7 +30,7 @@ from trninv.graphql.arguments import DEFAULT_PAGE, MAX_PAGE
 from trninv.graphql.compile.selections import SelectionCollector
 
 _RUNS_PER_QUESTION: Final = {"Scenario": 2}
-"""How often a question is asked, if not once: of a scenario also of the baseline."""
+"""Runs of a question by parent type, if not 1: a scenario also answers it for the baseline."""
 _LIST_LENGTHS: Final[Mapping[tuple[str, str], int]] = {
     ("Server", "chips"): 16,
     ("Server", "nics"): 16,
@@ -60,32 +60,32 @@ _LIST_LENGTHS: Final[Mapping[tuple[str, str], int]] = {
     ("PoolRing", "reached"): 64,
     ("SweepAnswer", "classes"): 2_000,
 }
-"""Lengths of lists in documented systems."""
+"""Longest lists in documented systems."""
 _DEFAULT_LENGTH: Final = 32
-"""Of any other list without a page."""
+"""Assumed length of any other list without pages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What something costs, the path of the field that costs most of it, and how many objects are in it at most."""
+    """A cost, the path of the costliest field in it, and the maximum number of objects."""
 
     value: int
     costliest_path: tuple[str, ...]
     objects: int = 0
 
     def check(self, max_cost: int) -> None:
-        """Refuse what is too dear.
+        """Refuse a cost above the limit.
 
         Raises
         ------
         CostLimitError
-            Naming the dearest field.
+            The cost exceeds the limit; the message names the costliest field.
 
         """
         if self.value > max_cost:
             raise CostLimitError(
-                f"the document would cost {self.value:,} of {max_cost:,} at most, and "
-                f"{'.'.join(self.costliest_path)} most of it: "
+                f"the document would cost {self.value:,} of {max_cost:,} at most, "
+                f"and {'.'.join(self.costliest_path)} most of it: "
                 "nest less, page with first, or ask in several requests"
             )
 
@@ -96,7 +96,7 @@ def compute_cost(
     fragments: Mapping[str, FragmentDefinitionNode],
     variables: VariableValues,
 ) -> Cost:
-    """What an operation would cost."""
+    """Compute the cost of an operation."""
     root = schema.get_root_type(operation.operation)
     assert root is not None
     visitor = _CostVisitor(schema, SelectionCollector(schema, fragments, variables), variables)
@@ -110,7 +110,7 @@ class _CostVisitor:
     variables: VariableValues
 
     def visit(self, object_type: GraphQLObjectType, selection_sets: list[SelectionSetNode], *, page: int = 1) -> Cost:
-        """Of an object's fields together; page is the length of a connection's lists."""
+        """Sum the costs of an object's fields; page is the length of a connection's lists."""
         parts = []
         for key, nodes in self.collector.collect(object_type, selection_sets).items():
             if not key.startswith("__") and nodes[0].name.value in object_type.fields:
@@ -143,7 +143,7 @@ class _CostVisitor:
         return Cost(price + length * (1 + repeats * below.value), below.costliest_path, objects)
 
     def _visit_below(self, field_type: object, selection_sets: list[SelectionSetNode], *, page: int = 1) -> Cost:
-        """Of the fields of what may be of several types, those of the dearest."""
+        """Return the cost of selections on a type; for an interface, that of its costliest type."""
         if isinstance(field_type, GraphQLObjectType):
             return self.visit(field_type, selection_sets, page=page)
         assert isinstance(field_type, GraphQLInterfaceType)
@@ -163,7 +163,7 @@ class _CostVisitor:
 
 
 def _field_price(definition: GraphQLField) -> int:
-    """What a field costs by itself, as it was declared."""
+    """Return the price that a field declares, without its selections."""
     declared = definition.extensions.get("strawberry-definition")
     return int(declared.metadata.get("price", 0)) if declared else 0
 

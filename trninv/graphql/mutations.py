@@ -1,4 +1,4 @@
-"""The Mutation type: what operators set. Every change is kept with who made it and why."""
+"""Define the Mutation type; every change is stored with who made it and why."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -93,7 +93,7 @@ class SetStatePayload:
 
 
 def _start_sweep_field() -> Any:
-    """What begins a sweep, with the parameters that the question declares."""
+    """Create the startSweep field with the parameters that the question declares."""
     question = find("sweep")
 
     async def resolve(info: AppInfo, **arguments: Any) -> SweepJob:
@@ -101,8 +101,8 @@ def _start_sweep_field() -> Any:
 
     field: Any = strawberry.mutation(
         resolver=resolve,
-        description=f"Begin a sweep: {question.description} It goes on when the client leaves; sweepJob says "
-        "how far it is.",
+        description=f"Begin a sweep: {question.description} It goes on when the client leaves; "
+        "sweepJob says how far it is.",
         graphql_type=SweepJob,
         metadata={"price": ROUTED_COST},
     )
@@ -192,7 +192,7 @@ _ChangeInput = HoldInput | ReleaseInput | MoveJobsInput | CloseServerInput | Ope
 
 
 def _write_mutation(description: str) -> Any:
-    """A mutation that writes."""
+    """Declare a mutation that writes to the database."""
     return strawberry.mutation(description=description, metadata={"price": SCAN_COST})
 
 
@@ -288,7 +288,7 @@ class Mutation:
 async def _run_change(
     info: AppInfo, change_input: _ChangeInput, change: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """What a change of the database gives, made in one transaction, by whom and why its input says."""
+    """Run a change in one transaction, with the who and why of its input, and return its result."""
     kwargs |= {"who": _acting_user(info.context.who, change_input.who), "why": change_input.why or "", "source": "api"}
 
     def run() -> Any:
@@ -299,7 +299,7 @@ async def _run_change(
 
 
 def _acting_user(token_name: str, claimed_user: str | None) -> str:
-    """Who makes a change: the holder of the token, or without tokens whoever is named."""
+    """Return who makes a change: the token's name, or the claimed user if tokens are off."""
     if token_name and claimed_user not in (None, token_name):
         raise ForbiddenError(f"who: the token is {token_name}'s, not {claimed_user!r:.40}: leave who out")
     return token_name or claimed_user or ""

@@ -1,4 +1,4 @@
-"""Pages of any list: their arguments and parts, and connections over lists that are in memory."""
+"""Define the arguments and types of pages, and page lists that are in memory."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from inspect import isawaitable
@@ -17,7 +17,7 @@ from trninv.routing.question import SCAN_COST
 
 T = TypeVar("T")
 OptionalArgument = tuple[str, Any, str]
-"""Name, type and description of an argument."""
+"""Name, type and description of an optional argument."""
 
 PAGE_ARGUMENTS: Final = (
     ("first", int, "At most this many items; 100 if neither first nor last is given, 1,000 at most."),
@@ -29,7 +29,7 @@ PAGE_ARGUMENTS: Final = (
 
 
 def field_with_arguments(field: StrawberryField, optional_arguments: Iterable[OptionalArgument]) -> StrawberryField:
-    """A field with arguments, none of which is required."""
+    """Give a field optional arguments."""
     field.arguments = [
         StrawberryArgument(
             name, None, StrawberryAnnotation(argument_type | None), description=description, default=None
@@ -40,8 +40,8 @@ def field_with_arguments(field: StrawberryField, optional_arguments: Iterable[Op
 
 
 def read_arguments(info: Info[Any, Any]) -> dict[str, Any]:
-    """A field's arguments as GraphQL coerced them, by their names in the schema."""
-    raw = info._raw_info  # noqa: SLF001 # strawberry's own are converted to its types
+    """Return a field's arguments as GraphQL coerced them, by their names in the schema."""
+    raw = info._raw_info  # noqa: SLF001 # strawberry's arguments are already converted to its own types
     field = raw.parent_type.fields[raw.field_name]
     return get_argument_values(field, raw.field_nodes[0], raw.variable_values)
 
@@ -62,7 +62,7 @@ class Edge(Generic[T]):
 
 @strawberry.type(name="Connection", description="A page of a list.")
 class InMemoryPage(Generic[T]):
-    """A page of a list that is in memory; its cursors are texts that tell its items apart."""
+    """A page of a list in memory; each cursor is a text that identifies an item."""
 
     page: strawberry.Private[Sequence[Any]]
     cursors: strawberry.Private[Sequence[str]]
@@ -73,12 +73,12 @@ class InMemoryPage(Generic[T]):
     def from_items(
         cls, items: Sequence[Any], cursor: Callable[[Any], str], arguments: Mapping[str, Any]
     ) -> "InMemoryPage[T]":
-        """The page that arguments ask for.
+        """Return the page that the arguments request.
 
         Raises
         ------
-        LimitError
-            The page is impossible, or its cursor is of nothing in the list.
+        InvalidArgumentError
+            The page is impossible, or no item has its cursor.
 
         """
         size, backwards = read_page_size(arguments)
@@ -120,7 +120,7 @@ def _cursor_index(end: str, cursor: str, cursors: Sequence[str]) -> int:
 
 
 ItemFinder = Callable[[Any, Any, Mapping[str, Any]], Sequence[Any] | Awaitable[Sequence[Any]]]
-"""Finds all items of a list, of the parent, the request's info and the arguments."""
+"""Returns all items of a list for the parent, the request's info and the arguments."""
 
 
 def paged_field(
@@ -130,16 +130,16 @@ def paged_field(
     cursor: Callable[[Any], str],
     extra_arguments: Iterable[OptionalArgument] = (),
 ) -> StrawberryField:
-    """A field with a page of a list that is found whole.
+    """Create a field that pages a list read in full.
 
     Parameters
     ----------
-    of
-        Type of its items; the field is of the type OFConnection.
+    item_type
+        Type of the items; the field's type is the connection of it.
     cursor
-        A text that tells an item of the list from all others.
-    more
-        Arguments that it takes beside those of a page.
+        Returns a text that identifies an item in the list.
+    extra_arguments
+        Arguments in addition to those of a page.
 
     """
 

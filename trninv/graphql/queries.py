@@ -1,4 +1,4 @@
-"""The Query type: look-ups, lists, facts, and the routing questions."""
+"""Define the Query type: look-ups, lists, facts and the routing questions."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -69,7 +69,7 @@ QUERY_LISTS = {
     "facts": "fact",
     "events": "event",
 }
-"""Lists of the Query type, and their kinds."""
+"""Kinds of the Query type's lists, by field."""
 
 
 _FACT_ARGUMENTS: Final[Sequence[OptionalArgument]] = (
@@ -92,9 +92,9 @@ _DESCRIPTIONS: Final = {
     )
 }
 MAX_JOBS = 100_000
-"""Of which a page is taken."""
+"""Jobs read from the database before a page is cut from them."""
 MAX_IDS = 1_000
-"""Of one look-up by ids."""
+"""Ids in one look-up."""
 
 
 def _list_field(name: str) -> StrawberryField:
@@ -178,7 +178,7 @@ class Query(QuestionFields):
         description="Everything as it was at a time: states of parts and links, and what follows from them.",
         graphql_type=Annotated["Query", strawberry.lazy("trninv.graphql.queries")] | None,
     )
-    def as_of(self, time: TimeArgument) -> Any:  # noqa: ARG002 # the field of a document's root is answered by the API
+    def as_of(self, time: TimeArgument) -> Any:  # noqa: ARG002 # Api runs asOf at the root itself
         raise InvalidArgumentError("asOf stands at the root of a document: name each time once")
 
     @strawberry.field(description="How far a sweep is that startSweep began; null if there is none (any more).")
@@ -230,7 +230,7 @@ class Query(QuestionFields):
         "The EC2 instance types that no model in the catalog claims, of machines that stand in no slot and were seen "
         "lately: in the hour before comparedAt, or since. They are never bound and never adopted.",
         drift.unclaimed,
-        lambda each: each.type,
+        lambda unclaimed_type: unclaimed_type.type,
     )
 
     drift = paged_field(
@@ -302,7 +302,7 @@ async def _resolve_all(info: AppInfo, kind: str) -> list[Any]:
 
 
 def _resolve_ids(connection: Connection, ids: Sequence[str]) -> list[Any]:
-    """Things by their ids, None for what is not there: a statement a kind."""
+    """Return the objects with these ids, None for missing ones, with one statement per kind."""
     keys_wanted = [parse_id(text) for text in ids]
     keys = defaultdict(set)
     for kind, key in keys_wanted:
@@ -314,12 +314,12 @@ def _resolve_ids(connection: Connection, ids: Sequence[str]) -> list[Any]:
 
 
 def parse_id(opaque: str) -> tuple[str, int]:
-    """Kind and number of an id.
+    """Split an id into kind and number.
 
     Raises
     ------
     UnknownAddressError
-        It is no id of this API.
+        The text is not an id of this API.
 
     """
     kind, _, key = opaque.partition(":")

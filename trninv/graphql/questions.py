@@ -1,4 +1,4 @@
-"""The routing questions, of the wiring as it is and of what it would be: a field for each that is declared."""
+"""Add a field for each declared question to Query and Scenario."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -42,7 +42,7 @@ class Holding:
 
 
 def question_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a field as a question takes them."""
+    """Convert a field's arguments to a question's; nulls are dropped and bandwidths become bytes per second."""
     present = {name: value for name, value in arguments.items() if value is not None}
     return present | {name: value.exact() for name, value in present.items() if isinstance(value, BandwidthInput)}
 
@@ -63,7 +63,7 @@ def _question_field(question: Question) -> Any:
 
 
 def declared_arguments(question: Question) -> list[StrawberryArgument]:
-    """What a field takes that asks a question."""
+    """Return the GraphQL arguments for a question's parameters."""
     return [_declare_argument(parameter) for parameter in question.parameters]
 
 
@@ -81,7 +81,7 @@ def _declare_argument(parameter: QuestionParameter) -> StrawberryArgument:
 
 
 class QuestionFields:
-    """The questions: what Query and Scenario have in common."""
+    """The question fields that Query and Scenario share."""
 
 
 for _question in (*all_questions(), *placement_questions.all_questions()):

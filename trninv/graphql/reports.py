@@ -1,4 +1,4 @@
-"""Reports as GraphQL: the list of them, and the rows of one."""
+"""Resolve reports and their rows."""
 
 from dataclasses import asdict
 from functools import partial
@@ -38,7 +38,7 @@ class Report:
 
     @classmethod
     def from_definition(cls, report: library.Report) -> "Report":
-        """A report of the library."""
+        """Convert a report of the library."""
         parameters = [
             ReportParameter(name=parameter.name, default=str(parameter.default), says=parameter.description)
             for parameter in report.parameters
@@ -61,7 +61,7 @@ class ReportRows:
 
     @classmethod
     def run_report(cls, context: RequestContext, report: library.Report, values: dict[str, str]) -> "ReportRows":
-        """What a report finds in the one state of a document, or on SQLite in the newest."""
+        """Run a report on the document's snapshot; on SQLite, on the latest state."""
         fleet, settings = context.fleet, context.settings
         dialect, seconds, max_bytes = fleet.engine.dialect.name, settings.request_seconds, settings.answer_bytes
         run = partial(run_query, fleet.engine, seconds=seconds, max_bytes=max_bytes, login=context.login)
@@ -80,12 +80,12 @@ ValuesArgument = Annotated[
 
 
 def parse_values(values: ValuesArgument) -> dict[str, str]:
-    """Values by name.
+    """Return values by name.
 
     Raises
     ------
-    LimitError
-        Two of one name.
+    InvalidArgumentError
+        A name appears twice.
 
     """
     values_by_name = {item.name: item.value for item in values or ()}

@@ -1,4 +1,4 @@
-"""What comes of a request, and what a client is told of what went wrong."""
+"""Build responses and GraphQL errors without leaking internals."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,20 +13,22 @@ from trninv.inventory.pinned import AsOf
 
 @dataclass(slots=True)
 class Response:
-    """What came of a request.
+    """The response to a request.
 
     Attributes
     ----------
     body
         JSON of data, errors and extensions.
-    ran
-        Whether the document was executed at all: a request that is wrong has no data.
+    is_executed
+        Whether the document was executed; an invalid request has no data.
+    code
+        Code of the first error, if any.
     as_of
-        The state of the database that it is of; None if none was read.
-    then
-        That of each field `asOf`, by its response key.
+        Time and revision that were read; None if nothing was read.
+    as_of_by_key
+        The same for each asOf field, by response key.
     failures
-        What a log must know that the client must not: errors that are no fault of the request.
+        Internal errors, to be logged but not shown to the client.
 
     """
 
@@ -39,7 +41,7 @@ class Response:
     failures: tuple[BaseException, ...] = ()
 
     def omitted_clusters(self) -> list[dict[str, Any]]:
-        """Clusters of which nothing is known at a moment, each with where in the answer it can't be."""
+        """Return the clusters without data at the requested time, each with the path of the field that omits it."""
         as_of_by_path = [([], self.as_of), *(([key], as_of) for key, as_of in self.as_of_by_key.items())]
         return [
             {"path": path, "cluster": cluster.slug, "knownSince": cluster.since}
@@ -49,7 +51,7 @@ class Response:
 
 
 def internal_cause(error: GraphQLError) -> BaseException | None:
-    """What went wrong inside, if that is what went wrong."""
+    """Return the internal error behind a GraphQL error, or None if the request is at fault."""
     original = error.original_error
     if isinstance(original, DatabaseError):
         return original
@@ -57,7 +59,7 @@ def internal_cause(error: GraphQLError) -> BaseException | None:
 
 
 def format_error(error: BaseException, reference: str) -> dict[str, Any]:
-    """What a client is told of an error: nothing of what is inside."""
+    """Return an error's message and extensions for the client, without internals."""
     if isinstance(error, GraphQLError):
         return {"message": error.message, "extensions": {"code": "BAD_DOCUMENT"}}
     if isinstance(error, DatabaseError):
@@ -78,7 +80,7 @@ def format_error(error: BaseException, reference: str) -> dict[str, Any]:
 
 
 def failed_response(error: TrninvError, reference: str) -> Response:
-    """The answer to what went wrong before there were data."""
+    """Return the response to a request that failed before there were data."""
     error_json = format_error(error, reference)
     failures = (error,) if isinstance(error, DatabaseError) else ()
     return Response(
@@ -87,12 +89,12 @@ def failed_response(error: TrninvError, reference: str) -> Response:
 
 
 def invalid_response(errors: list[GraphQLError], code: str) -> Response:
-    """The answer to a document or variables that are wrong."""
+    """Return the response to an invalid document or invalid variables."""
     errors_json = [{**error.formatted, "extensions": {"code": code}} for error in errors]
     return Response(orjson.dumps({"errors": errors_json}), is_executed=False, code=code)
 
 
 def refused_response(error: TrninvError) -> Response:
-    """The answer to a request that is not run."""
+    """Return the response to a request that is refused."""
     error_json = {"message": str(error), "extensions": error.extensions}
     return Response(orjson.dumps({"errors": [error_json]}), is_executed=False, code=error.code)

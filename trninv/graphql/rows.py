@@ -1,4 +1,4 @@
-"""Lists and things read field by field: a statement for all parents of a level, whose rows resolvers then read."""
+"""Load rows for all parents of a level in one statement."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -35,37 +35,37 @@ from trninv.inventory.schema import TABLES
 Row = RowMapping
 RowsByParent = dict[Any, list[Any]]
 _EMPTY_SUMS = {"count": 0}
-"""The sums over nothing."""
+"""Aggregates of an empty list."""
 ParentSelection = RelatedList | tuple[int, ...] | None
-"""Of which things a list is: those below parents, those of these ids, or all."""
+"""Selects a list's rows: those related to the parents, those with these ids, or (None) all."""
 
 
 def load_by_ids(connection: Connection, kind: Thing, ids: Sequence[int]) -> dict[int, Row]:
-    """Things by their ids, in one statement."""
+    """Return rows by id, read in one statement."""
     return {row["id"]: row for row in connection.execute(select_thing(kind).where(kind.key.in_(ids))).mappings()}
 
 
 def load_cluster(connection: Connection, slug: str) -> Row | None:
-    """A cluster by its name."""
+    """Return a cluster by name, or None."""
     kind = THINGS["cluster"]
     return connection.execute(select_thing(kind).where(kind.table.c.slug == slug)).mappings().first()
 
 
 def load_all(connection: Connection, kind: Thing) -> list[Row]:
-    """All things of a kind, of which there are few."""
+    """Return all rows of a kind; for kinds with few rows."""
     return list(connection.execute(select_thing(kind).order_by(kind.key)).mappings())
 
 
 def load_pages(
     connection: Connection, kind: Thing, selection: ParentSelection, parents: Sequence[Any], arguments: ListArguments
 ) -> RowsByParent:
-    """A page below each parent (below nothing: of all), with one row more where there is a next page."""
+    """Return a page for each parent (0: the whole list), with one extra row if another page follows."""
     subquery = _select_below(connection, kind, selection, parents, arguments, paged=True)
     descends = [*(down for _, down in arguments.shape.order), False]
     keys = [subquery.c[f"sort_{index}"] for index in range(len(descends))]
     order = sort_direction(keys, descends, backwards=arguments.shape.backwards)
     values = _bind_values(connection, arguments, paged=True)
-    if not isinstance(selection, RelatedList):  # a window over a whole fleet would number it first
+    if not isinstance(selection, RelatedList):  # a window function would number the whole fleet first
         return {
             0: list(connection.execute(select(subquery).order_by(*order).limit(arguments.size + 1), values).mappings())
         }
@@ -78,7 +78,7 @@ def load_pages(
 
 
 def load_children(connection: Connection, kind: Thing, selection: RelatedList, parents: Sequence[Any]) -> RowsByParent:
-    """What is below each parent, of lists that have no pages."""
+    """Return all rows for each parent; for lists without pages."""
     subquery = _select_below(connection, kind, selection, parents, ListArguments.parse(kind, {}), paged=False)
     return _group_by_parent(
         parents, connection.execute(select(subquery).order_by(subquery.c.parent, subquery.c.id)).mappings()
@@ -88,7 +88,7 @@ def load_children(connection: Connection, kind: Thing, selection: RelatedList, p
 def load_counts(
     connection: Connection, kind: Thing, selection: ParentSelection, parents: Sequence[Any], arguments: ListArguments
 ) -> dict[Any, int]:
-    """How many there are below each parent, on all pages."""
+    """Return the number of rows for each parent, on all pages."""
     subquery = _select_below(connection, kind, selection, parents, arguments, paged=False)
     query = select(subquery.c.parent, func.count().label("number")).group_by(subquery.c.parent)
     count_rows = connection.execute(query, _bind_values(connection, arguments, paged=False))
@@ -103,7 +103,7 @@ def load_aggregates(
     arguments: ListArguments,
     group_names: tuple[str, ...],
 ) -> RowsByParent:
-    """Counts and sums below each parent, group by group."""
+    """Return counts and sums of each group, for each parent."""
     subquery = _select_below(connection, kind, selection, parents, arguments, paged=False)
     groups = [subquery.c[f"group_{name}"] for name in group_names]
     totals = [func.sum(subquery.c[f"sum_{name}"]).label(name) for name in kind.sums]
@@ -120,12 +120,12 @@ def load_aggregates(
 
 
 def check_groups(kind: Thing, group_names: Iterable[str]) -> tuple[str, ...]:
-    """Names that a kind's aggregates may be grouped by.
+    """Return group names without duplicates, and refuse unknown ones.
 
     Raises
     ------
     FilterError
-        It has no such property.
+        The kind cannot be grouped by a name.
 
     """
     names = tuple(dict.fromkeys(group_names))
@@ -135,12 +135,12 @@ def check_groups(kind: Thing, group_names: Iterable[str]) -> tuple[str, ...]:
 
 
 def resolve_values(connection: Connection, values: Iterable[Any]) -> list[Any]:
-    """The values of a filter with addresses resolved.
+    """Return a filter's values with addresses resolved to ids.
 
     Raises
     ------
     FilterError
-        An address of another level than the filter's.
+        An address is of another level than the filter's.
 
     """
     return [_resolve_id(connection, value) if isinstance(value, AddressTest) else value for value in values]
@@ -171,7 +171,7 @@ def _select_below(
     *,
     paged: bool,
 ) -> Subquery:
-    """Rows below each of the parents that pass the filter, with their parent."""
+    """Select the rows of each parent that pass the filter, with their parent."""
     shape = arguments.shape if paged else replace(arguments.shape, after=False, before=False)
     writer = JsonWriter(connection.dialect.name)
     queries = []
@@ -188,7 +188,7 @@ def _select_below(
 
 
 def _parent_columns(kind: Thing, selection: ParentSelection, parents: Sequence[Any]) -> list[tuple[Sql, list[Sql]]]:
-    """Ways in which rows are below parents: the column with the parent, and the condition."""
+    """Return the column with the parent, and the conditions, for each way in which rows belong to parents."""
     if not isinstance(selection, RelatedList):
         return [(literal(0), [] if selection is None else [kind.key.in_(selection)])]
     if not selection.foreign_columns:

@@ -1,4 +1,4 @@
-"""Scalars, and quantities as objects with units in their field names."""
+"""Define the scalars and the quantity types, whose field names carry their units."""
 
 import re
 from collections.abc import Mapping
@@ -60,17 +60,17 @@ SCALARS: Mapping[object, ScalarDefinition] = {
 
 
 class CitedQuantity:
-    """A quantity of the inventory that says which fact it rests on."""
+    """A quantity of the inventory with the key of its fact: subject and attribute."""
 
     fact_key: tuple[str, str] | None = None
 
 
 class CitedBandwidth(units.Bandwidth, CitedQuantity):
-    """A bandwidth, and the fact that it rests on."""
+    """A bandwidth with the key of its fact."""
 
 
 class CitedCapacity(units.Capacity, CitedQuantity):
-    """A capacity, and the fact that it rests on."""
+    """A capacity with the key of its fact."""
 
 
 async def _resolve_fact(parent: strawberry.Parent[CitedQuantity], info: Info[Any, None]) -> Any:
@@ -115,7 +115,7 @@ class BandwidthInput:
     gigabits_per_second: strawberry.Maybe[float] = strawberry.field(description="Units of 10⁹ bits per second.")
 
     def exact(self) -> int:
-        """Bytes per second, one direction."""
+        """Return bytes per second, one direction."""
         if self.bytes_per_second:
             return self.bytes_per_second.value
         gigabytes = self.gigabytes_per_second.value if self.gigabytes_per_second else 0.0

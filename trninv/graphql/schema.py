@@ -1,4 +1,4 @@
-"""The schema: strawberry's, made of the table of fields, the routing questions and the mutations."""
+"""Build the schema from the table of fields, the routing questions and the mutations."""
 
 from functools import lru_cache
 
@@ -14,7 +14,7 @@ from trninv.graphql.things import INVENTORY_TYPES
 
 @lru_cache(maxsize=1)
 def schema() -> strawberry.Schema:
-    """The schema, made once a process."""
+    """Return the schema, built once per process."""
     return strawberry.Schema(
         query=Query,
         mutation=Mutation,

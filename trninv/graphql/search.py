@@ -1,4 +1,4 @@
-"""What a few letters may mean, as GraphQL: places, links, instances, hosts, jobs and reports."""
+"""Resolve a search for addresses, links, instances, hosts, jobs and reports."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
@@ -58,13 +58,7 @@ FirstArgument = Annotated[int, strawberry.argument(description=f"How many, {MAX_
 
 
 async def search_inventory(context: RequestContext, text: str, near: str | None, first: int) -> list[Hit]:
-    """What a text may mean, the likeliest first: the address itself, what is here, elsewhere, names.
-
-    Raises
-    ------
-    LimitError
-
-    """
+    """Return the hits of a search, likeliest first: the exact address, hits near the reader, others, names."""
     if not 0 <= first <= MAX_HITS:
         raise InvalidArgumentError(f"first: {first} hits: ask for 0 to {MAX_HITS}")
 
@@ -91,7 +85,7 @@ def _find_reports(context: RequestContext, text: str) -> list[search.SearchHit]:
 
 
 def _share_limit(groups: Sequence[list[search.SearchHit]], limit: int) -> list[list[search.SearchHit]]:
-    """Groups cut to so many in all: each has its share, and what others leave of theirs goes to the first."""
+    """Cut groups to a limit in all: each gets an equal share, and unused shares go to the first groups."""
     share = limit // max(1, len(groups))
     unused = limit - sum(min(share, len(group)) for group in groups)
     shortened = []

@@ -1,7 +1,7 @@
-"""How much a document selects, written out without its fragments: told in one walk, before anything else reads it.
+"""Limit the size of a document with its fragments expanded, before anything else reads it.
 
-A fragment is counted once and remembered, so that a chain of fragments that spread each other twice costs its length
-here, and is refused for what it would cost everywhere else.
+Each fragment is counted once, so that a chain of fragments that spread each other twice takes linear time here; it is
+refused because every later step would take exponential time.
 """
 
 from collections import Counter
@@ -22,29 +22,29 @@ from graphql import (
 from trninv.errors import DocumentError
 
 MAX_DEPTH: Final = 14
-"""Fields within fields; those of introspection don't count."""
+"""Nested fields; introspection fields don't count."""
 MAX_ALIASES: Final = 50
 MAX_TOKENS: Final = 5_000
 MAX_SELECTIONS: Final = MAX_TOKENS
-"""Fields, spreads and inline fragments, written out: what a document without fragments may have at most."""
+"""Fields, spreads and inline fragments after expansion: as many as a document without fragments could have."""
 MAX_REPEATS: Final = 50
-"""Fields of one name in one place; each is compared with each."""
+"""Fields of one name in one selection set: validation compares all pairs."""
 _MAX_COUNT: Final = 1_000_000
-"""Where counting ends."""
+"""Counts are capped here."""
 
 
 @dataclass(slots=True)
 class _SelectionCounts:
-    """Counts of a definition; its own until the fragments that it spreads are added."""
+    """Counts of a definition: its own, until `add` includes the fragments that it spreads."""
 
     selections: int = 0
     aliases: int = 0
     depth: int = 0
     spreads: list[tuple[str, int | None]] = field(default_factory=list)
-    """Names, and how deep each stands if that counts."""
+    """Names and depths of spreads; depth None below introspection fields."""
 
     def add(self, sizes: Mapping[str, "_SelectionCounts"]) -> None:
-        """Add the fragments that it spreads, which are complete."""
+        """Add the counts of spread fragments, which must be complete."""
         for name, depth in self.spreads:
             if (spread := sizes.get(name)) is not None:
                 self.selections = min(self.selections + spread.selections, _MAX_COUNT)
@@ -88,9 +88,8 @@ def _check_counts(operations: list[_SelectionCounts], fragments: Iterable[_Selec
     selections = max(sum(counts.selections for counts in operations), *(counts.selections for counts in fragments), 0)
     if selections > MAX_SELECTIONS:
         raise DocumentError(
-            f"the document selects {_format_count(selections)} fields of {MAX_SELECTIONS:,} at most, written "
-            "out without its "
-            "fragments: spread fewer fragments, or ask in several requests"
+            f"the document selects {_format_count(selections)} fields of {MAX_SELECTIONS:,} at most, "
+            "written out without its fragments: spread fewer fragments, or ask in several requests"
         )
 
 
@@ -99,7 +98,7 @@ def _format_count(number: int) -> str:
 
 
 def _count_definition(selections: SelectionSetNode) -> _SelectionCounts:
-    """What a definition has, without the fragments that it spreads."""
+    """Count a definition's selections, without the fragments that it spreads."""
     counts = _SelectionCounts()
     stack: list[tuple[SelectionSetNode, int | None, Counter[str]]] = [(selections, 0, Counter())]
     while stack:
@@ -127,7 +126,7 @@ def _count_name(names: Counter[str], name: str) -> None:
 
 
 def _order_fragments(fragments: Mapping[str, _SelectionCounts]) -> Iterable[str]:
-    """Names of fragments, each after those that it spreads."""
+    """Order fragments so that each follows those that it spreads."""
     spreads_by_fragment = {
         name: {spread for spread, _ in counts.spreads if spread in fragments} for name, counts in fragments.items()
     }

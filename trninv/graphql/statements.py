@@ -1,4 +1,4 @@
-"""Single reading statements, straight to the driver: each sees one state of the database by itself."""
+"""Run a single compiled statement on the driver: one statement needs no snapshot to be consistent."""
 
 from collections.abc import Hashable, Mapping
 from contextvars import ContextVar
@@ -19,25 +19,25 @@ from trninv.inventory.postgresql import SNAPSHOT
 from trninv.inventory.revision import RevisionTracker, revision_of_snapshot
 
 statement_counter: ContextVar[list[int] | None] = ContextVar("statements", default=None)
-"""How many SQL statements the current request has sent, in its only item."""
+"""One-item list with the number of SQL statements of the current request; a list, so that threads share it."""
 
 
 class StatementRunner:
-    """Runs compiled statements of one row over an engine's pool; thread safe."""
+    """Runs compiled statements that return one row on an engine's pool; thread safe."""
 
     def __init__(self, engine: Engine, revision: RevisionTracker) -> None:
         self._engine, self._file, self._is_checked = engine, database_file(engine), False
         self._revision = revision
 
     def fetch_row(self, sql: str, parameters: Mapping[str, Any]) -> tuple[tuple[Any, ...], Hashable | None]:
-        """The only row of a statement, and the revision that it is of.
+        """Run a statement and return its row with the revision it saw, or None if the database changed meanwhile.
 
         Raises
         ------
         TimeLimitError
-            It took too long.
+            The statement took too long.
         DatabaseError
-            It failed, or the database is not one of this revision.
+            The statement failed, or the schema version is not this release's.
 
         """
         if not self._is_checked or (self._file and not file_exists(self._file)):
@@ -72,7 +72,7 @@ class StatementRunner:
     def _fetch_postgresql(
         self, pooled: PoolProxiedConnection, driver: Any, sql: str, parameters: Mapping[str, Any]
     ) -> tuple[tuple[Any, ...], Hashable | None]:
-        driver.autocommit = True  # one statement needs no transaction around it
+        driver.autocommit = True  # no BEGIN and COMMIT
         with_snapshot = f"SELECT found.*, ({SNAPSHOT}) FROM ({sql}) AS found"  # noqa: S608 # compiled
         row = driver.execute(with_snapshot, parameters).fetchone()
         driver.autocommit = False
@@ -84,7 +84,7 @@ class StatementRunner:
         before = self._revision.current()
         driver.execute("BEGIN")
         try:
-            driver.execute("SELECT 1 FROM alembic_version").fetchone()  # fixes the state
+            driver.execute("SELECT 1 FROM alembic_version").fetchone()  # BEGIN alone takes no snapshot
             after = self._revision.current()
             row: tuple[Any, ...] = driver.execute(sql, parameters).fetchone()
         finally:

@@ -1,4 +1,4 @@
-"""The Subscription type: changes as they come, each as a document selects it."""
+"""Define the Subscription type, and serialize each event as a document selects it."""
 
 from collections import OrderedDict
 from collections.abc import AsyncGenerator
@@ -17,7 +17,7 @@ from trninv.history.events import Event
 from trninv.inventory.state import Condition
 
 _MAX_CACHED_EVENTS: Final = 64
-"""Of the events that a document was told of."""
+"""Serialized events that are cached per document."""
 
 
 @strawberry.type(description="Hear what happens as it happens: POST with Accept: text/event-stream.")
@@ -29,7 +29,7 @@ class Subscription:
     async def changes(
         self,
         info: AppInfo,  # noqa: ARG002 # strawberry's
-        scope: Annotated[  # noqa: ARG002 # the service narrows what it tells
+        scope: Annotated[  # noqa: ARG002 # the service filters by scope
             Address | None,
             strawberry.argument(description="Only of this place, of all that it holds and of links that end there."),
         ] = None,
@@ -39,7 +39,7 @@ class Subscription:
 
 
 class EventSerializer:
-    """What a subscription tells of each event; the same for all who send the same document. Its events are plain."""
+    """Executes a subscription's document for each event; shared by all clients with the same document."""
 
     def __init__(self, schema: GraphQLSchema, operation: Operation, values: dict[str, Any]) -> None:
         self._schema, self._values = schema, values
@@ -47,7 +47,7 @@ class EventSerializer:
         self._cache = OrderedDict[int, bytes]()
 
     def serialize(self, event: Event) -> bytes:
-        """The answer's JSON."""
+        """Return the JSON response for an event."""
         if (content := self._cache.get(event.event)) is None:
             content = self._cache[event.event] = self._execute(event)
             if len(self._cache) > _MAX_CACHED_EVENTS:

@@ -1,4 +1,4 @@
-"""The process of a job: ``python -m trninv.graphql.sweeping DIRECTORY``; it ends with the service that began it."""
+"""Run one sweep as a process (`python -m trninv.graphql.sweeping DIRECTORY`), and end when the service does."""
 
 import os
 import sys
@@ -14,15 +14,15 @@ from trninv.routing.questions import find
 from trninv.settings import Settings
 
 _NICE = 10
-"""So that requests come first."""
+"""Low priority, so that requests come first."""
 
 
 class _SweepCancelledError(Exception):
-    """Nobody wants the result any more."""
+    """The sweep was cancelled."""
 
 
 class _ProgressWriter:
-    """Keeps how far a job is."""
+    """Writes a sweep's progress; raises if it was cancelled or its service has ended."""
 
     def __init__(self, directory: Path) -> None:
         self.directory, self.record, self._parent = directory, SweepRecord(directory.name), os.getppid()
@@ -35,12 +35,12 @@ class _ProgressWriter:
             raise WorkerError("the service that began it has ended: start it again")
 
     def write(self, **changed: object) -> None:
-        self.record = replace(self.record, **changed)  # type: ignore[arg-type] # fields of a job
+        self.record = replace(self.record, **changed)  # type: ignore[arg-type] # fields of a SweepRecord
         write_progress(self.directory, self.record)
 
 
 def main(directory: Path) -> None:
-    """Solve a job, and keep what became of it."""
+    """Run a sweep and write its result or error."""
     progress = _ProgressWriter(directory)
     os.nice(_NICE)
     try:

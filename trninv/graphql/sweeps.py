@@ -1,4 +1,4 @@
-"""A sweep as GraphQL shows it: a job, how far it is, and in the end its answer."""
+"""Show a sweep, its progress and its answer in GraphQL."""
 
 from typing import Annotated, Any
 
@@ -27,7 +27,7 @@ class SweepJob:
 
     @classmethod
     def from_record(cls, record: SweepRecord) -> "SweepJob":
-        """A job as it is now."""
+        """Convert a sweep's record."""
         return cls(
             id=strawberry.ID(record.id),
             state=record.state,
@@ -39,12 +39,12 @@ class SweepJob:
 
 
 def sweep_store(info: AppInfo) -> SweepStore:
-    """The jobs of the service that answers.
+    """Return the service's sweeps.
 
     Raises
     ------
     UsageError
-        There is no service.
+        The request does not run in a service.
 
     """
     if info.context.sweeps is None:

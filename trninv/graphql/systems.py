@@ -1,4 +1,4 @@
-"""What can be seeded, from the catalog; and what documents disagree on."""
+"""Resolve the systems that can be seeded and the conflicts between sources."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -71,7 +71,7 @@ class System:
 
     @classmethod
     def from_catalog(cls, system: CatalogSystem) -> "System":
-        """A system of the catalog."""
+        """Convert a system of the catalog."""
         same_fields = {name: getattr(system, name) for name in ("slug", "name", "chips", "servers", "domains")}
         sources: list[Any] = [to_object("source", asdict(source)) for source in system.sources(default_catalog())]
         design = SystemTotals.from_system(default_catalog(), system)
@@ -95,7 +95,7 @@ class System:
 def _cite(
     unit: type[CitedCapacity] | type[CitedBandwidth], total: DocumentedTotal
 ) -> CitedCapacity | CitedBandwidth | None:
-    """A total with the fact that it rests on."""
+    """Attach a total's fact to its value; None if no document gives it."""
     if total.value is None:
         return None
     quantity = unit(total.value)
@@ -104,12 +104,12 @@ def _cite(
 
 
 async def resolve_conflicts(_: object, info: AppInfo, arguments: Mapping[str, Any]) -> list[Conflict]:
-    """The conflicts about a subject, an attribute, or both.
+    """Return the conflicts about a subject, an attribute, or both.
 
     Raises
     ------
     FilterError
-        No fact is about it.
+        No fact has this subject or attribute.
 
     """
     filters = {name: arguments[name] for name in ("subject", "attribute") if arguments.get(name) is not None}
@@ -123,7 +123,7 @@ async def resolve_conflicts(_: object, info: AppInfo, arguments: Mapping[str, An
 
 
 def read_conflicts(connection: Database) -> list[Conflict]:
-    """Every subject and attribute that documents disagree on, or that must be read otherwise than it is written."""
+    """Return every subject and attribute on which documents disagree, or which needs a note to be read correctly."""
     fact = TABLES["fact"]
     query = select_thing(THINGS["fact"]).where(fact.c.differs_in.is_not(None)).order_by(fact.c.id)
     groups: dict[tuple[str, str], list[RowMapping]] = {}

@@ -1,7 +1,7 @@
-"""JSON as text that a statement itself writes: pieces of a template, joined by the database.
+"""Write SQL expressions that return JSON: pieces of a template that the database joins.
 
-On SQLite a single printf is faster than its JSON functions and than rows made into JSON by Python; on PostgreSQL so is
-plain concatenation (docs/decisions/compiled-documents.md).
+On SQLite a single printf is faster than its JSON functions and than encoding rows in Python; on PostgreSQL plain
+concatenation is (docs/decisions/compiled-documents.md).
 """
 
 from sqlalchemy import BigInteger, Double, Text, case, cast, func, literal_column
@@ -13,13 +13,13 @@ NULL = literal_column("'null'", Text)
 
 
 class JsonWriter:
-    """Writes JSON in the SQL of one dialect: sqlite or postgresql."""
+    """Writes JSON expressions in one SQL dialect, sqlite or postgresql."""
 
     def __init__(self, dialect: str) -> None:
         self._lite = dialect == "sqlite"
 
     def value(self, form: ValueFormat, sql: Sql, kind: str = "", *, null: bool = False) -> Sql:
-        """A value in its form, as JSON."""
+        """Write a value as JSON according to its format."""
         json_text: Sql
         match form:
             case ValueFormat.ID:
@@ -39,13 +39,13 @@ class JsonWriter:
         return case((sql.is_(None), NULL), else_=json_text) if null else json_text
 
     def quote(self, sql: Sql) -> Sql:
-        """Any text as a JSON string."""
+        """Write a text as a JSON string."""
         if self._lite:
             return func.json_quote(sql)
         return cast(func.to_json(cast(sql, Text)), Text)
 
     def decimal(self, sql: Sql, divisor: int) -> Sql:
-        """A whole number over a divisor, as Python prints a float."""
+        """Write an integer divided by a divisor, as Python prints a float."""
         if self._lite:
             return Concat([sql / literal_column(f"{divisor}.0")])
         whole, divisor_sql = cast(sql, BigInteger), literal_column(str(divisor), BigInteger)
@@ -56,11 +56,11 @@ class JsonWriter:
         )
 
     def collect(self, sql: Sql) -> Sql:
-        """The items of a list, with commas."""
+        """Aggregate items, separated by commas."""
         comma = Concat([","])
         joined = func.group_concat(sql, comma) if self._lite else func.string_agg(sql, comma)
         return func.coalesce(joined, Concat([""]))
 
     def collated(self, sql: Sql) -> Sql:
-        """Text that both databases order the same: by code points."""
+        """Collate a text by code points, so that both databases sort it the same."""
         return sql if self._lite else sql.collate("C")

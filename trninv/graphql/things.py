@@ -1,4 +1,4 @@
-"""The types of the inventory and the catalog, made from the table of fields."""
+"""Generate the inventory's GraphQL types from the table of fields."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any
@@ -117,12 +117,12 @@ def connection_field(
     description: str,
     extra_arguments: Sequence[OptionalArgument] = (),
 ) -> StrawberryField:
-    """A field with a page of a kind: filtered, ordered, in either direction.
+    """Create a field that pages rows of a kind, with filter and order.
 
     Parameters
     ----------
-    more
-        Other arguments that it takes: name, type and description of each.
+    extra_arguments
+        Arguments in addition to filter, order and page.
 
     """
 
@@ -148,17 +148,17 @@ def connection_field(
 
 
 def to_object(kind: str, row: Any) -> Any:
-    """The object of a row."""
+    """Return the GraphQL object of a row."""
     return INVENTORY_TYPES[kind](kind=THINGS[kind], row=row)
 
 
 def resolve_addresses(connection: Database, addresses: Iterable[str]) -> list[Any]:
-    """What addresses name, in their order.
+    """Return the objects at addresses, in the same order.
 
     Raises
     ------
     AddressError
-        One names nothing.
+        An address is malformed or names nothing.
 
     """
     places = [resolve(connection, address) for address in addresses]
@@ -179,7 +179,7 @@ def _create_type(kind: Thing) -> type:
             namespace[f"{field.name}_"] = _scalar_field(field)
     namespace |= {f"{one.name}_": _to_one_field(one) for one in kind.relations}
     namespace |= {f"{many.name}_": _to_many_field(many) for many in kind.lists}
-    for name, member in namespace.items():  # their names end in _ lest they hide kind and row
+    for name, member in namespace.items():  # attributes end in _ so that they don't shadow kind and row
         if hasattr(member, "graphql_name"):
             member.graphql_name = camel(name.removesuffix("_"))
     bases = (*([Node] if kind.is_node else []), *([Located] if kind.is_located else []))
@@ -189,5 +189,5 @@ def _create_type(kind: Thing) -> type:
 
 INVENTORY_TYPES = {kind.name: _create_type(kind) for kind in THINGS.values()}
 globals().update({kind.type: INVENTORY_TYPES[kind.name] for kind in THINGS.values()})
-globals().update({made_input.__name__: made_input for made_input in FILTERS.values()})
+globals().update({filter_input.__name__: filter_input for filter_input in FILTERS.values()})
 RequestContext.to_object = staticmethod(to_object)

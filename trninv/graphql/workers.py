@@ -1,7 +1,7 @@
-"""Where a process runs what blocks: threads of several kinds, each with a queue in which nobody waits in vain.
+"""Run blocking work in thread pools with bounded, deadline-aware queues.
 
-Waiting counts into the deadline, who leaves is taken out of the queue, and one client holds at most half of a kind. A
-thread counts as busy until it ends, also where nobody waits for its answer any more.
+Waiting counts towards the deadline, a disconnected client leaves the queue, and one client uses at most half of a pool.
+A thread counts as busy until its work ends, even if nobody waits for the result any more.
 """
 
 import asyncio
@@ -24,24 +24,24 @@ from trninv.errors import BusyError
 T = TypeVar("T")
 
 MAX_READING: Final = 4
-"""Threads of one process that read the inventory; each may hold a connection, as each that routes may."""
+"""Reading threads per process; each may hold a connection, as may each routing thread."""
 MAX_ROUTING: Final = 4
 MAX_WRITING: Final = 1
-"""Threads that change the inventory, which every database does one at a time; in no queue behind those that read."""
+"""Writing threads: databases serialize writes; a pool of their own keeps them from queueing behind reads."""
 MAX_PREPARING: Final = 2
-"""Threads that parse and check documents."""
+"""Threads that parse and validate documents."""
 MAX_SNAPSHOTS: Final = 6
-"""Documents that are executed at a time; each keeps a connection besides those of the threads, of a pool of 15."""
+"""Documents executed at a time; each holds a connection beyond those of the threads, of a pool of 15."""
 
 _serving_loop: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("home", default=None)
-"""The loop that serves, which has the queues, for what runs on one of `Loops`."""
+"""The serving event loop, which owns the queues; set for work on a loop of `LoopPool`."""
 
 current_client: ContextVar[str | None] = ContextVar("client", default=None)
-"""Who asks: a token's name, else an address; None is the process itself, which may use every worker."""
+"""The client: a token's name, else an address; None is the process itself, which may use every worker."""
 
 
 class _LimiterToken(NamedTuple):
-    """What work holds while it runs."""
+    """The limiters that running work has acquired."""
 
     borrower: object
     limiters: tuple[CapacityLimiter, ...]
@@ -52,7 +52,7 @@ class _LimiterToken(NamedTuple):
 
 
 class FairLimiter:
-    """Room for so many at a time, half of it at most for one client."""
+    """Concurrency limit of which one client gets at most half."""
 
     def __init__(self, limit: int) -> None:
         self._all, self._share = CapacityLimiter(limit), max(limit // 2, 1)
@@ -60,12 +60,12 @@ class FairLimiter:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """A place, once one is free.
+        """Hold a slot, waiting until one is free.
 
         Raises
         ------
         BusyError
-            None was before the deadline.
+            No slot was free before the deadline.
 
         """
         token = await self._acquire()
@@ -82,7 +82,7 @@ class FairLimiter:
         raise BusyError("no worker was free in time: ask again later, or for less at a time")
 
     def _acquire_nowait(self) -> _LimiterToken | None:
-        """A place, if nobody has to wait for it."""
+        """Acquire a slot if one is free; else return None."""
         borrower, acquired = object(), list[CapacityLimiter]()
         try:
             for limiter in self._limiters():
@@ -110,19 +110,19 @@ class FairLimiter:
 
 
 class WorkerPool(FairLimiter):
-    """Threads of one kind."""
+    """A thread pool with fair limits."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
         self._pool = ThreadPoolExecutor(limit)
 
     async def run(self, work: Callable[..., T], *args: Any, to_end: bool = False) -> T:
-        """Run something in a thread, once one is free.
+        """Run work in a thread, once one is free.
 
         Parameters
         ----------
         to_end
-            Whether to wait for it even if the client has left meanwhile.
+            Whether to wait for the end even if the client disconnects.
 
         Raises
         ------
@@ -148,13 +148,13 @@ async def _await_result(answer: asyncio.Future[T], *, to_end: bool) -> T:
 
 
 class LoopPool:
-    """Threads with an event loop each, for what takes long to be put together while the loop that serves goes on."""
+    """Threads with an event loop each, for large documents that would block the serving loop."""
 
     def __init__(self) -> None:
         self._idle = list[asyncio.AbstractEventLoop]()
 
     async def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Run a coroutine in one of them; it ends before this does, also if nobody waits for it any more."""
+        """Run a coroutine on one of the loops; it has ended when this returns, even if cancelled."""
         loop = self._idle.pop() if self._idle else _start_loop()
         serving_loop, scope = asyncio.get_running_loop(), CancelScope()
 
@@ -186,11 +186,11 @@ def _start_loop() -> asyncio.AbstractEventLoop:
 def _deliver_result(
     loop: asyncio.AbstractEventLoop, token: _LimiterToken, answer: asyncio.Future[Any], done: ConcurrentFuture[Any]
 ) -> None:
-    """Tell the loop, from the thread, what came of it: one call for both, the place and the answer."""
+    """Release the slot and set the result on the loop, in one call from the thread."""
 
     def set_result() -> None:
         token.release()
-        if answer.done():  # nobody waits any more
+        if answer.done():  # cancelled
             return
         if (error := done.exception()) is None:
             answer.set_result(done.result())

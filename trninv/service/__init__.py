@@ -1,1 +1,1 @@
-"""The HTTP service: the explorer, the GraphQL API, reports, SQL and exports. The only room that knows HTTP."""
+"""HTTP service: the explorer, the GraphQL API, reports, SQL and exports. No other room knows HTTP."""

@@ -1,4 +1,4 @@
-"""Who asks: the holder of a bearer token, where tokens are asked for."""
+"""Authenticate requests by bearer token."""
 
 from starlette.requests import Request
 
@@ -9,16 +9,16 @@ from trninv.inventory.database import read_transaction
 from trninv.service.shared import get_services
 
 _ANONYMOUS = access.Principal("", "admin")
-"""Who asks where no tokens are asked for."""
+"""Principal of every request if tokens are off."""
 
 
 async def authenticate(request: Request, scope: str) -> access.Principal:
-    """The holder of a request's token.
+    """Return the principal of a request's token, and refuse a request without the scope.
 
     Raises
     ------
     UnauthenticatedError
-        Tokens are asked for, and the request has none that is valid.
+        Tokens are on, and the request has no valid one.
     ForbiddenError
         The token's scope does not allow this.
 

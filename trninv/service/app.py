@@ -1,4 +1,4 @@
-"""The ASGI application: a file of routes for each thing that is served, and what every request passes through."""
+"""Build the Starlette application: routes, middleware and error handlers."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,14 +17,14 @@ from trninv.service.shared import Services
 from trninv.settings import Settings
 
 GZIP_MIN_SIZE = 1_000
-"""Bytes of an answer that is worth compressing."""
+"""Bytes from which a response is compressed."""
 
 ROUTE_MODULES = (graphql, explorer, changes, chips, health, reports, sql, export, observations)
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 
 def create_app(url: str | None = None, settings: Settings | None = None) -> Starlette:
-    """The application over a database (its URL, or the default one)."""
+    """Create the application for a database URL, or for the settings' database."""
     settings = settings or Settings.load()
     services = Services(url, settings)
 

@@ -1,4 +1,4 @@
-"""How requests arrive and leave: whole, within their time, and only for as long as somebody waits for the answer."""
+"""Read request bodies within limits, and cancel the work when the client disconnects."""
 
 import asyncio
 from math import inf
@@ -17,17 +17,17 @@ CLIENT_CLOSED_REQUEST = 499
 
 
 class _ClientDisconnectedError(Exception):
-    """The client hung up."""
+    """The client disconnected."""
 
 
 class _BodyTooLargeError(Exception):
-    """The body is longer than MAX_BODY."""
+    """The body is longer than MAX_BODY_BYTES."""
 
 
 class RequestBodyMiddleware:
-    """ASGI middleware: reads a request whole before it is answered, and cancels the answer if its client leaves.
+    """ASGI middleware: reads the whole body before the application runs; cancels it if the client disconnects.
 
-    The time limit begins here, and ends when the answer begins.
+    The time limit starts here and ends when the response starts.
     """
 
     def __init__(self, app: ASGIApp, seconds: float) -> None:
@@ -69,7 +69,7 @@ async def _read_body(receive: Receive) -> bytes:
 
 
 class _PendingResponse:
-    """A client that waits for its answer, as far as is known."""
+    """A request in progress, cancelled if its client disconnects before the response starts."""
 
     def __init__(self, clock: deadline.Deadline, receive: Receive, send: Send) -> None:
         self._clock, self._receive, self._send = clock, receive, send
@@ -80,7 +80,8 @@ class _PendingResponse:
 
     async def run(self, app: ASGIApp, scope: Scope, body: bytes) -> None:
         self._body = body
-        start_handle = asyncio.get_running_loop().call_soon(self._start_watching)  # never, of what is answered at once
+        # a response that is ready at once is never watched
+        start_handle = asyncio.get_running_loop().call_soon(self._start_watching)
         try:
             with self._cancel_scope:
                 await app(scope, self._next_message, self._send_message)
@@ -98,7 +99,7 @@ class _PendingResponse:
         while (await self._receive())["type"] != "http.disconnect":
             pass
         self._disconnected.set()
-        if not self._has_started:  # what is being sent sees for itself
+        if not self._has_started:  # a started response notices the disconnect by itself
             self._clock.cancel()
             self._cancel_scope.cancel()
 

@@ -1,4 +1,4 @@
-"""/changes: the history as server-sent events, as it comes."""
+"""Serve /changes, the event history as server-sent events."""
 
 import asyncio
 import re
@@ -28,15 +28,15 @@ from trninv.service.wire import EVENT_STREAM
 
 _HEADERS: Final = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
 _EVENTS_PER_TURN: Final = 32
-"""Events that are told before others have their turn: half of those that a subscription remembers for all."""
+"""Events sent before yielding to other tasks: half of those that a subscription caches for all clients."""
 _EVENT_ID: Final = re.compile("[0-9]{1,18}")
 
 EventFormatter = Callable[[BroadcastEvent], bytes]
-"""A change as bytes."""
+"""Formats an event as a server-sent frame."""
 
 
 async def stream_events(request: Request) -> Response:
-    """Every change of a state, of a scope or of everything, from now on or after an event (Last-Event-ID)."""
+    """Stream every event, or those of a scope, from now on or after an event (Last-Event-ID)."""
     await authenticate(request, "read")
     if request.method == "HEAD":
         return Response(headers=_HEADERS, media_type=EVENT_STREAM)
@@ -46,18 +46,16 @@ async def stream_events(request: Request) -> Response:
 
 
 async def event_stream_response(request: Request, scope: str | None, format_event: EventFormatter) -> Response:
-    """An answer that goes on as things change.
+    """Return a response that streams events until the client disconnects or the server stops.
 
     Raises
     ------
     BusyError
-        Too many listen.
-    MomentError
-        The event that it goes on after is yet to come, or is not kept any more.
+        Too many clients listen.
+    InvalidTimeError
+        The event to start after does not exist yet, or is not stored any more.
     RequestError
-        It is not the number of an event.
-    AddressError, UnknownAddressError, WrongLevelError
-        The scope is no place with parts that have states.
+        Last-Event-ID is not an event's number.
 
     """
     services, number = get_services(request), _last_event_id(request)
@@ -83,7 +81,7 @@ async def event_stream_response(request: Request, scope: str | None, format_even
 
 
 def _last_event_id(request: Request) -> int | None:
-    """The event after which to go on: the header's, which a client that comes again sends, else the parameter's."""
+    """Return the event to start after: from the header, which reconnecting clients send, else from the parameter."""
     text = request.headers.get("last-event-id") or request.query_params.get("lastEventId") or None
     if text is not None and not _EVENT_ID.fullmatch(text):
         raise RequestError(f"Last-Event-ID {text[:40]!r} is not the number of an event: send an id of this stream")
@@ -103,13 +101,13 @@ async def _generate_frames(
 ) -> AsyncIterator[bytes]:
     services = get_services(request)
     seconds = services.settings.heartbeat
-    yield b"retry: %d\n\n" % (1_000 + secrets.randbelow(2_000))  # not all at once after a restart
+    yield b"retry: %d\n\n" % (1_000 + secrets.randbelow(2_000))  # spreads reconnections after a restart
     next_heartbeat = time.monotonic() + seconds
     while not services.broadcaster.is_closed:
         entries = await services.broadcaster.wait_for_events(position, next_heartbeat - time.monotonic())
         if entries and entries[0].number > position + 1:
             yield b": events before %d are not kept any more\n\n" % entries[0].number
-            return  # who comes again is refused, and told so
+            return  # a reconnect is refused with an explanation
         for start in range(0, len(entries), _EVENTS_PER_TURN):
             chunk = entries[start : start + _EVENTS_PER_TURN]
             if frames := b"".join(
@@ -119,7 +117,7 @@ async def _generate_frames(
             ):
                 yield frames
             position = chunk[-1].number
-            await asyncio.sleep(0)  # others have their turn
+            await asyncio.sleep(0)  # yield to other tasks
         if time.monotonic() >= next_heartbeat:
             next_heartbeat = time.monotonic() + seconds
             if not await _is_token_valid(request):
@@ -128,7 +126,7 @@ async def _generate_frames(
 
 
 async def _is_token_valid(request: Request) -> bool:
-    """Whether the token is still good; as long as nobody can tell, it is."""
+    """Return whether the token is still valid; assume so if the database does not answer."""
     try:
         await authenticate(request, "read")
     except (UnauthenticatedError, ForbiddenError):
@@ -139,7 +137,7 @@ async def _is_token_valid(request: Request) -> bool:
 
 
 class _EventStreamResponse(StreamingResponse):
-    """What a listener is told; its place is free however that ends."""
+    """An event stream that always releases its listener slot."""
 
     def __init__(self, services: Services, frames: AsyncIterator[bytes]) -> None:
         super().__init__(frames, headers=_HEADERS, media_type=EVENT_STREAM)

@@ -1,4 +1,4 @@
-"""/chips/CLUSTER: state and pool of every chip of a cluster, packed; /chips/CLUSTER/jobs: who holds them."""
+"""Serve /chips/CLUSTER, state and pool of every chip as bytes, and /chips/CLUSTER/jobs, their allocations."""
 
 import json
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from trninv.service.stamped import revision_headers
 
 
 async def chip_overview(request: Request) -> Response:
-    """Two bytes a chip, as `trninv.routing.overview.Overview.packed` says."""
+    """Return two bytes per chip (format: `to_bytes` in `trninv.routing.overview`)."""
 
     def encode_overview(reader: SnapshotReader, cluster: str) -> bytes:
         return read_overview(reader.connection, cluster).to_bytes()
@@ -30,7 +30,7 @@ async def chip_overview(request: Request) -> Response:
 
 
 async def chip_jobs(request: Request) -> Response:
-    """JSON, as `trninv.jobs.holders.Holders` says."""
+    """Return the jobs that chips are allocated to, as JSON (format: `to_json` in `trninv.jobs.holders`)."""
 
     def encode_jobs(reader: SnapshotReader, cluster: str) -> bytes:
         return json.dumps(read_allocation_map(reader, cluster).to_json(), separators=(",", ":")).encode()
@@ -41,7 +41,7 @@ async def chip_jobs(request: Request) -> Response:
 async def _cluster_response(
     request: Request, encode: Callable[[SnapshotReader, str], bytes], media_type: str
 ) -> Response:
-    """What is found of a cluster, now or `?at=` a time; the ETag lasts as long as the state."""
+    """Return encoded data of a cluster, now or at a time (`?at=`); the ETag changes with the revision."""
     principal = await authenticate(request, "read")
     services, cluster = get_services(request), request.path_params["cluster"]
     time = query_parameters(request, ["at"]).get("at")

@@ -1,6 +1,7 @@
-"""Connections that send heads and take answers in time; bodies are `trninv.service.arrival`'s.
+"""Close connections whose client sends a head or reads a response too slowly; coalesce small writes.
 
-The head of an answer leaves together with its body: each packet wakes the client once more.
+`trninv.service.arrival` limits bodies. A response's head is sent together with its body because each packet wakes the
+client once more.
 """
 
 import asyncio
@@ -10,13 +11,13 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 END_RESPONSE_KEY: Final = "trninv.ending"
-"""In the scope of an answer that has no end: what ends it when the server stops."""
+"""Key in the ASGI scope of an endless response: the function that ends it when the server stops."""
 COALESCE_MAX_BYTES: Final = 4_096
-"""Bytes that wait for those that follow them at once."""
+"""Writes up to this size wait for the next one."""
 
 
 class CoalescingTransport(asyncio.Transport):
-    """A transport of which a small part waits for the next one, or for the loop's next turn."""
+    """A transport that holds back a small write until the next one, or the loop's next iteration."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
@@ -33,7 +34,7 @@ class CoalescingTransport(asyncio.Transport):
             self._flush_handle = self._loop.call_soon(self.flush)
 
     def flush(self) -> None:
-        """Send what waits."""
+        """Send the buffered bytes."""
         if self._buffer:
             self._transport.write(self._take_buffer())
 
@@ -65,9 +66,10 @@ class CoalescingTransport(asyncio.Transport):
 
 
 class TimeoutProtocol(H11Protocol):
-    """uvicorn's, closed where a head is not whole after some seconds, however often a byte of it comes.
+    """uvicorn's protocol with timeouts, in seconds, for slow clients.
 
-    And where a client takes nothing of its answer for some time, although little waits for it.
+    It closes connections whose head is incomplete after `head_timeout`, even if bytes still arrive, and those whose
+    client reads nothing of a response for `write_timeout`.
     """
 
     head_timeout: ClassVar[float] = 10.0
@@ -93,24 +95,24 @@ class TimeoutProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """More waits for the client than is kept for it."""
+        """Start the write timeout when the send buffer is full."""
         super().pause_writing()
         self._write_timer = self.loop.call_later(self.write_timeout, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """It has taken that."""
+        """Stop the write timeout when the client has read the buffer."""
         self._cancel_write_timer()
         super().resume_writing()
 
     def shutdown(self) -> None:
-        """End what would not end by itself."""
+        """End an endless response, too, when the server stops."""
         super().shutdown()
         scope: dict[str, Any] = dict(self.scope or {})
         if end := scope.get(END_RESPONSE_KEY):
             end()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP; of an answer that may have no body, as HEAD's, only the head is sent."""
+        """Refuse invalid HTTP; just close if h11 forbids the body, as after a HEAD request."""
         try:
             super().send_400_response(msg)
         except h11.LocalProtocolError:

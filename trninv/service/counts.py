@@ -1,4 +1,4 @@
-"""What there is and what is not up, as numbers: a look at few rows of the database, however large the fleet."""
+"""Count parts, unhealthy parts, events and findings with queries that read few rows even of a large fleet."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from trninv.inventory.schema import TABLES, is_unhealthy
 from trninv.inventory.state import is_cascaded
 
 Counts = Counter[tuple[str, ...]]
-"""Numbers by what they are of."""
+"""Counts by label values."""
 
 _CLUSTER, _DOMAIN, _SERVER, _NODE, _LINK, _FINDING, _OBSERVATION = (
     TABLES[name] for name in ("cluster", "domain", "server", "node", "link", "finding", "observation")
@@ -46,12 +46,12 @@ _NEW_STATE: Final = next(field.sql for field in EVENT_FIELDS if field.name == "a
 
 
 def read_clusters(connection: Connection) -> Sequence[Any]:
-    """Their rows."""
+    """Return the clusters' rows."""
     return connection.execute(select(_CLUSTER).order_by(_CLUSTER.c.id)).all()
 
 
 def count_parts(connection: Connection, rows: Sequence[Any]) -> Counts:
-    """How many parts clusters have, by cluster and kind: the one look at all rows."""
+    """Count parts by cluster and kind; the only query here that reads all rows."""
     counts = _count_by_cluster(connection, _SERVER) + _count_by_cluster(connection, _NODE)
     for row in rows:
         links = select(func.count()).where(is_in_cluster(THINGS["link"], _LINK.c.id, literal(row.id)))
@@ -60,7 +60,7 @@ def count_parts(connection: Connection, rows: Sequence[Any]) -> Counts:
 
 
 def count_unhealthy_parts(connection: Connection) -> Counts:
-    """How many parts are not up, by cluster, kind and state."""
+    """Count unhealthy parts by cluster, kind and state."""
     tables = (_SERVER, _NODE, _LINK)
     return sum(
         (_count_by_cluster(connection, table, table.c.state, where=is_unhealthy(table)) for table in tables), Counts()
@@ -68,7 +68,7 @@ def count_unhealthy_parts(connection: Connection) -> Counts:
 
 
 def count_unhealthy_domains(connection: Connection) -> Counts:
-    """How many domains have something that is down or degraded, by cluster."""
+    """Count domains with a part that is down or degraded, by cluster."""
     domain_ids = {_SERVER: _SERVER.c.domain_id, _NODE: _NODE.c.domain_id, _LINK: _LINK.c.domain_id}
     planned: ColumnElement[str] = literal_column("'maintenance'")
     ids = union(
@@ -79,33 +79,33 @@ def count_unhealthy_domains(connection: Connection) -> Counts:
 
 
 def count_changes(connection: Connection, after: int, until: int) -> Counts:
-    """How many changes were made by the events after one up to another, by kind, new state and source."""
+    """Count state changes in a range of events by kind, new state and source; cascades are not counted."""
     by = EVENT.c.kind, _NEW_STATE, EVENT.c.source
     query = select(*by, func.count()).where(EVENT.c.id > after, EVENT.c.id <= until, IS_STATE_CHANGE, ~is_cascaded())
     return _read_counts(connection, query.group_by(*by))
 
 
 def count_actions(connection: Connection, after: int, until: int) -> Counts:
-    """How often something was done to jobs, or to servers for their sake, by action and source."""
+    """Count job and cordon events in a range of events, by action and source."""
     by = EVENT.c.action, EVENT.c.source
     query = select(*by, func.count()).where(EVENT.c.id > after, EVENT.c.id <= until, ~IS_STATE_CHANGE)
     return _read_counts(connection, query.group_by(*by))
 
 
 def count_findings(connection: Connection) -> Counts:
-    """How many findings of drift are open, by rule."""
+    """Count open drift findings by rule."""
     query = select(_FINDING.c.rule, func.count()).where(_FINDING.c.cleared_at.is_(None))
     return _read_counts(connection, query.group_by(_FINDING.c.rule))
 
 
 def read_last_observations(connection: Connection) -> dict[tuple[str, ...], float]:
-    """When each source last reported anything, in seconds since 1970."""
+    """Return when each source last reported anything, in seconds since 1970."""
     query = select(_OBSERVATION.c.source, func.max(_OBSERVATION.c.seen_at)).group_by(_OBSERVATION.c.source)
     return {(source,): datetime.fromisoformat(time).timestamp() for source, time in connection.execute(query)}
 
 
 def read_seal(connection: Connection) -> tuple[dict[tuple[str, ...], float], dict[tuple[str, ...], float]]:
-    """The last event that is sealed, by its seal, and how many events follow it."""
+    """Return the last sealed event by its seal, and the number of events after it."""
     last = newest_seal(connection)
     number = connection.scalar(select(func.count()).select_from(EVENT).where(EVENT.c.id > (last.id if last else 0)))
     return {(last.sha256,): float(last.id)} if last else {}, {(): float(number or 0)}

@@ -1,4 +1,4 @@
-"""/: the explorer's page and its files."""
+"""Serve the explorer's page and its files."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ WEB_DIRECTORY = Path(trninv.__file__).parent / "web"
 
 
 async def explorer_page(_request: Request) -> Response:
-    """The page; its views are told apart by what follows #."""
+    """Return the explorer's page; the URL fragment selects the view."""
     return FileResponse(WEB_DIRECTORY / "index.html", headers={"Cache-Control": "no-cache"})
 
 

@@ -1,4 +1,4 @@
-"""/export/NAME: a whole table or view, at the pace of its reader."""
+"""Serve /export/NAME, a whole table or view, at the client's speed."""
 
 from functools import partial
 from typing import Final
@@ -21,11 +21,11 @@ from trninv.service.shared import Services, get_services
 from trninv.service.stamped import revision_headers
 
 IDLE_SECONDS: Final = 30.0
-"""How long a reader may take nothing before it is dropped."""
+"""Seconds after which a client that reads nothing is dropped."""
 
 
 async def export_table(request: Request) -> Response:
-    """NAME.csv or NAME.ndjson, at a time (at), or some columns of it (columns), or a cluster's part (cluster)."""
+    """Send NAME.csv or NAME.ndjson, optionally at a time (at), some columns (columns), or one cluster (cluster)."""
     await authenticate(request, "read")
     services, parameters = get_services(request), query_parameters(request, ["at", "columns", "cluster"])
     name, _, style = request.path_params["name"].rpartition(".")
@@ -51,7 +51,7 @@ async def export_table(request: Request) -> Response:
 
 
 class _SpoolResponse(StreamingResponse):
-    """A spool as it is sent; it is closed however that ends."""
+    """A response that streams a spool and always closes it."""
 
     def __init__(self, services: Services, spool: ExportSpool, media_type: str, headers: dict[str, str]) -> None:
         super().__init__(spool.pieces(), headers=headers, media_type=media_type)

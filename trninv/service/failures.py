@@ -1,4 +1,4 @@
-"""Failures outside of a GraphQL document, as answers."""
+"""Turn exceptions into HTTP error responses."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -41,14 +41,14 @@ _ERROR_BY_STATUS: Final[Mapping[int, type[TrninvError]]] = {404: NotFoundError, 
 
 
 async def expected_error_response(request: Request, error: Exception) -> Response:
-    """An expected failure."""
+    """Return the response to an expected error."""
     assert isinstance(error, TrninvError)
     if isinstance(error, DatabaseUnreachableError):
         get_services(request).log_failure(request, error)
         error = DatabaseUnreachableError(
             f"the database did not answer: see the server's log for request {_request_id(request)}"
         )
-    elif isinstance(error, DatabaseError) and not isinstance(error, ReadOnlyError):  # its words are for the operator
+    elif isinstance(error, DatabaseError) and not isinstance(error, ReadOnlyError):  # its message is for the operator
         return await internal_error_response(request, error)
     request.state.code = error.code
     status = next((status for kind, status in _STATUS_BY_ERROR.items() if isinstance(error, kind)), 500)
@@ -61,7 +61,7 @@ async def expected_error_response(request: Request, error: Exception) -> Respons
 
 
 async def internal_error_response(request: Request, error: Exception) -> Response:
-    """Any other failure: the client is told its id, the log has the rest."""
+    """Log an unexpected error, and return a response with the request's id only."""
     get_services(request).log_failure(request, error)
     request.state.code = InternalError.code
     internal_error = InternalError(f"internal error: see the server's log for request {_request_id(request)}")
@@ -73,7 +73,7 @@ def _request_id(request: Request) -> str:
 
 
 async def not_found_response(request: Request, error: Exception) -> Response:
-    """A path, or a method of it, that the service does not have."""
+    """Return the response to an unknown path or method."""
     assert isinstance(error, HTTPException)
     request_error = _ERROR_BY_STATUS.get(error.status_code, RequestError)(
         f"{request.url.path[:60]}: {error.detail}: see /"

@@ -1,4 +1,4 @@
-"""The rows of a query as an answer."""
+"""Send the rows of a query in the requested format, with the revision they were read from."""
 
 from collections.abc import Callable
 from functools import partial
@@ -27,14 +27,14 @@ MEDIA_TYPES: Final = {
 async def query_response(
     services: Services, read: Callable[[QueryRunner], QueryResult], style: object, time: str | None = None
 ) -> Response:
-    """What is read by checked queries, now or as of a time, in one of the formats of `MEDIA`.
+    """Return a query's rows, now or at a time, in one of the formats of `MEDIA_TYPES`.
 
     Raises
     ------
     RequestError
-        There is no such format.
+        The format is unknown.
     UsageError
-        Parquet, and PyArrow is not installed.
+        Parquet is requested and PyArrow is not installed.
 
     """
     if style not in MEDIA_TYPES:

@@ -1,4 +1,4 @@
-"""What /metrics tells of the fleet, read from the database where anything was written since the last time."""
+"""Report fleet metrics for Prometheus; the database is read only if it changed since the last scrape."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
@@ -18,7 +18,7 @@ from trninv.service import counts
 from trninv.service.counts import Counts
 
 MAX_INCREMENTAL_EVENTS: Final = 20_000
-"""Events that are counted in one reading; the next goes on."""
+"""Events counted per scrape; the next one continues."""
 _UNHEALTHY_STATES: Final = tuple(state for state in STATES if state != "up")
 _DESCRIPTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "trninv_parts": ("Servers, nodes and links that there are.", ("cluster", "kind")),
@@ -51,12 +51,12 @@ _DESCRIPTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 
 
 class FleetMetrics:
-    """Numbers of the fleet. One thread at a time may ask.
+    """Metrics of the fleet; not thread safe.
 
     Parameters
     ----------
     revision
-        Tells whether anything was written.
+        Tracks whether the database changed.
 
     """
 
@@ -71,7 +71,7 @@ class FleetMetrics:
         self._last_event: int | None = None
 
     def render(self, engine: Engine) -> bytes:
-        """All of them in the format that Prometheus reads."""
+        """Return all metrics in Prometheus' text format."""
         revision = self._revision.current()
         if revision is None or revision != self._last_revision:
             with read_transaction(engine) as connection:
@@ -82,12 +82,12 @@ class FleetMetrics:
         return self._text
 
     def _count(self, connection: Connection) -> bool:
-        """Count new events, and the parts of clusters where these are others; whether those were all events."""
+        """Count new events, and parts if the clusters changed; return whether no event is left to count."""
         clusters = counts.read_clusters(connection)
         if clusters != self._clusters:
             self._parts, self._clusters = counts.count_parts(connection, clusters), clusters
         newest = last_event_number(connection)
-        if self._last_event is None or newest < self._last_event:  # a backup, or a standby that was behind
+        if self._last_event is None or newest < self._last_event:  # restored from a backup, or a lagging standby
             self._last_event = newest
         until = min(newest, self._last_event + MAX_INCREMENTAL_EVENTS)
         if until > self._last_event:
@@ -123,7 +123,7 @@ class FleetMetrics:
 
 
 class _FamilyCollector:
-    """Families as what collects them."""
+    """A collector of given metric families."""
 
     def __init__(self, families: list[Metric]) -> None:
         self._families = families

@@ -1,4 +1,4 @@
-"""/graphql: the API, and GraphiQL for a browser."""
+"""Serve /graphql, and GraphiQL to browsers."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ _NEXT_FRAME: Final = b"id: %d\nevent: next\ndata: %b\n\n"
 
 
 async def serve_graphql(request: Request) -> Response:
-    """A document by GET or POST, as GraphQL over HTTP says."""
+    """Run a document sent by GET or POST, according to GraphQL over HTTP."""
     services, takes_graphql_json = get_services(request), wire.accepts_graphql(request.headers)
     if request.method == "GET" and _wants_graphiql(services, request):
         return FileResponse(WEB_DIRECTORY / "graphiql.html")
@@ -66,7 +66,7 @@ async def serve_graphql(request: Request) -> Response:
 
 
 async def _subscription_response(request: Request) -> Response:
-    """A stream of changes (GraphQL over SSE, distinct connections); it ends without complete, for it has no end."""
+    """Stream a subscription (GraphQL over SSE, distinct connections); endless, so it never sends complete."""
     await authenticate(request, "read")
     subscription = await get_services(request).api.subscribe(await wire.parse_graphql_request(request))
     if isinstance(subscription, DocumentResponse):
@@ -74,7 +74,7 @@ async def _subscription_response(request: Request) -> Response:
         return wire.graphql_response(subscription, graphql=True)
     serializer, scope = subscription
     return await event_stream_response(
-        request, scope, lambda each: _NEXT_FRAME % (each.number, serializer.serialize(each.event))
+        request, scope, lambda event: _NEXT_FRAME % (event.number, serializer.serialize(event.event))
     )
 
 

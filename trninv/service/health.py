@@ -1,4 +1,4 @@
-"""/healthz, /readyz and /metrics: what watches the service."""
+"""Serve /healthz, /readyz and /metrics."""
 
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
@@ -13,12 +13,12 @@ from trninv.service.shared import get_services
 
 
 async def healthz(_request: Request) -> Response:
-    """The process lives."""
+    """Report that the process is alive."""
     return JSONResponse({"status": "ok"})
 
 
 async def readyz(request: Request) -> Response:
-    """The database answers."""
+    """Report whether the database answers."""
 
     def check_database(engine: Engine) -> None:
         with read_transaction(engine) as connection:
@@ -32,13 +32,13 @@ async def readyz(request: Request) -> Response:
 
 
 async def metrics(request: Request) -> Response:
-    """Counters of this process and gauges of the fleet, as Prometheus reads them."""
+    """Return the metrics of this process and of the fleet for Prometheus."""
     await authenticate(request, "read")
     services = get_services(request)
     try:
         fleet_metrics = await services.render_fleet_metrics()
     except (TrninvError, SQLAlchemyError):
-        fleet_metrics = b""  # what is old would look as if it were so
+        fleet_metrics = b""  # stale values would look current
     services.metrics.ready.set(bool(fleet_metrics))
     return Response(services.metrics.render() + fleet_metrics, media_type="text/plain; version=0.0.4")
 

@@ -1,4 +1,4 @@
-"""What every request passes through: the name that it addresses, headers of its answer, a note of how it went."""
+"""Log each request, add security headers, and check its host and path."""
 
 import re
 import secrets
@@ -14,7 +14,7 @@ from trninv.errors import RequestError
 from trninv.service import wire
 
 RequestLogger = Callable[[Scope, int, float, str], None]
-"""Told of each request: its scope, the status of its answer, the seconds it took, its id."""
+"""Called for each request with its ASGI scope, response status, duration in seconds and id."""
 
 _OWN_FILES_ONLY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
@@ -26,7 +26,7 @@ _HEADERS = ((b"content-security-policy", _OWN_FILES_ONLY.encode()), (b"x-content
 
 
 class AccessLogMiddleware:
-    """ASGI middleware: headers, a log line and metrics out."""
+    """ASGI middleware: adds headers to each response, and logs and counts the request."""
 
     def __init__(self, app: ASGIApp, note: RequestLogger) -> None:
         self._app, self._note = app, note
@@ -53,7 +53,7 @@ class AccessLogMiddleware:
 
 
 class AllowedHostsMiddleware:
-    """ASGI middleware: only requests that address the service by one of its names."""
+    """ASGI middleware: refuses requests whose Host is not allowed (protects against DNS rebinding)."""
 
     def __init__(self, app: ASGIApp, names: Sequence[str]) -> None:
         self._app, self._names = app, names
@@ -69,7 +69,7 @@ class AllowedHostsMiddleware:
 
 
 class PathCharactersMiddleware:
-    """ASGI middleware: only requests whose path and query have characters that texts here have."""
+    """ASGI middleware: refuses requests with forbidden characters in path or query."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -83,6 +83,6 @@ class PathCharactersMiddleware:
 
 @lru_cache(maxsize=64)
 def _matches_host(name: str, host: str) -> bool:
-    """Whether an allowed name (NAME, *.DOMAIN or *) is that of a Host, whatever its port."""
+    """Return whether an allowed name (NAME, *.DOMAIN or *) matches a Host header, ignoring its port."""
     bare = re.sub(r":\d*$", "", host).lower()
     return name in ("*", bare) or (name.startswith("*.") and bare.endswith(name[1:]))

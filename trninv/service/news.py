@@ -1,10 +1,9 @@
-"""New events for all who listen in one process: one look at the database for all of them, and no queue for any.
+"""Poll the database for new events once per process and hand them to all listeners.
 
-A listener is a position in the history. What came lately is kept, framed once for all; who is further behind reads the
-database at their own pace. So who listens slowly costs no memory.
+A listener is a position in the history; there are no queues. Recent events are kept, formatted once for all; a listener
+further behind reads the database at its own speed, so that slow listeners cost no memory.
 
-Numbers of events are given in the order of the commits (`trninv.inventory.triggers`): what is seen is never before what
-was seen already.
+Event numbers follow the order of commits (`trninv.inventory.triggers`), so no event appears before one already seen.
 """
 
 import asyncio
@@ -28,17 +27,17 @@ from trninv.inventory.revision import RevisionTracker
 T = TypeVar("T")
 
 POLL_SECONDS: Final = 0.25
-"""Between two looks."""
+"""Seconds between two polls."""
 _PAGE_SIZE: Final = 500
-"""Events that are read at once."""
+"""Events read by one query."""
 _MAX_RECENT_EVENTS: Final = 1_000
-"""Of the newest."""
+"""Newest events kept for all listeners."""
 _BY_NUMBER: Final = attrgetter("number")
 
 
 @dataclass(frozen=True, slots=True)
 class BroadcastEvent:
-    """An event as it is told."""
+    """An event with its server-sent frame."""
 
     number: int
     event: Event
@@ -46,7 +45,7 @@ class BroadcastEvent:
 
 
 def _read_events(engine: Engine, after: int) -> list[BroadcastEvent]:
-    """The first events after one; in a thread."""
+    """Read the first events after a number; blocks, so call it in a thread."""
     with read_transaction(engine) as connection:
         return [
             BroadcastEvent(event.event, event, _format_frame(event))
@@ -68,25 +67,25 @@ ListenerReader = Callable[[Callable[..., list[BroadcastEvent]], Engine, int], Co
 
 
 class ExceptionLogger(Protocol):
-    """As much of one as is needed."""
+    """The part of a logger that is used here."""
 
     def exception(self, event: str, /) -> object:
-        """Note the error that is being handled."""
+        """Log the error that is being handled."""
 
 
 class EventBroadcaster:
-    """What has happened since somebody began to listen.
+    """Broadcasts new events while anybody listens.
 
     Parameters
     ----------
-    watch
-        Runs something in a thread, with an engine that questions do not use.
+    probe
+        Runs a function in a thread, with an engine that requests do not use.
     read
-        Runs something for a listener in one of the threads that read.
+        Runs a function for a listener in a reading thread.
     revision
-        Tells whether anything was written.
+        Tracks whether the database changed.
     log
-        Where a look is noted that failed as none should.
+        Logs unexpected errors of a poll.
 
     """
 
@@ -101,33 +100,33 @@ class EventBroadcaster:
         self._is_closed = False
 
     def subscribe(self, last: int) -> None:
-        """Somebody listens, while the newest event has this number."""
+        """Add a listener; polling starts with the first one. `last` is the newest event's number."""
         self._listener_count += 1
         if self._task is None:
             self._recent, self._last_number, self._wakeup = [], max(last - _PAGE_SIZE, 0), asyncio.Event()
-            context = Context()  # not that of a request, which ends
+            context = Context()  # not the request's context: polling outlives the request
             self._task = asyncio.get_running_loop().create_task(self._poll(), context=context)
 
     def unsubscribe(self) -> None:
-        """They do no longer."""
+        """Remove a listener; polling stops with the last one."""
         self._listener_count -= 1
         if self._listener_count == 0 and self._task is not None:
             self._task.cancel()
             self._task = None
 
     def close(self) -> None:
-        """The server stops: nobody is told anything any more."""
+        """Stop all listeners, because the server stops."""
         self._is_closed = True
         if self._task is not None:
             self._wakeup.set()
 
     @property
     def is_closed(self) -> bool:
-        """Whether the server stops."""
+        """Whether the server is stopping."""
         return self._is_closed
 
     async def wait_for_events(self, number: int, seconds: float) -> list[BroadcastEvent]:
-        """The next events after one, in their order; none if none came within some seconds, or the server stops."""
+        """Return the next events after a number, or none after some seconds or when the server stops."""
         wakeup = self._wakeup
         if number >= self._last_number and not self._is_closed:
             with move_on_after(seconds):
@@ -143,14 +142,14 @@ class EventBroadcaster:
             return []
 
     async def _poll(self) -> None:
-        """Look for new events as long as anybody listens; after a look that failed there is another one."""
+        """Poll for new events until cancelled; a failed poll is retried."""
         last_revision: object = None
         is_logged = False
         while True:
             events: list[BroadcastEvent] = []
             try:
                 revision, events = await self._probe(partial(self._read_new_events, last_revision))
-            except TrninvError:  # the database does not answer
+            except TrninvError:  # the database does not answer: retry
                 pass
             except Exception:
                 if not is_logged:
@@ -164,7 +163,7 @@ class EventBroadcaster:
                 await asyncio.sleep(POLL_SECONDS)
 
     def _append(self, events: list[BroadcastEvent]) -> None:
-        if events[0].number > self._last_number + 1:  # those between were archived before anybody saw them
+        if events[0].number > self._last_number + 1:  # a gap: events between were archived before they were read
             self._recent = []
         self._recent = (self._recent + events)[-_MAX_RECENT_EVENTS:]
         self._last_number = events[-1].number

@@ -1,4 +1,4 @@
-"""/observations: what a machine says of itself, from the machine."""
+"""Serve /observations, to which machines post what they observe of themselves."""
 
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ _KIND = "neuron-ls"
 
 
 async def keep_observation(request: Request) -> Response:
-    """Keep one observation; a token of scope observe speaks for the instance, or host, that it is named for."""
+    """Store one observation; a token of scope observe may report only the instance or host it is named for."""
     principal = await authenticate(request, "observe")
     services, body = get_services(request), await request.body()
     try:
@@ -41,7 +41,7 @@ async def keep_observation(request: Request) -> Response:
 
 
 def _import_to_json(report: ImportResult) -> dict[str, object]:
-    """Return what became of it, and what it did not report."""
+    """Return the result of an import, with fields that were not reported, as JSON data."""
     missing = [
         {"field": field.field, "sourceField": field.source_field, "servers": field.servers}
         for field in report.missing_fields
@@ -50,25 +50,19 @@ def _import_to_json(report: ImportResult) -> dict[str, object]:
     return answer | {"missingFields": missing, "unknownKeys": list(report.unknown_keys), "unread": list(report.unread)}
 
 
-async def _check_quota(at: Services, who: Principal, body: bytes) -> None:
-    """Refuse what is too much for this hour before it is parsed; what is known already adds nothing.
-
-    Raises
-    ------
-    QuotaError
-
-    """
+async def _check_quota(services: Services, who: Principal, body: bytes) -> None:
+    """Refuse an observation above the hour's quota before it is parsed; one already stored is free."""
 
     def find() -> bool:
-        with read_transaction(at.fleet.engine) as connection:
+        with read_transaction(services.fleet.engine) as connection:
             return is_known(connection, _KIND, BytesIO(body))
 
     if who.scope != "observe" or who.usage is None:
         return
     try:
-        who.usage.check(1, len(body), _quota(at.settings), datetime.now(UTC))
+        who.usage.check(1, len(body), _quota(services.settings), datetime.now(UTC))
     except QuotaError:
-        if not await at.read(find):
+        if not await services.read(find):
             raise
 
 

@@ -1,4 +1,4 @@
-"""The parameters of a request's address."""
+"""Read a request's query parameters."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -9,12 +9,12 @@ from trninv.errors import RequestError, suggestion
 
 
 def query_parameters(request: Request, allowed: Collection[str] | None = None) -> dict[str, str]:
-    """Each parameter's value: a name that is misspelt must not ask for something else.
+    """Return the query parameters; a misspelt name is refused, not ignored.
 
     Raises
     ------
     RequestError
-        One is given twice, or is not known.
+        A parameter is repeated or unknown.
 
     """
     parameters = request.query_params

@@ -1,4 +1,4 @@
-"""/reports: the list of reports, and each as JSON, CSV, NDJSON or Parquet."""
+"""Serve /reports, the list of reports, and each report as JSON, CSV, NDJSON or Parquet."""
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -16,7 +16,7 @@ from trninv.service.shared import get_services
 
 
 async def list_reports(request: Request) -> Response:
-    """What reports there are."""
+    """List the reports."""
     await authenticate(request, "read")
     return JSONResponse(
         [_report_to_json(definition) for definition in library(get_services(request).settings.reports).values()]
@@ -24,7 +24,7 @@ async def list_reports(request: Request) -> Response:
 
 
 async def report_rows(request: Request) -> Response:
-    """NAME and a format of `MEDIA`, at a time; the report's parameters are the others of the query."""
+    """Run a report (NAME.FORMAT), now or at a time (at); other query parameters are the report's."""
     await authenticate(request, "read")
     services = get_services(request)
     name, _, style = request.path_params["name"].rpartition(".")

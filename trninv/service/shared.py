@@ -1,4 +1,4 @@
-"""What the routes of one application share."""
+"""Hold what the routes of one application share: the fleet, the API, the worker pools and the metrics."""
 
 import secrets
 from collections.abc import Callable
@@ -37,22 +37,22 @@ T = TypeVar("T")
 
 _PROBE_SECONDS: Final = 5.0
 _TIMEOUT_GRACE: Final = 0.2
-"""Seconds in which what is late may say so itself."""
+"""Grace period in seconds for a late task to report its own timeout."""
 
 
 class Services:
-    """A fleet, open as long as the application lives, and what is told of its use.
+    """An application's fleet and shared services, open as long as the application lives.
 
     Attributes
     ----------
     readers
-        Where what only reads goes.
-    exports
-        How many exports may begin besides those that run.
-    listeners, news
-        How many may begin to listen besides those that do, and what they hear.
-    process
-        Tells this process from every other, for what must not be taken for another's.
+        The fleets that serve reads: the primary's or a standby's.
+    exports, listeners
+        Semaphores with the free slots for exports and event listeners.
+    broadcaster
+        Hands new events to the listeners.
+    process_id
+        Random id of this process, part of its ETags.
 
     """
 
@@ -90,7 +90,7 @@ class Services:
         return ReadReplicas(self.fleet, standby, lambda server: self.metrics.reads.labels(server).inc())
 
     def _login(self, engine: Engine) -> Engine:
-        """The login of TRNINV_SQL_URL, on the server of an engine."""
+        """Open an engine with the login of TRNINV_SQL_URL on another engine's server."""
         if engine is self.fleet.engine:
             return open_engine(self.settings.sql_url)
         login = parse_url(self.settings.sql_url)
@@ -102,19 +102,19 @@ class Services:
     def _is_on_postgresql(self) -> bool:
         return self.fleet.engine.dialect.name == "postgresql"
 
-    async def read(self, work: Callable[..., T], *arguments: Any) -> T:  # passed on
-        """Run what reads the database in one of the threads that do, for no longer than the request may take.
+    async def read(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Run a read in a reading thread, within the request's time limit.
 
         Raises
         ------
         TimeLimitError
-            It took longer, or no thread was free.
+            The read took too long.
 
         """
         return await _run_in_time(self.api.threads.reading, work, *arguments)
 
     async def read_for_probe(self, work: Callable[[Engine], T]) -> T:
-        """Run what watches the service, through a thread and a connection that no question can take.
+        """Run a probe in a thread and on a connection that requests do not use.
 
         Raises
         ------
@@ -126,7 +126,7 @@ class Services:
             return await _run_in_time(self._probe_workers, work, self._probe_engine)
 
     async def render_fleet_metrics(self) -> bytes:
-        """What /metrics tells of the fleet, by a thread of its own: probes don't wait for the first count.
+        """Return the fleet's metrics, in a thread of their own so that probes don't wait for the first count.
 
         Raises
         ------
@@ -138,7 +138,7 @@ class Services:
             return await _run_in_time(self._metrics_workers, self._fleet_metrics.render, self._probe_engine)
 
     def close(self) -> None:
-        """Close what is open, and end what runs."""
+        """Stop sweeps and close all connections."""
         self.sweeps.close()
         if self._remove_directory:
             self._remove_directory()
@@ -148,7 +148,7 @@ class Services:
             engine.dispose()
 
     def log_request(self, scope: Scope, status: int, seconds: float, reference: str) -> None:
-        """Log and count a request that was answered."""
+        """Log and count a finished request."""
         path = _path_label(scope)
         self.metrics.requests.labels(path, str(status)).inc()
         if END_RESPONSE_KEY not in scope:
@@ -165,7 +165,7 @@ class Services:
         )
 
     def log_failure(self, request: Request, failure: BaseException) -> None:
-        """Log a failure of which the client is told only the id."""
+        """Log a failure whose details the client does not see."""
         self.log.error("failure", request_id=request.state.request_id, exc_info=failure)
 
 
@@ -179,7 +179,7 @@ async def _run_in_time(workers: WorkerPool, work: Callable[..., T], *arguments: 
 
 
 def _path_label(scope: Scope) -> str:
-    """The first part of a request's path, if anything is served below it."""
+    """Return the first part of a path as a metric label, or "other" if no route has it."""
     root, *parts = scope["path"].split("/")
     first = parts[0] if parts and not root else "*"
     return f"/{first}" if first in _route_prefixes(scope["app"]) else "other"
@@ -187,11 +187,11 @@ def _path_label(scope: Scope) -> str:
 
 @lru_cache(maxsize=1)
 def _route_prefixes(app: Starlette) -> frozenset[str]:
-    """Below which anything is served."""
+    """Return the first path part of each route."""
     return frozenset(route.path.split("/")[1] for route in app.routes if isinstance(route, Route | Mount))
 
 
 def get_services(request: Request) -> Services:
-    """What the application of a request shares."""
+    """Return the services of a request's application."""
     services: Services = request.app.state.shared
     return services

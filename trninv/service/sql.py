@@ -1,4 +1,4 @@
-"""/sql: one SELECT, read only."""
+"""Serve /sql, which runs one read-only SELECT."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,7 +17,7 @@ _EXAMPLE = '{"sql": "SELECT count(*) FROM v_chip"}'
 
 
 async def run_sql(request: Request) -> Response:
-    """The rows of {"sql": "…", "format": "json", "at": "…"}; at may be a parameter of the path as well."""
+    """Run {"sql": "…", "format": "json", "at": "…"}; at may be a query parameter as well."""
     await authenticate(request, "sql")
     services, body = get_services(request), wire.read_json_object(request, await request.body(), _EXAMPLE)
     if not isinstance(body.get("sql"), str):

@@ -1,4 +1,4 @@
-"""Which state of the database an answer was read from, as headers."""
+"""Send the revision that a response was read from as headers."""
 
 from typing import Final
 
@@ -9,9 +9,10 @@ OMITTED_CLUSTERS_HEADER: Final = "X-Left-Out"
 
 
 def revision_headers(as_of: AsOf | None) -> dict[str, str]:
-    """X-As-Of: the time, and the revision where it is known, as in 2026-11-22T07:20:00.000Z; revision=0f3a….
+    """Return X-As-Of and, if clusters were omitted, X-Left-Out.
 
-    X-Left-Out: the clusters of which nothing is known at that time, if there are any, with commas between them.
+    X-As-Of is the time, with the revision if known: 2026-11-22T07:20:00.000Z; revision=0f3a…. X-Left-Out lists the
+    clusters without data at that time, separated by commas.
     """
     if as_of is None:
         return {}

@@ -1,4 +1,4 @@
-"""What an operator sees of the service: a JSON line a request, and Prometheus' metrics."""
+"""Log requests as JSON lines, and count them for Prometheus."""
 
 import logging
 import sys
@@ -11,7 +11,7 @@ from trninv.graphql.statements import statement_counter
 
 
 class ServiceMetrics:
-    """Counters of one process."""
+    """Prometheus metrics of one process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -61,12 +61,12 @@ class ServiceMetrics:
         self.ready = Gauge("trninv_ready", "Whether the database answered just now, 1 or 0.", registry=self.registry)
 
     def render(self) -> bytes:
-        """All counters in the format that Prometheus reads."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry)
 
 
 def count_statements(engine: Engine) -> None:
-    """Count every statement of an engine in the request that sends it."""
+    """Count an engine's statements for the request that sends them."""
 
     @event.listens_for(engine, "before_cursor_execute")
     def count(connection: Connection, *_: object) -> None:  # noqa: ARG001 # SQLAlchemy's signature
@@ -76,7 +76,7 @@ def count_statements(engine: Engine) -> None:
 
 
 def configure_logger(style: str) -> structlog.typing.FilteringBoundLogger:
-    """A line a request on stderr: "json", "text" for people, or "off"."""
+    """Create a logger to stderr in a style: "json", "text" for people, or "off"."""
     render = structlog.processors.JSONRenderer() if style == "json" else structlog.dev.ConsoleRenderer(colors=False)
     level = logging.CRITICAL if style == "off" else logging.INFO
     bound_logger: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(

@@ -1,7 +1,7 @@
-"""GraphQL over HTTP: what a request asks, and how its answer is sent.
+"""Implement GraphQL over HTTP: parse requests, negotiate media types and write responses.
 
-Follows the GraphQL over HTTP specification (draft of 2025): application/graphql-response+json tells by its status
-whether a document was executed; application/json, for older clients, is 200 whenever a GraphQL server answered.
+Follows the GraphQL over HTTP specification (draft of 2025): with application/graphql-response+json the status says
+whether the document was executed; with application/json, for older clients, it is 200 for any well-formed response.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from trninv.service.query import query_parameters
 
 JSON, GRAPHQL, EVENT_STREAM = "application/json", "application/graphql-response+json", "text/event-stream"
 MAX_JSON_CONTAINERS = 100_000
-"""Lists and objects in a body, which nothing else can run beside while they are read."""
+"""Lists and objects in a body; parsing them holds the GIL and blocks the event loop."""
 _STATUS_BY_CODE = {
     "UNAUTHENTICATED": 401,
     "FORBIDDEN": 403,
@@ -36,12 +36,12 @@ _STATUS_BY_CODE = {
 
 
 async def parse_graphql_request(request: Request) -> DocumentRequest:
-    """The GraphQL request in an HTTP request.
+    """Parse the GraphQL request in an HTTP request.
 
     Raises
     ------
     RequestError
-        It is none.
+        The request is malformed.
 
     """
     parameters = query_parameters(request)
@@ -54,12 +54,12 @@ async def parse_graphql_request(request: Request) -> DocumentRequest:
 
 
 def read_json_object(request: Request, body: bytes, example: str) -> dict[str, Any]:
-    """The body of a request; only as application/json, which a page of another origin can't send unasked.
+    """Parse a JSON object; only application/json is accepted, which other origins cannot send without preflight.
 
     Raises
     ------
     RequestError
-        It is none.
+        The body is not a JSON object, or its media type is another.
 
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -86,23 +86,23 @@ def _parse_parameter(name: str, value: str) -> Any:
 
 
 def accepts_graphql(headers: Headers) -> bool:
-    """Whether a client takes application/graphql-response+json, and no less than application/json."""
+    """Return whether the client accepts application/graphql-response+json no less than application/json."""
     accept = parse_accept(headers)
     return accept.lists(GRAPHQL) and accept.quality(GRAPHQL) >= accept.quality(JSON)
 
 
 def accepts_stream(headers: Headers) -> bool:
-    """Whether a client wants server-sent events rather than an answer."""
+    """Return whether the client prefers server-sent events to a single response."""
     return parse_accept(headers).prefers(EVENT_STREAM, JSON, GRAPHQL)
 
 
 def accepts_no_json(headers: Headers) -> bool:
-    """Whether the client takes no JSON at all."""
+    """Return whether the client accepts no JSON at all."""
     return not any(map(parse_accept(headers).quality, (JSON, GRAPHQL)))
 
 
 def http_status(response: DocumentResponse, *, graphql: bool) -> int:
-    """The HTTP status of an answer, by the rules of GraphQL over HTTP."""
+    """Return a response's HTTP status by the rules of GraphQL over HTTP."""
     if response.code in _STATUS_BY_CODE:
         return _STATUS_BY_CODE[response.code]
     if response.failures:
@@ -113,7 +113,7 @@ def http_status(response: DocumentResponse, *, graphql: bool) -> int:
 
 
 def graphql_response(response: DocumentResponse, *, graphql: bool, etag: str | None = None) -> Response:
-    """An answer as an HTTP response."""
+    """Return an HTTP response with a GraphQL response."""
     media_type = GRAPHQL if graphql else JSON
     status = http_status(response, graphql=graphql)
     headers = cache_headers(etag, vary="Accept, Authorization") | _retry_after(status)
@@ -121,33 +121,33 @@ def graphql_response(response: DocumentResponse, *, graphql: bool, etag: str | N
 
 
 def cache_headers(etag: str | None, *, vary: str) -> dict[str, str]:
-    """Headers by which a client asks again only for what has changed."""
+    """Return headers that let a client revalidate its copy."""
     return {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": vary} if etag else {}
 
 
 def not_modified(request: Request, etag: str | None) -> Response | None:
-    """The answer to a client that has the newest already."""
+    """Return a 304 response if the client's copy is current, else None."""
     if etag is None or etag not in request.headers.get("if-none-match", ""):
         return None
     return Response(status_code=304, headers={"ETag": etag, "Cache-Control": "private, no-cache"})
 
 
 def error_response(error: TrninvError, status: int, *, graphql: bool = False) -> Response:
-    """An error as the whole answer."""
+    """Return an HTTP response with an error only."""
     body = orjson.dumps({"errors": [{"message": str(error), "extensions": error.extensions}]})
     media_type = GRAPHQL if graphql else JSON
     return Response(body, status, _retry_after(status), media_type=f"{media_type}; charset=utf-8")
 
 
 def _retry_after(status: int) -> dict[str, str]:
-    """When to ask again, where the service was too busy."""
+    """Return a Retry-After header if the status is 503."""
     return {"Retry-After": "1"} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
 
 
 def compute_etag(
     request: DocumentRequest, revision: Hashable | None, process: str, who: str, *, graphql: bool
 ) -> str | None:
-    """What names the answer to a request on one state of the database; None where states can't be told apart."""
+    """Return the ETag of a request's response at a revision; None if the revision is unknown."""
     if revision is None:
         return None
     parts = [

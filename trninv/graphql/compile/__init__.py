@@ -1,8 +1,8 @@
-"""Plain inventory compiled: a document's fields become one SQL statement that writes their JSON.
+"""Compile a document's fields into one SQL statement that writes their JSON.
 
-What the statement looks like depends on the document and on the looks of its arguments; the values are bound, so that a
-plan serves every request that looks the same. The answer to a routing question is written by a plan too. The rest
-(mutations, introspection, several questions at once) is left to the executor.
+The statement depends on the document and on the shape of its arguments; values are bound, so that a plan serves every
+request of the same shape. A single routing question has a plan that serializes its answer. Everything else (mutations,
+introspection, several questions at once) is left to the executor.
 """
 
 from trninv.graphql.compile.answers import CompiledQuestion

@@ -1,9 +1,9 @@
-"""A routing question that is all of a document: its arguments, and the JSON of its answer by a plan made once.
+"""Compile a document that is a single question into a plan that writes its JSON.
 
-Answers are frozen values, so what a selection shows of one are attributes of attributes: read by functions that are put
-together once, it takes a tenth of the time that the executor takes field by field. What goes wrong is left to the
-executor, and so is what an answer does not hold itself, such as the rows of links and facts. What stands in the servers
-that it names changes while the answer does not: it is read for each request, and put beside the answer.
+Answers are frozen values, so a selection reads attributes of attributes: composed getters take a tenth of the time that
+the executor takes field by field. Errors are left to the executor, and so are fields that an answer does not store,
+such as the rows of links and facts. The instances in an answer's servers can change while the cached answer does not:
+they are read for each request and passed along with the answer.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,15 +39,15 @@ from trninv.routing.servers import StandingThere
 
 _STRAWBERRY: Final = "strawberry-definition"
 Serializer = Callable[[Any], Any]
-"""Gives what is shown of a value, as JSON has it."""
+"""Returns the selected part of a value as JSON data."""
 
 
 class _FieldNotCachedError(Exception):
-    """A field shows what the answer does not hold."""
+    """A selected field is not stored in the answer."""
 
 
 class _AnswerWithInstances:
-    """An answer, and what stands in the servers that it names."""
+    """An answer with the instances in its servers."""
 
     def __init__(self, answer: object, instances: tuple[StandingThere, ...]) -> None:
         self._answer, self.standing = answer, instances
@@ -58,12 +58,14 @@ class _AnswerWithInstances:
 
 @dataclass(frozen=True, slots=True)
 class CompiledQuestion:
-    """The only field of a query, a question, and what it shows of the answer.
+    """A query whose only field is a question.
 
     Attributes
     ----------
-    stands
-        Whether it shows what stands in the servers that the answer names.
+    key
+        The field's response key.
+    has_instances
+        Whether the instances in the answer's servers are selected.
 
     """
 
@@ -78,7 +80,7 @@ class CompiledQuestion:
     def from_roots(
         cls, schema: GraphQLSchema, selections: SelectionCollector, roots: Mapping[str, Nodes]
     ) -> "CompiledQuestion | None":
-        """The question that an operation of these roots is, if it is just one that answers with what it holds."""
+        """Compile root fields that are one question whose selected fields its answer stores; else return None."""
         if len(roots) != 1:
             return None
         ((key, nodes),) = roots.items()
@@ -96,16 +98,16 @@ class CompiledQuestion:
         )
 
     def values(self, variables: Variables) -> dict[str, Any]:
-        """What is asked."""
+        """Return the question's arguments for these variables."""
         return self._arguments.values(variables)
 
     def json(self, answer: object, instances: tuple[StandingThere, ...] = ()) -> bytes:
-        """What is shown of an answer, and of what stands in the servers that it names."""
+        """Encode the selected part of an answer, and of the instances in its servers."""
         return orjson.dumps(self._serialize(_AnswerWithInstances(answer, instances) if self.has_instances else answer))
 
 
 class _FieldArguments:
-    """The arguments of a field; those without a variable in them are read once."""
+    """The arguments of a field; those without variables are read once."""
 
     def __init__(self, schema: GraphQLSchema, definition: GraphQLField, node: FieldNode) -> None:
         self._schema, self._node = schema.extensions[_STRAWBERRY], node
@@ -116,7 +118,7 @@ class _FieldArguments:
         self._constants: dict[str, Any] | None = None
 
     def values(self, variables: Variables) -> dict[str, Any]:
-        """As the question takes them."""
+        """Return the arguments as the question takes them."""
         if self._constants is None:
             self._constants = self._read_values(self._constant_field, variables)
         return self._constants | self._read_values(self._variable_field, variables)
@@ -131,7 +133,7 @@ class _FieldArguments:
 
 
 def _keep_arguments(definition: GraphQLField, names: AbstractSet[str]) -> GraphQLField:
-    """A field with some of its arguments."""
+    """Copy a field with some of its arguments."""
     args = {name: argument for name, argument in definition.args.items() if name in names}
     declared = [
         declaration for declaration in _strawberry_field(definition).arguments if declaration.graphql_name in names
@@ -140,7 +142,7 @@ def _keep_arguments(definition: GraphQLField, names: AbstractSet[str]) -> GraphQ
 
 
 def _has_variable(value: ValueNode) -> bool:
-    """Whether a variable is in it."""
+    """Return whether a value contains a variable."""
     if isinstance(value, ListValueNode):
         return any(map(_has_variable, value.values))
     if isinstance(value, ObjectValueNode):
@@ -149,14 +151,14 @@ def _has_variable(value: ValueNode) -> bool:
 
 
 class _SerializerBuilder:
-    """Puts together what reads the selections of a document."""
+    """Composes the serializer of a document's selections."""
 
     def __init__(self, selections: SelectionCollector) -> None:
         self._selections = selections
         self.has_instances = False
 
     def build(self, output_type: GraphQLOutputType, nodes: Nodes) -> Serializer:
-        """Reads a value of a type."""
+        """Return the serializer for values of a type."""
         if not isinstance(output_type, GraphQLNonNull):
             serialize = self._build_non_null(output_type, nodes)
             return lambda value: None if value is None else serialize(value)
@@ -188,7 +190,7 @@ class _SerializerBuilder:
         return lambda value: {key: read(get(value)) for key, get, read in members}
 
     def _build_member(self, object_type: GraphQLObjectType, nodes: Nodes) -> tuple[Serializer, Serializer]:
-        """What gives a member of an object, and what reads it."""
+        """Return the getter of a member and the serializer of its value."""
         name = nodes[0].name.value
         if name == "__typename":
             return lambda _: object_type.name, lambda named: named
@@ -202,5 +204,5 @@ class _SerializerBuilder:
 
 
 def _strawberry_field(definition: GraphQLField) -> Any:
-    """A field as strawberry has it."""
+    """Return strawberry's definition of a field."""
     return definition.extensions[_STRAWBERRY]

@@ -1,4 +1,4 @@
-"""What objects and lists of a statement are built with: the arguments of calls, JSON objects, JSON lists."""
+"""Build JSON objects and lists in SQL, and record how a document's arguments are bound."""
 
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
@@ -16,22 +16,24 @@ from trninv.inventory.template import Concat
 
 Variables = VariableValues
 BoundArguments = tuple[Hashable, dict[str, Any]]
-"""The look of a call's arguments, and the parameters that they bind."""
+"""Shape of a field's arguments, and the parameters that they bind."""
 ArgumentBinder = Callable[[Mapping[str, Any]], BoundArguments]
 MemberWriter = Callable[[str, Nodes], Sql]
 ListCondition = Callable[[TableAliases], list[Sql]]
-"""The condition under which rows of a scope are those of a list."""
+"""Returns the conditions that select a list's rows, on the aliases of its kind."""
 ObjectWriter = Callable[[Thing, TableAliases, Nodes], Sql]
-"""Writes the object of a scope's row."""
+"""Writes the JSON object of an aliased row."""
 
 
 class JsonBuilder:
-    """Writes JSON around the columns of a statement, and notes how the arguments in a document are bound.
+    """Writes JSON around the columns of a statement, and records how the document's arguments are bound.
 
     Attributes
     ----------
     binders
-        What gives, for any variables, the look of each call's arguments and its parameters; in the order of the calls.
+        Functions from variables to the shape and parameters of a field's arguments, in the order of the fields.
+    numbers
+        Numbers for aliases and parameters, unique in the statement.
 
     """
 
@@ -42,7 +44,7 @@ class JsonBuilder:
         self._variables = variables
 
     def add_call(self, definition: GraphQLField, nodes: Nodes, bind: ArgumentBinder) -> Hashable:
-        """Note a call; returns the look of its arguments."""
+        """Record a field with arguments and return their shape."""
 
         def bind_variables(variables: Variables) -> BoundArguments:
             return bind(get_argument_values(definition, nodes[0], variables))
@@ -51,11 +53,11 @@ class JsonBuilder:
         return bind_variables(self._variables)[0]
 
     def next_prefix(self) -> str:
-        """A name for parameters of one call."""
+        """Return a prefix for the parameters of one field."""
         return f"p{next(self.numbers)}_"
 
     def json_object(self, runtime: GraphQLObjectType, nodes: Nodes, member: MemberWriter) -> Sql:
-        """An object of members."""
+        """Write an object with the selected members."""
         pieces: list[str | Sql] = ["{"]
         for key, member_nodes in self.selections.fields_below(runtime, nodes).items():
             name = member_nodes[0].name.value
@@ -66,7 +68,7 @@ class JsonBuilder:
     def json_quantity(
         self, form: ValueFormat, sql: Sql, nodes: Nodes, write_fact: Callable[[Nodes], Sql] = lambda _: NULL
     ) -> Sql:
-        """A bandwidth or a capacity, and the fact that it rests on."""
+        """Write a bandwidth or a capacity, with its fact if selected."""
         runtime = self.selections.object_type("Capacity" if form is ValueFormat.CAPACITY else "Bandwidth")
 
         def member(name: str, member_nodes: Nodes) -> Sql:
@@ -78,6 +80,6 @@ class JsonBuilder:
         return self.json_object(runtime, nodes, member)
 
     def json_list(self, query: Select[Any]) -> Sql:
-        """The items of a query as a JSON list."""
+        """Write the column `j` of a query as a JSON list."""
         items = query.subquery(f"l{next(self.numbers)}")
         return select(Concat(["[", self.writer.collect(items.c.j), "]"])).scalar_subquery()

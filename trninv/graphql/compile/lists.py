@@ -1,4 +1,4 @@
-"""The JSON of connections: each member by a query of its own over the same rows, so that only what is asked costs."""
+"""Compile a connection field: each member is a query of its own, so that only selected members cost."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ def compile_connection(
     nodes: Nodes,
     condition: ListCondition,
 ) -> Sql:
-    """A page of a kind as JSON: only what is asked of it is counted or read."""
+    """Compile a page of a kind to a JSON expression."""
     prefix = builder.next_prefix()
 
     def bind(values: Mapping[str, Any]) -> BoundArguments:
@@ -49,7 +49,7 @@ def compile_connection(
 
 @dataclass(frozen=True, slots=True)
 class _ConnectionCompiler:
-    """A list; ``room`` is the next power of two from its size on, or 0 where nobody wants to know."""
+    """Compiles one list; `rounded_limit` is its page size rounded up to a power of two, or 0 on SQLite."""
 
     builder: JsonBuilder
     write_object: ObjectWriter
@@ -104,7 +104,7 @@ class _ConnectionCompiler:
         return bindparam(f"{self.prefix}size", type_=Integer)
 
     def _page_query(self, aliases: TableAliases, columns: list[Any]) -> Select[Any]:
-        """Rows of the page in their order."""
+        """Select the page's rows in list order."""
         keys, descends = zip(*self._sort_keys(aliases), strict=True)
         sort_columns = [key.label(f"s{index}") for index, key in enumerate(keys)] if self.shape.backwards else []
         where = self._conditions(aliases, self.shape)
@@ -121,9 +121,10 @@ class _ConnectionCompiler:
         )
 
     def _bound_query(self, query: Select[Any], extra: int = 0) -> Select[Any]:
-        """The same with a limit that PostgreSQL sees when it plans.
+        """Add a literal limit that PostgreSQL sees when it plans.
 
-        A bound limit is guessed to be a tenth of the table: it is planned anew at each execution, in milliseconds.
+        For a bound limit the planner assumes a tenth of the table, and plans anew at each execution, which takes
+        milliseconds. The literal is rounded so that few statements are compiled.
         """
         if not self.rounded_limit:
             return query
@@ -147,7 +148,7 @@ class _ConnectionCompiler:
         def member(name: str, _: Nodes) -> Sql:
             if name in ("startCursor", "endCursor"):
                 return self._compile_end_cursor(last=name == "endCursor")
-            if (name == "hasNextPage") == shape.backwards:  # the way back: told by the cursor that it was cut at
+            if (name == "hasNextPage") == shape.backwards:  # against the reading direction, only the cursor tells
                 return Concat(["true" if (shape.before if shape.backwards else shape.after) else "false"])
             aliases = self._new_aliases()
             where = self._conditions(aliases, shape)
@@ -161,7 +162,7 @@ class _ConnectionCompiler:
         return self.builder.json_object(self.builder.selections.object_type("PageInfo"), nodes, member)
 
     def _compile_end_cursor(self, *, last: bool) -> Sql:
-        """Cursor of the page's first or last row."""
+        """Select the cursor of the page's first or last row."""
         aliases = self._new_aliases()
         keys, descends = zip(*self._sort_keys(aliases), strict=True)
         key_columns = [key.label(f"k{index}") for index, key in enumerate(keys)]
@@ -196,12 +197,13 @@ class _ConnectionCompiler:
             select(aggregate_json.label("j")), self._conditions(aliases, ArgumentShape(self.shape.filter))
         )
         if not group_columns:
-            return self.builder.json_list(query.add_columns(func.count()))  # one row, whatever else is asked
+            # count() makes it an aggregate query: always one row
+            return self.builder.json_list(query.add_columns(func.count()))
         order = [self.builder.writer.collated(group_sql) for group_sql in group_columns.values()]
         return self.builder.json_list(query.group_by(*group_columns.values()).order_by(*order))
 
     def _compile_teraflops(self, definition: GraphQLField, nodes: Nodes, sums: Mapping[str, Sql]) -> Sql:
-        compute_type = str(self.builder.add_call(definition, nodes, lambda given: (given["type"].value, {})))
+        compute_type = str(self.builder.add_call(definition, nodes, lambda values: (values["type"].value, {})))
         if compute_type not in sums:
             return NULL
         total = func.sum(sums[compute_type])

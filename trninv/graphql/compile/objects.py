@@ -1,4 +1,4 @@
-"""The JSON of things, by the columns of their scopes."""
+"""Compile an object field to a JSON expression."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -24,10 +24,10 @@ _MEMBERS: Final[Mapping[str, Mapping[str, Field | Relation | RelatedList]]] = {
 
 
 class ObjectCompiler(JsonBuilder):
-    """Writes the JSON of things of the table of fields."""
+    """Writes the JSON of rows according to the table of fields."""
 
     def compile_object(self, kind: Thing, aliases: TableAliases, nodes: Nodes) -> Sql:
-        """An object of the table of fields."""
+        """Compile a row to a JSON object."""
         runtime = self.selections.object_type(kind.type)
 
         def member(name: str, member_nodes: Nodes) -> Sql:
@@ -41,7 +41,7 @@ class ObjectCompiler(JsonBuilder):
         return self.json_object(runtime, nodes, member)
 
     def compile_list(self, kind: Thing, nodes: Nodes, condition: ListCondition) -> Sql:
-        """A list without pages."""
+        """Compile a list without pages."""
         aliases = TableAliases(kind, self.numbers)
         object_json, where = self.compile_object(kind, aliases, nodes), condition(aliases)
         query = aliases.select(select(object_json.label("j")), where).order_by(aliases.key)
@@ -53,7 +53,7 @@ class ObjectCompiler(JsonBuilder):
             if not field.fact:
                 return self.json_quantity(field.format, sql, nodes)
             subject, attribute = field.fact
-            # only where it is selected: its table is not joined otherwise
+            # lazy, so that the fact table is joined only if the fact is selected
             return self.json_quantity(
                 field.format, sql, nodes, lambda named: self._compile_fact(aliases.adapt(subject), attribute, named)
             )
@@ -70,7 +70,7 @@ class ObjectCompiler(JsonBuilder):
         return or_null(aliases.select(select(self.compile_object(kind, aliases, nodes)), where))
 
     def _compile_to_one(self, one: Relation, aliases: TableAliases, nodes: Nodes) -> Sql:
-        """Another thing: the same row where the scope has it, else found by its id."""
+        """Compile a related object: from the same row if its table is aliased, else selected by id."""
         if not one.things[1:] and aliases.has(THINGS[one.things[0]].table):
             object_json = self.compile_object(THINGS[one.things[0]], aliases, nodes)
             return case((aliases.adapt(one.key).is_(None), NULL), else_=object_json) if one.nullable else object_json

@@ -1,4 +1,4 @@
-"""The plan of an operation: which of its root fields are compiled, and the statement that they become."""
+"""Decide which root fields of an operation compile to SQL, and build the statement."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -33,12 +33,12 @@ _SINGLE_LOOKUPS: Final[Mapping[str, Callable[[Mapping[str, Any]], tuple[str, str
         AddressTest(arguments["address"], level_of(arguments["address"])),
     ),
 }
-"""Kind, column and value of what a field finds."""
+"""Kind, column and value that a look-up field selects by."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledStatement:
-    """A statement of one row with the JSON of each compiled field.
+    """A statement that returns one row with the JSON of each compiled field.
 
     Attributes
     ----------
@@ -55,18 +55,18 @@ class CompiledStatement:
 
 
 class OperationPlan:
-    """What an operation's root fields are, for one choice of its directives.
+    """An operation's root fields, for given values of its Boolean variables.
 
     Attributes
     ----------
     roots
         Response keys and nodes, in the order of the response.
-    plain
-        Keys of the fields that are compiled.
-    asked
-        The question that it is, if it is one that shows only what the answer holds.
-    then, now
-        The roots that are of other moments, and those of the document's own.
+    compiled_keys
+        Response keys of the fields that are compiled.
+    question
+        The compiled question, if the operation is a single question that can be compiled.
+    as_of_roots, current_roots
+        The asOf fields, and all others.
 
     """
 
@@ -93,16 +93,16 @@ class OperationPlan:
 
     @property
     def introspects(self) -> bool:
-        """Whether the schema itself is asked for."""
+        """Whether the operation queries the schema."""
         return any(nodes[0].name.value in ("__schema", "__type") for nodes in self.roots.values())
 
     def statement_for(self, dialect: Dialect, variables: Variables) -> tuple[CompiledStatement, dict[str, Any]]:
-        """The statement for these variables, and its parameters; addresses among them are still to be resolved.
+        """Return the statement for these variables and its parameters, with addresses not yet resolved.
 
         Raises
         ------
         TrninvError
-            Arguments are wrong.
+            An argument is wrong.
 
         """
         for statement, binders in self._statements.values():
@@ -143,7 +143,7 @@ class OperationPlan:
 
 
 _MAX_STATEMENTS = 64
-"""Of one operation: looks of its arguments."""
+"""Statements that are cached per operation, one for each shape of its arguments."""
 
 
 def _bind_arguments(

@@ -1,4 +1,4 @@
-"""A kind's tables under aliases of their own, joined as far as they are used."""
+"""Alias the tables of a kind, and join those that a query uses."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from trninv.inventory.fields import Sql, Thing
 
 
 class TableAliases:
-    """One appearance of a kind in a statement."""
+    """Aliases of a kind's tables for one use of the kind in a statement."""
 
     def __init__(self, kind: Thing, numbers: Iterator[int]) -> None:
         self.kind = kind
@@ -22,11 +22,11 @@ class TableAliases:
         self._used: set[FromClause] = set()
 
     def has(self, table: FromClause) -> bool:
-        """Whether a table is among those of its kind."""
+        """Return whether a table is one of the kind's."""
         return table in self._aliases
 
     def adapt(self, sql: Sql) -> Sql:
-        """An expression on this scope's aliases."""
+        """Rewrite an expression to use these aliases, and mark their tables as used."""
 
         def replace(element: Any, **_: Any) -> Any:
             table = getattr(element, "table", None)
@@ -39,11 +39,11 @@ class TableAliases:
 
     @property
     def key(self) -> Sql:
-        """The id of its rows."""
+        """The id column."""
         return self.adapt(self.kind.key)
 
     def select(self, query: Select[Any], where: Sequence[Sql]) -> Select[Any]:
-        """A query of columns and conditions that were adapted, from the tables that they need."""
+        """Complete a query with conditions and the tables that were used; adapt all its expressions first."""
         joins = []
         for table, (condition, outer) in reversed([*self.kind.joins.items()]):
             if table in self._used:
@@ -55,5 +55,5 @@ class TableAliases:
 
 
 def or_null(query: Select[Any]) -> Sql:
-    """What a query of JSON finds, else null."""
+    """Return a query's JSON, or JSON null if it has no row."""
     return func.coalesce(query.scalar_subquery(), NULL)

@@ -1,4 +1,4 @@
-"""Which fields a document selects, for given variables; fragments and directives are worked in."""
+"""Collect the selected fields for given variables; fragments and directives are applied."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -30,17 +30,17 @@ class SelectionCollector:
         self._schema, self._fragments, self._variables = schema, fragments, variables
 
     def object_type(self, name: str) -> GraphQLObjectType:
-        """An object type of the schema by its name."""
+        """Return an object type by name."""
         graphql_type = self._schema.type_map[name]
         assert isinstance(graphql_type, GraphQLObjectType)
         return graphql_type
 
     def fields_below(self, runtime: GraphQLObjectType, nodes: Nodes) -> dict[str, Nodes]:
-        """Fields below fields, by response key."""
+        """Collect the subfields of fields, by response key."""
         return self.collect(runtime, (node.selection_set for node in nodes if node.selection_set))
 
     def collect(self, runtime: GraphQLObjectType, selections: Iterable[SelectionSetNode]) -> dict[str, Nodes]:
-        """Fields of selection sets together, by response key."""
+        """Collect the fields of selection sets, by response key."""
         fields: dict[str, Nodes] = {}
         visited_fragments: set[str] = set()
         for selection_set in selections:
