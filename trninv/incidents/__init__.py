@@ -1,1 +1,1 @@
-"""What is not up now, grouped by what brought it about, and what that costs: docs/reference/incidents.md."""
+"""Group what is unhealthy by root cause, and estimate its cost: docs/reference/incidents.md."""

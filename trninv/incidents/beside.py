@@ -1,4 +1,4 @@
-"""What else is known of the parts of incidents, at the time that is read: who stands there, and what drift found."""
+"""Load the instances and findings of an incident's parts."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
@@ -39,13 +39,13 @@ class IncidentContext:
 
 
 def enclosing_servers(address: str) -> list[str]:
-    """Addresses of the servers that what an address names is in; of a link, those of both ends."""
+    """Return the addresses of the servers that contain a part; for a link, of both ends."""
     ends = (end.split("/") for end in address.split("--"))
     return list(dict.fromkeys("/".join(steps[:3]) for steps in ends if len(steps) > 2 and steps[2].startswith("s")))  # noqa: PLR2004
 
 
 def is_open_then(connection: Connection, start: ColumnElement[str], end: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Whether what has a beginning and perhaps an end is there at the time that a connection sees."""
+    """Return whether a span, perhaps without an end, covers the time that a connection sees."""
     if (time := as_of_time(connection.engine)) is None:
         return end.is_(None)
     now = format_timestamp(time)
@@ -53,7 +53,7 @@ def is_open_then(connection: Connection, start: ColumnElement[str], end: ColumnE
 
 
 def _open_rows(connection: Connection, table: Table, start: str, end: str, addresses: Collection[str]) -> Iterator[Any]:
-    """Rows that are there, of some addresses."""
+    """Return the rows of some addresses that are open at the time that the connection sees."""
     query = select(table).where(is_open_then(connection, table.c[start], table.c[end])).order_by(table.c.id)
     if len(addresses) <= _MAX_ADDRESSES:
         query = query.where(table.c.address.in_(addresses))

@@ -1,4 +1,4 @@
-"""What a part that is not up belongs to: a server for what is in it, an end for a link, else itself."""
+"""Find the root cause of each unhealthy part and the rule that groups them."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,7 +6,7 @@ from trninv.incidents.model import IncidentRule, PartKey, UnhealthyPart
 
 
 def root_causes(parts: Sequence[UnhealthyPart]) -> dict[PartKey, UnhealthyPart]:
-    """The part that each belongs to, by key; a link with two ends that are not up belongs to its first."""
+    """Map each part's key to its root cause; a link with two unhealthy ends belongs to its first end."""
     servers = {part.id: part for part in parts if part.kind == "server"}
     cause_by_part = {part.key: servers.get(part.location.server or 0, part) for part in parts if part.kind != "link"}
 
@@ -21,7 +21,7 @@ def root_causes(parts: Sequence[UnhealthyPart]) -> dict[PartKey, UnhealthyPart]:
 def grouping_rule(
     changes: Iterable[int], roots: Sequence[UnhealthyPart], members: Sequence[UnhealthyPart]
 ) -> IncidentRule:
-    """Why parts are one: the widest rule that joins any of them.
+    """Return the widest rule that joins any of the parts.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What an incident costs: what of it carries nothing, whose jobs that touches, and what its domains can do."""
+"""Estimate what an incident costs: lost chips, affected jobs and what its domains can still do."""
 
 from collections import Counter
 
@@ -18,7 +18,7 @@ _CHIP, _MODEL, _JOB, _ALLOCATION = (TABLES[name] for name in ("chip", "chip_mode
 
 
 def estimate_impact(reader: SnapshotReader, incident: Incident) -> Impact:
-    """What an incident costs now. Of its domains, those with most of its parts are solved, with these up and as is."""
+    """Return what an incident costs now; the domains with most of its parts are solved with these up and as is."""
     connection = reader.connection
     unusable_chips = [part.id for part in incident.members if part.kind == "chip" and not part.condition.carries]
     cores, memory = _lost_capacity(connection, unusable_chips)
@@ -42,7 +42,7 @@ def estimate_impact(reader: SnapshotReader, incident: Incident) -> Impact:
 
 
 def _lost_capacity(connection: Connection, chips: list[int]) -> tuple[int, int]:
-    """Cores and bytes of HBM of chips."""
+    """Return the cores and bytes of HBM of chips."""
     query = select(func.sum(_MODEL.c.cores), func.sum(_MODEL.c.device_memory_bytes))
     query = query.join(_CHIP, _CHIP.c.chip_model_id == _MODEL.c.id)
     sums = list(select_by_ids(connection, query, _CHIP.c.id, chips))
@@ -50,7 +50,7 @@ def _lost_capacity(connection: Connection, chips: list[int]) -> tuple[int, int]:
 
 
 def _chips_by_job(connection: Connection, incident: Incident) -> Counter[int]:
-    """How many chips of an incident each job holds, by the job's key."""
+    """Count the chips of an incident that each job has, by the job's key."""
     query = select(_ALLOCATION.c.job_id, func.count()).group_by(_ALLOCATION.c.job_id)
     query = query.where(is_open_then(connection, _ALLOCATION.c.began, _ALLOCATION.c.ended))
     counts = Counter[int]()
@@ -68,7 +68,7 @@ def _affected_job(connection: Connection, key: int, chips: int) -> JobTouched:
 
 
 def _domain_impact(reader: SnapshotReader, incident: Incident, key: int, address: str) -> DomainImpact:
-    """A domain with all parts of an incident up, and as it is."""
+    """Compare a domain with all parts of an incident up to the domain as it is."""
     restored = UpOverrides(incident.ids("chip", "switch", "nic", domain=key), incident.ids("link", domain=key))
     restored_answer, current_answer = (
         compute_capability(wiring, address) for wiring in (reader.with_up_overrides(restored), reader)

@@ -1,4 +1,4 @@
-"""Incidents: everything that is not up, grouped by the rules of docs/reference/incidents.md."""
+"""Group unhealthy parts into incidents by root cause: docs/reference/incidents.md."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ class _PartGroup:
 
 
 def list_incidents(connection: Connection, scope: str | None = None) -> list[Incident]:
-    """What is not up, grouped by what brought it about: the worst first, of those the latest.
+    """Group unhealthy parts by root cause, worst first, then latest first.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ PartKey = tuple[str, int]
 
 
 def part_key(kind: str, number: int) -> PartKey:
-    """The key of a part of a kind."""
+    """Return the key of a part of a kind."""
     return ("node" if kind in NODE_KINDS else kind, number)
 
 
@@ -64,13 +64,13 @@ class UnhealthyPart:
 
     Attributes
     ----------
-    is_own
+    failed_itself
         Whether it is not up by itself, and not only with its server.
-    spot, touches
+    location, locations
         What holds it, and where it is: of a link, where either end is.
     ends
         Of a link, the ids of its nodes.
-    fault, last
+    failure_event, last_event
         Numbers of the events by which it was not up any more, and by which it is as it is; None where none is known.
 
     """

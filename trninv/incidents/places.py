@@ -1,4 +1,4 @@
-"""The smallest place that holds some parts, and whether a part is at or below a place."""
+"""Find the smallest place that contains some parts."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import inf
@@ -19,7 +19,7 @@ _PlaceKey = tuple[str, int]
 
 
 def smallest_common_place(connection: Connection, groups: Sequence[Sequence[UnhealthyPart]]) -> list[str | None]:
-    """The address of the smallest place that holds a group's parts, that of a part alone; None: none does."""
+    """Return the address of the smallest place that contains all parts of a group, or None."""
     candidates = [list(_common_places([part.location for part in group])) for group in groups]
     sized_places = {place for options in candidates for place in options if place[0] in ("rack", "domain")}
     sizes = {
@@ -37,7 +37,7 @@ def smallest_common_place(connection: Connection, groups: Sequence[Sequence[Unhe
 
 
 def is_in_place(part: UnhealthyPart, place: Place) -> bool:
-    """Whether a part is at or below a place, or is a link that ends there."""
+    """Return whether a part is at or below a place, or is a link that ends there."""
     if place.level in _LEVELS:
         return any(getattr(location, place.level) == place.id for location in part.locations)
     if place.level == "link":
@@ -59,14 +59,14 @@ def _rank(place: _PlaceKey, sizes: Mapping[str, Mapping[int, int]]) -> tuple[flo
 
 
 def _count_servers(connection: Connection, level: str, keys: Iterable[int]) -> dict[int, int]:
-    """How many servers places have."""
+    """Count the servers of places."""
     column = _SERVER.c[f"{level}_id"]
     query = select(column, func.count()).group_by(column)
     return dict(select_by_ids(connection, query, column, keys))
 
 
 def place_addresses(connection: Connection, places: Collection[_PlaceKey]) -> dict[_PlaceKey, str]:
-    """Addresses of places, by their levels and ids."""
+    """Return the addresses of places, by their levels and ids."""
     return {
         (level, row.id): row.address
         for level in _LEVELS

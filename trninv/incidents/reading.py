@@ -1,4 +1,4 @@
-"""What is not up, where it is, and by which events: a statement a table, however many parts there are."""
+"""Load unhealthy parts and the events behind them."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
@@ -57,7 +57,7 @@ class EventSummary(NamedTuple):
 
 
 def load_unhealthy_parts(connection: Connection) -> list[UnhealthyPart]:
-    """Everything that is not up."""
+    """Load every unhealthy part."""
     queries = ((_SERVER, _servers_query(events=True)), (_NODE, _nodes_query(events=True)))
     parts = [
         _unhealthy_part(row)
@@ -73,7 +73,7 @@ def _unhealthy_ids(connection: Connection, table: Table) -> Sequence[int]:
 
 
 def load_locations(connection: Connection, parts: Collection[PartKey]) -> Iterator[tuple[PartKey, Location]]:
-    """Where parts are; what is not there any more is left out."""
+    """Load where parts are; parts that no longer exist are omitted."""
     ids = {
         kind: sorted(number for part_kind, number in parts if part_kind == kind) for kind in ("server", "node", "link")
     }
@@ -91,14 +91,14 @@ def load_locations(connection: Connection, parts: Collection[PartKey]) -> Iterat
 
 
 def load_event_summaries(connection: Connection, events: Collection[int]) -> dict[int, EventSummary]:
-    """Events by their numbers."""
+    """Load events by their numbers."""
     batch = func.coalesce(_EVENT.c.batch, _EVENT.c.id)
     query = select(_EVENT.c.id, batch, _EVENT.c.at, _EVENT.c.who, _EVENT.c.why, _EVENT.c.source)
     return {row[0]: EventSummary(*row[1:]) for row in select_by_ids(connection, query, _EVENT.c.id, events)}
 
 
 def load_failure_events(connection: Connection, spans: Sequence[tuple[datetime, datetime]]) -> Iterator[FailureEvent]:
-    """The faults of spans of time that have none in common, both ends included."""
+    """Load the failure events of disjoint time spans, both ends included."""
     batch = func.coalesce(_EVENT.c.batch, _EVENT.c.id)
     query = select(batch, _EVENT.c.at, _EVENT.c.kind, _EVENT.c.part_id).where(
         _EVENT.c.kind.is_not(None), _failed_itself()
@@ -132,7 +132,7 @@ _STATE_COLUMNS: Final = (("own_before", "before"), ("own_state", "state"))
 
 
 def _latest_event(kind: ColumnElement[str], key: ColumnElement[int], *where: ColumnElement[bool]) -> ColumnElement[int]:
-    """The last event of a part that meets conditions, of the same cluster as it is now."""
+    """Select the last event of a part that meets conditions, in the part's current cluster."""
     number = _EVENT.c.id + literal_column("0")  # else PostgreSQL reads all events backwards
     query = select(func.max(number)).where(
         _EVENT.c.kind == kind, _EVENT.c.part_id == key, _EVENT.c.id > _HISTORY_FROM_EVENT
@@ -231,7 +231,7 @@ def _unhealthy_links(connection: Connection) -> Iterator[UnhealthyPart]:
 
 
 def _node_locations(connection: Connection, nodes: Iterable[int]) -> dict[int, tuple[Location, str]]:
-    """Where nodes are, and their addresses."""
+    """Load the locations and addresses of nodes."""
     return {
         row.id: (Location(*row[3:8]), row.address)
         for row in select_by_ids(connection, _nodes_query(), _NODE.c.id, nodes)
@@ -239,7 +239,7 @@ def _node_locations(connection: Connection, nodes: Iterable[int]) -> dict[int, t
 
 
 def _common_location(a: Location, b: Location) -> Location:
-    """What holds both."""
+    """Return the location that contains both locations."""
     domain, rack, server = (
         one if one == other else None for one, other in ((a.domain, b.domain), (a.rack, b.rack), (a.server, b.server))
     )
@@ -249,7 +249,7 @@ def _common_location(a: Location, b: Location) -> Location:
 def select_by_ids(
     connection: Connection, query: Select[Any], column: ColumnElement[int], ids: Iterable[int]
 ) -> Iterator[Any]:
-    """Rows of a query whose column is one of many numbers."""
+    """Return the rows of a query whose column is one of many ids."""
     selected = query.where(_is_selected(column))
     for id_batch in _batches(sorted(ids), _BATCH_SIZE):
         yield from connection.execute(selected, {_SELECTED_IDS.key: id_batch}).all()

@@ -1,4 +1,4 @@
-"""Which changes of a rack are one: those within five minutes of the first, whether what they took out is back or not.
+"""Join changes in one rack that are at most five minutes apart.
 
 Only the history before a change says where it belongs, so that nothing that happens later moves it, and an incident has
 the same number as long as anything of it lasts. A change of parts in several racks, or in none, is one by itself.
@@ -37,7 +37,7 @@ class _ChangeIndex:
                 self.racks.setdefault(failure.change, set()).add(locations[failure.part].rack)
 
     def common_rack(self, change: int) -> int | None:
-        """The rack that all of a change is in, if there is one."""
+        """Return the rack that contains all of a change, or None."""
         racks = self.racks[change]
         return next(iter(racks)) if len(racks) == 1 else None
 
@@ -48,13 +48,13 @@ def window_starts(
     load_failures: FailureLoader,
     load_locations: LocationLoader,
 ) -> dict[int, int]:
-    """The first change of the window that each of the current ones is in.
+    """Map each current change to the first change of its window.
 
     Parameters
     ----------
     current
         Faults of what is not up.
-    spots
+    locations
         Where that is.
 
     """
@@ -76,7 +76,7 @@ def window_starts(
 
 
 def _window_starts(index: _ChangeIndex) -> dict[int, int]:
-    """The first change of the window of every change that lies in one rack."""
+    """Map every change that lies in one rack to the first change of its window."""
     starts, open_windows = dict[int, int](), dict[int, tuple[datetime, int]]()
     for time, change in sorted((time, change) for change, time in index.times.items()):
         if (rack := index.common_rack(change)) is None:
@@ -88,7 +88,7 @@ def _window_starts(index: _ChangeIndex) -> dict[int, int]:
 
 
 def _merge_spans(spans: Iterable[Span]) -> list[Span]:
-    """Spans that have none in common and are the same in all."""
+    """Merge spans into disjoint spans that cover the same time."""
     merged: list[Span] = []
     for low, high in sorted(spans):
         if merged and low <= merged[-1][1]:
@@ -99,7 +99,7 @@ def _merge_spans(spans: Iterable[Span]) -> list[Span]:
 
 
 def _subtract(spans: Iterable[Span], covered: list[Span]) -> list[Span]:
-    """What of spans is not covered yet; a time at which both meet is covered."""
+    """Return the parts of spans that are not covered yet; an end point that both share counts as covered."""
     remaining, covered_ends = list[Span](), [high for _, high in covered]
     for low, high in _merge_spans(spans):
         start = low

@@ -1,1 +1,1 @@
-"""Who holds which chips, and where the next job fits."""
+"""Allocate chips to jobs, find candidates for new jobs and plan moves."""

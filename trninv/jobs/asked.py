@@ -1,4 +1,4 @@
-"""What a job needs: so many chips, as a box, as servers or as whole domains; and the sets of a model that would do."""
+"""Parse what a job needs: a number of chips, a shape, servers, domains or memory."""
 
 import re
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ def refuse_swapped_arguments(scope: str | None, shape: str | None, correction: s
 
 
 def parse_shape(text: str, model: PlacementModel, *, no_rotate: bool) -> tuple[Shape, ...]:
-    """The boxes of a torus that a shape stands for, written rows × columns × servers.
+    """Return the boxes of a torus that a shape stands for, written rows × columns × servers.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def _request_within_domain(
 
 
 def _chips_for_memory(model: PlacementModel, legal_sets: LegalSets, memory: Capacity, *, any_block: bool | None) -> int:
-    """The least number of chips that has so much memory and can be held."""
+    """Return the smallest legal number of chips that has so much memory."""
     chip_memory = default_catalog().picked_value(model.domain_model.server.chip.slug, "device_memory")
     min_chips = -(-int(memory) // chip_memory)
     if min_chips > model.chips:

@@ -1,4 +1,4 @@
-"""Close servers to new jobs, and open them again."""
+"""Cordon servers, so that they take no new jobs, and uncordon them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Closing:
 def cordon(
     connection: Connection, places: Sequence[str], *, who: str, why: str, source: str = "command"
 ) -> list[Closing]:
-    """Let servers take no new jobs; what runs there goes on. Those that are closed already are left alone.
+    """Cordon servers, so that they take no new jobs; running jobs stay. Servers already cordoned stay as they are.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def _insert_cordons(connection: Connection, servers: Mapping[int, str], who: str
 def cordon_omitted_jobs(
     connection: Connection, system: str, jobs: Mapping[int, str], time: str, *, partial: bool
 ) -> list[int]:
-    """Close the servers of jobs that an import leaves out, within its change, and open those of earlier imports.
+    """Cordon the servers of jobs that an import omits, and uncordon those of earlier imports, in its transaction.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def cordon_omitted_jobs(
 def uncordon(
     connection: Connection, places: Sequence[str], *, who: str = "", why: str = "", source: str = "command"
 ) -> list[Closing]:
-    """Let servers take new jobs again; those that do are left alone.
+    """Uncordon servers; others stay as they are.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def uncordon(
 
 
 def list_cordons(connection: Connection, limit: int) -> list[Closing]:
-    """Servers that take no new jobs."""
+    """List the cordoned servers."""
     return _read_cordons(connection, _T["closing"].c.until.is_(None), limit)
 
 

@@ -1,4 +1,4 @@
-"""Several places at once: copies of a job, and sets to spare, each as good as leaves room for all that follow."""
+"""Place several replicas of a job, with spares, so that the rest still fit."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -92,7 +92,7 @@ class ReplicaSearch:
         return self._count_replicas(np.flatnonzero(self.search.has_match(self.matches)).tolist(), limit)
 
     def alternatives(self, k: int, others: int) -> Iterator[list[ReplicaPlacement]]:
-        """The k best places that leave room for others, each with these."""
+        """Return the k best placements that leave room for the other replicas, with these."""
         for placement in islice(self._viable_placements(others, k), k):
             yield [placement, *self._with_placed(placement).place_all(others)]
 
@@ -157,7 +157,7 @@ class ReplicaSearch:
         return [self.excluded_chips(mask) for mask in self.search.masks_in_row(self.matches, row)]
 
     def excluded_chips(self, mask: int) -> int:
-        """The chips of a domain that no other may have beside a set."""
+        """Return the chips of a domain that no other replica may have beside a set."""
         model = self.capacity.model
         groups = [[index] for index in range(model.servers)] if self.spread_level is Spread.SERVER else model.racks
         match self.spread_level:
@@ -183,7 +183,7 @@ class ReplicaSearch:
         return self.capacity.ordinals // self._domains_per_group
 
     def _with_placed(self, placement: ReplicaPlacement) -> "ReplicaSearch":
-        """What is left with a place taken."""
+        """Return the search with a placement taken."""
         row, chips = placement.candidate.row, self.capacity.model.chips
         allocated = self.capacity.allocated.copy()
         allocated[row] |= pack_masks([placement.chips], chips)[0]

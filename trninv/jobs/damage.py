@@ -1,4 +1,4 @@
-"""What damage takes from a domain: links that carry nothing or a part, and chips that are not up, as sets of chips."""
+"""Find the failed and degraded links and chips of a domain, as sets of chips."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ UnhealthyParts = Mapping[int, Mapping[LocalPart, int]]
 
 @dataclass(frozen=True)
 class LinkFailures:
-    """What a damaged domain lacks.
+    """The failed and degraded links and the unhealthy chips of a domain.
 
     Attributes
     ----------
-    broken, worn
+    down, degraded
         Sets of chips that have a link among them, or to their switch, that carries nothing, or is degraded.
-    chips
+    unhealthy_chips
         The chips that are not up, or have a NIC that is not.
-    carried
+    link_capacities
         Bytes per second of each such link, one direction.
 
     """
@@ -38,21 +38,21 @@ class LinkFailures:
     link_capacities: Mapping[tuple[int, int], int]
 
     def has_down_link(self, mask: int) -> bool:
-        """Whether a link among some chips carries nothing; one chip alone needs none."""
+        """Return whether a link among some chips is down; a single chip needs no link."""
         return mask.bit_count() > 1 and any(link & ~mask == 0 for link in self.down)
 
     def is_degraded(self, mask: int) -> bool:
-        """Whether any of some chips, or a link among several, is degraded."""
+        """Return whether any of some chips, or a link among several, is degraded."""
         return bool(mask & self.unhealthy_chips) or (
             mask.bit_count() > 1 and any(link & ~mask == 0 for link in self.degraded)
         )
 
     def sets_with_down_link(self, sets: MaskRows, chip_count: int) -> NDArray[np.bool_]:
-        """What `breaks` says of each of some sets."""
+        """Return `has_down_link` for each set."""
         return _contain_any_link(sets, self.down, chip_count)
 
     def degraded_sets(self, sets: MaskRows, chip_count: int) -> NDArray[np.bool_]:
-        """What `wears` says of each of some sets."""
+        """Return `is_degraded` for each set."""
         has_unhealthy_chip: NDArray[np.bool_] = (sets & pack_masks([self.unhealthy_chips], chip_count) != 0).any(axis=1)
         return has_unhealthy_chip | _contain_any_link(sets, self.degraded, chip_count)
 
@@ -61,7 +61,7 @@ ALL_LINKS_UP: Final = LinkFailures((), (), 0, {})
 
 
 def _contain_any_link(sets: MaskRows, links: Iterable[int], chip_count: int) -> NDArray[np.bool_]:
-    """Which of some sets of several chips have all chips of a link."""
+    """Return which sets of several chips contain both chips of any link."""
     contains = np.zeros(len(sets), bool)
     for link in pack_masks([*links], chip_count):
         contains |= (sets & link == link).all(axis=1)
@@ -70,7 +70,7 @@ def _contain_any_link(sets: MaskRows, links: Iterable[int], chip_count: int) -> 
 
 
 def find_link_failures(model: PlacementModel, parts: Mapping[LocalPart, int]) -> LinkFailures:
-    """What a domain lacks whose parts carry so many millionths."""
+    """Find the failures of a domain whose parts carry so many millionths of their capacity."""
     down, degraded, link_capacities = dict[int, None](), dict[int, None](), dict[tuple[int, int], int]()
     for index in sorted({index for part in parts for index in model.wires_by_part.get(part, ())}):
         wire = model.domain_model.blueprint.scale_up_links[index]

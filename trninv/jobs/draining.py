@@ -1,4 +1,4 @@
-"""What a place takes along that goes out of service: which jobs it touches, and where each can go."""
+"""Compute which jobs a drain disrupts and where each can go."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,11 +42,11 @@ class DisruptedJob:
 
     Attributes
     ----------
-    lost
+    lost_chips
         Chips that it works on and that go, by row.
     spares
         Spare ones that go.
-    cut
+    disconnected_rows
         Rows that it can't stay in though its chips do: links among them go.
 
     """
@@ -127,7 +127,7 @@ class DrainImpact:
         )
 
     def disrupted_jobs(self, allocations: Sequence[JobAllocation]) -> list[DisruptedJob]:
-        """The jobs that lose something, the largest first."""
+        """Return the jobs that lose chips or links, the largest first."""
         disrupted = filter(None, map(self._disruption, allocations))
         return sorted(disrupted, key=lambda each: (-each.allocation.chips, each.allocation.key))
 
@@ -240,7 +240,7 @@ def _job_outcome(
 
 
 def _same_domain_candidate(capacity: FreeCapacity, legal_sets: LegalSets, part: RowMask, kept: int) -> RowMask | None:
-    """The best set of the same domain that has all chips that a job keeps there."""
+    """Return the best set of the same domain that contains all chips that a job keeps there."""
     row, mask = part
     options = alternative_sets(capacity, legal_sets, mask)
     if not kept or not options:
@@ -253,7 +253,7 @@ def _same_domain_candidate(capacity: FreeCapacity, legal_sets: LegalSets, part: 
 
 
 def _same_rack_servers(domain: FreeCapacity, kept: int, servers: int) -> tuple[int, ...]:
-    """The servers that a job keeps, and the first free ones of their rack that have every link."""
+    """Return the servers that a job keeps and the first free ones of their rack that have every link."""
     model, (free,) = domain.model, are_intact(domain, domain.model.server_masks)
     for rack in model.racks:
         kept_servers = [server for server in rack if model.server_masks[server] & kept]
@@ -275,7 +275,7 @@ def _after_moves(
     others: Sequence[JobAllocation],
     immovable: Collection[int],
 ) -> tuple[RowMask, tuple[PlannedMove, ...]] | None:
-    """A place that becomes free by moves of others, and those."""
+    """Return a candidate that moves of other jobs free, with these moves."""
     if not (options := alternative_sets(capacity, legal_sets, mask)):
         return None
     plan = MovePlanner(capacity, legal_sets, others, immovable).plan(options)
@@ -283,7 +283,7 @@ def _after_moves(
 
 
 def _update_allocated(allocated: MaskRows, released: Iterable[RowMask], added: Iterable[RowMask]) -> MaskRows:
-    """What is held once some sets are given up, and then others taken."""
+    """Return the allocated chips after some sets are released and others allocated."""
     updated, chips = allocated.copy(), allocated.shape[1] * WORD_BITS
     for row, mask in released:
         updated[row] &= ~pack_masks([mask], chips)[0]

@@ -1,4 +1,4 @@
-"""What may fail of a cluster, and the sets of chips that it takes along: what `trninv.solvers.survival` is asked of."""
+"""Read failure rates and list which chip sets each failure destroys."""
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -117,7 +117,7 @@ class FailureModel:
         return row
 
     def counted_sets(self, size: int) -> "CountedSets":
-        """What is counted for jobs of a size."""
+        """Return the sets that are counted for jobs of a size."""
         counted_type = solvers.survival.CountedSets
         if (any_of := self.legal_sets.any_of.get(size)) is None:
             return counted_type(self.bits(self.legal_sets.sets[size]))
@@ -125,7 +125,7 @@ class FailureModel:
         return counted_type(np.vstack(racks), any_of.servers)
 
     def intact_sets(self, capacity: FreeCapacity) -> MaskRows:
-        """Sets that are whole, by domain."""
+        """Return the intact sets, by domain."""
         sets = pack_masks(self.sets, self.model.chips)
         is_intact = contains(capacity.usable, sets)
         for row, failures in capacity.failures_by_row.items():
@@ -135,7 +135,7 @@ class FailureModel:
         return _pack_bits(is_intact)
 
     def causes(self, probabilities: Mapping[str, float], capacity: FreeCapacity) -> "tuple[FailureCause, ...]":
-        """What takes which sets along, by kind."""
+        """Return which failures destroy which sets, by kind."""
         cause_type, model, domains_per_rack = (
             solvers.survival.FailureCause,
             self.model,
@@ -190,7 +190,7 @@ def _pack_bits(rows: NDArray[Any]) -> MaskRows:
 
 
 def single_bits(counts: "Sequence[CountedSets]") -> list[MaskRows]:
-    """The sets of what is counted as rows of one bit each."""
+    """Return the counted sets as rows of one bit each."""
     rows = []
     for counted in counts:
         bits = np.unpackbits(counted.sets.view(np.uint8), axis=1, bitorder="little")

@@ -1,4 +1,4 @@
-"""Whole domains for one job: under the least tier of the EFA fabric that has enough, on the fewest nodes of tier 3.
+"""Place a job on whole domains below the lowest fabric tier that has enough of them.
 
 Or apart: as few as can be below one of those.
 """
@@ -40,7 +40,7 @@ def free_domains(
 
 
 def domain_limits(capacity: FreeCapacity, row: int) -> BlockLimits:
-    """What a whole domain carries as it is."""
+    """Return what a whole domain carries as it is."""
     deadline.raise_if_expired()
     return capacity.actual_limits(row, capacity.model.full)
 
@@ -88,9 +88,9 @@ def place_gang(
         Those that may be taken; all that are free as a whole if left out.
     tier
         The least tier that is good enough.
-    rack
+    same_rack
         Whether all are to be in one rack.
-    apart
+    spread
         Have as few as can be below one node of tier 3, wherever these are below one of the tier.
 
     """
@@ -130,7 +130,7 @@ def _degradation(capacity: FreeCapacity, row: int) -> tuple[int, ...]:
 
 
 def _ancestor(leaf: int, tier: int, nodes_per_node: int) -> int:
-    """The node of a tier that is above one of tier 3."""
+    """Return the node of a tier above a tier-3 node."""
     return {3: leaf, 2: leaf // nodes_per_node, 1: 0}[tier]
 
 
@@ -148,7 +148,7 @@ def _spread_most(nodes: Iterable[Sequence[Sequence[int]]], domains: int) -> list
 
 
 def _rack_of(capacity: FreeCapacity, ordinal: int) -> int:
-    """The rack of a domain; of one that has several, one of its own."""
+    """Return the rack of a domain; a domain in several racks gets a rack number of its own."""
     return ordinal // capacity.model.domain_model.domains_per_rack
 
 
@@ -163,7 +163,7 @@ def _fewest_leaves(nodes: Iterable[Sequence[Sequence[int]]], domains: int) -> li
 
 
 def _pick_leaves(leaves: Sequence[Sequence[int]], domains: int) -> list[Sequence[int]]:
-    """The fewest nodes of tier 3 that have so many: the fullest ones, and last the least that suffices."""
+    """Return the fewest tier-3 nodes with enough domains: the fullest ones, and last the smallest that suffices."""
     picked: list[Sequence[int]] = []
     rest, needed = sorted(leaves, key=lambda rows: (-len(rows), rows[0])), domains
     while needed > len(rest[0]):

@@ -1,4 +1,4 @@
-"""Which job holds each chip of a cluster, and the largest free block of each of its domains."""
+"""Read which job has each chip of a cluster, and each domain's largest free block."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class AllocationMap:
     blocks: Sequence[int] | None
 
     def to_json(self) -> dict[str, Any]:
-        """What /chips/CLUSTER/jobs serves."""
+        """Return the response of /chips/CLUSTER/jobs."""
         jobs = [{"name": name, "chips": chips} for name, chips in self.jobs]
         return {"jobs": jobs, "runs": self.runs.tolist(), "blocks": self.blocks}
 

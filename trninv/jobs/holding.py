@@ -1,4 +1,4 @@
-"""Hold chips for a job and give them back, and list who holds which.
+"""List jobs, allocate chips to them and release them.
 
 The database itself allows a chip one holder (a unique index over what has not ended), whoever writes.
 """
@@ -121,7 +121,7 @@ def allocate(
 
 @contextmanager
 def change_transaction(connection: Connection, *, who: str, why: str = "", source: str) -> Iterator[str]:
-    """What is written within is one change, as `trninv.inventory.chain.change` has it, of the time given.
+    """Record all writes in the block as one change, as `trninv.inventory.chain` does; yield its time.
 
     Raises
     ------
@@ -171,13 +171,13 @@ def release(connection: Connection, name: str, *, who: str = "", why: str = "", 
 
 
 def unknown_job_error(connection: Connection, name: str) -> UnknownJobError:
-    """What to say where no job has a name."""
+    """Return the error for a job name that does not exist."""
     suggestion = _suggest_name(connection, split_job_name(name)[1])
     return UnknownJobError(f"no job {name[:MAX_TEXT]}: {suggestion} (trninv jobs lists them)")
 
 
 def _suggest_name(connection: Connection, name: str) -> str:
-    """What a job may be called instead, as it is released."""
+    """Suggest a job name, as `release` accepts it."""
     job = _T["job"]
     query = select(job.c.name, job.c.system, job.c.external_id).where(job.c.ended.is_(None)).limit(_MAX_SUGGESTIONS)
     names_by_id = {

@@ -1,4 +1,4 @@
-"""Jobs as a scheduler lists them: what is new is held, what moved holds other chips, what is gone has ended.
+"""Allocate chips to the jobs in a scheduler's listing; end the jobs it no longer lists.
 
 A system owns its jobs: those of others, and those held here, are never touched, and a chip of theirs is a conflict.
 """
@@ -38,20 +38,20 @@ class JobImportResult:
 
     Attributes
     ----------
-    held, moved, unchanged, ended
+    allocated, moved, unchanged, ended
         Jobs that are new, hold other chips than before, hold the same, and are listed no more.
-    whole
+    whole_servers
         Jobs that hold whole servers because the scheduler does not say which chips of them.
-    without
+    without_chips
         Jobs that hold no chip by the listing, and so none here.
-    later
+    started_late
         Jobs with chips that others held when they began, by what was known: held from when those gave them back.
-    left_out
+    omitted
         What was left out, and why; empty unless it was asked to keep going.
-    not_available
+    cordoned
         Servers that left-out jobs are on, as far as these stand in slots: they take no new jobs until an import of all
         jobs leaves none of them out.
-    available_again
+    uncordoned
         Servers that were not available for jobs that earlier imports left out, and take new jobs now.
 
     """
@@ -70,7 +70,7 @@ class JobImportResult:
 
 
 def read_jobs(kind: str, files: Iterable[ImportFile]) -> list[SchedulerJob]:
-    """The jobs of files of one kind that hold something.
+    """Return the jobs in files of one kind that have an allocation.
 
     Raises
     ------
@@ -120,8 +120,8 @@ def import_jobs(
     """
     if system == OWN_SYSTEM or not _SYSTEM.fullmatch(system):
         raise InvalidArgumentError(
-            f"system {system[:40]!r}: give it a name of letters, digits and '-', but not {OWN_SYSTEM}: its "
-            "jobs are held here"
+            f"system {system[:40]!r}: give it a name of letters, digits and '-', "
+            f"but not {OWN_SYSTEM}: its jobs are held here"
         )
     with change_transaction(connection, who=system, source="import") as time:
         flags = {"partial": partial, "allow_empty": allow_empty, "keep_going": keep_going}
@@ -222,9 +222,9 @@ class _RequestedChips:
     ----------
     chips
         By a job's identity.
-    unsaid
+    whole_server_jobs
         Jobs whose chips are not named.
-    left_out
+    omitted
         A job that can't have its chips, by each server that it is on.
 
     """
@@ -277,7 +277,7 @@ class _RequestedChips:
         return not self.slots.lists_chips if part.count is None else part.count > 0
 
     def _chips_of_part(self, job: SchedulerJob, part: HostAllocation, server: int) -> Iterable[int]:
-        """The chips of a part, which is of a server."""
+        """Return the chips of a part of a server."""
         chips = self.slots.chips[server]
         if part.chips is not None:
             if missing := [str(ordinal) for ordinal in part.chips if ordinal not in chips]:

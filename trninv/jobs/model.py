@@ -1,4 +1,4 @@
-"""A model of domain as placement sees it: chips by bit, the sets that a job may hold, and what links inside carry.
+"""Describe a domain model for placement: chips as bits, legal sets, and what links inside a set carry.
 
 Bit i of a set of chips is the blueprint's node i: chips come first, server by server.
 """
@@ -40,7 +40,7 @@ class AnyServers:
 
 @dataclass(frozen=True, slots=True)
 class RackServers:
-    """The free servers of a rack, the best first, of a kind of free set.
+    """The free servers of a rack that share a domain class, the best first.
 
     So many of them have every link, are sound, and may be taken: each choice of these is as good as is wanted.
     """
@@ -72,7 +72,7 @@ class RackServers:
 
 @dataclass(frozen=True)
 class LegalSets:
-    """What a job may hold of a domain: listed sets by their number of chips, and numbers of any servers of a rack."""
+    """The sets that a job may have in a domain: listed sets by size, and numbers of any servers of a rack."""
 
     sets: Mapping[int, tuple[int, ...]]
     any_of: Mapping[int, AnyServers]
@@ -83,7 +83,7 @@ class LegalSets:
         return tuple(sorted({*self.sets, *self.any_of}))
 
     def check_size(self, model: "PlacementModel", chips: int, box_option: str, *, in_servers: bool = False) -> None:
-        """Refuse a number of chips that is not legal, said in chips or in servers; ``own`` is how to have a box of any.
+        """Refuse a size that is not legal; the message counts servers if ``in_servers``; ``box_option`` allows any box.
 
         Raises
         ------
@@ -173,13 +173,13 @@ class PlacementModel:
         return self.torus.shape_by_mask.get(mask) if self.torus else None
 
     def limits(self, mask: int) -> BlockLimits:
-        """What an undamaged set carries."""
+        """Return what a set without failures carries."""
         if self.torus and (shape := self.shape_of(mask)):
             return block_limits(self.torus.sides, self.axis_capacities, shape)
         return _cached_limits(self, self._canonical_mask(mask))
 
     def degraded_limits(self, mask: int, link_capacities: Mapping[tuple[int, int], int]) -> BlockLimits:
-        """What a set with degraded links carries."""
+        """Return what a set with degraded links carries."""
         affected = tuple((ends, capacity) for ends, capacity in link_capacities.items() if self._is_inside(ends, mask))
         return _degraded_limits(self, mask, affected) if affected and mask.bit_count() > 1 else self.limits(mask)
 
@@ -189,7 +189,7 @@ class PlacementModel:
         return bool(chips) and all(mask >> end & 1 for end in chips)
 
     def min_chip_bandwidth(self, mask: int, link_capacities: Mapping[tuple[int, int], int]) -> int:
-        """What goes into the worst linked chip of a set, damaged links as they are: no all-gather has more."""
+        """Return the capacity into the worst-linked chip of a set: an upper bound for an all-gather."""
         incoming = {chip: 0 for chip in range(self.chips) if mask >> chip & 1}
         for (a, b), capacity in self._link_capacities.items():
             if all(end in incoming or end >= self.chips for end in (a, b)):
@@ -198,7 +198,7 @@ class PlacementModel:
         return min(incoming.values())
 
     def capacity_loss(self, mask: int, link_capacities: Mapping[tuple[int, int], int]) -> tuple[int, int]:
-        """What damage takes from links among a set's chips, or to their switches: at the worst chip, and of all."""
+        """Return the capacity that failures take from a set's links and switches: at the worst chip, and in total."""
         loss = Counter[int]()
         for ends, capacity in link_capacities.items():
             if self._is_inside(ends, mask):
@@ -231,7 +231,7 @@ class PlacementModel:
         return {(wire.a, wire.b): self.link_bandwidth(wire.role) for wire in self.domain_model.blueprint.scale_up_links}
 
     def _canonical_mask(self, mask: int) -> int:
-        """A set of the same worth, of a switched domain in whose rack it lies: its servers moved to the front."""
+        """Return an equivalent set with the fullest servers first; sets of a torus or of several racks stay."""
         if self.torus or sum(any(mask & self.server_masks[member] for member in rack) for rack in self.racks) > 1:
             return mask
         parts = (mask >> self.chips_per_server * server & self.server_masks[0] for server in range(self.servers))
@@ -239,11 +239,11 @@ class PlacementModel:
         return sum(part << self.chips_per_server * index for index, part in enumerate(descending))
 
     def graph(self, mask: int, link_capacities: Mapping[tuple[int, int], int] | None = None) -> "Graph":
-        """The links among some chips and through the switches that they are attached to.
+        """Return the links among some chips and through the switches that they are attached to.
 
         Parameters
         ----------
-        carried
+        link_capacities
             What damaged links carry, by both ends, the lower first.
 
         """
@@ -257,7 +257,7 @@ class PlacementModel:
         return graph
 
     def link_bandwidth(self, role: str) -> int:
-        """What a link of a role carries when healthy, one direction."""
+        """Return the capacity of a healthy link of a role, in one direction."""
         return default_catalog().picked_value(self.domain_model.links[role].slug, "bandwidth")
 
 
@@ -283,7 +283,7 @@ def solve_limits(graph: "Graph", chips: int) -> BlockLimits:
 
 @lru_cache(maxsize=64)
 def placement_model(slug: str) -> PlacementModel:
-    """The model of a slug.
+    """Return the placement model of a slug.
 
     Raises
     ------
@@ -298,7 +298,7 @@ def placement_model(slug: str) -> PlacementModel:
 
 
 def read_legal_sets(connection: Connection, model: PlacementModel) -> LegalSets:
-    """What the database says that a job may hold of a domain."""
+    """Load the sets that a job may have in a domain."""
     table, domain_model = TABLES["legal_set"], TABLES["domain_model"]
     query = select(table).join(domain_model, domain_model.c.id == table.c.domain_model_id)
     sets: dict[int, dict[int, None]] = {}
@@ -318,5 +318,5 @@ def read_legal_sets(connection: Connection, model: PlacementModel) -> LegalSets:
 
 
 def format_shape(shape: Shape) -> str:
-    """A shape as people write it: rows × columns × servers."""
+    """Format a shape as rows × columns × servers."""
     return "x".join(map(str, (*shape[1:], shape[0]) if len(shape) > 2 else shape))  # noqa: PLR2004 # servers come first

@@ -1,4 +1,4 @@
-"""Making room: which jobs move, where to, and in which order, so that a set of chips becomes free.
+"""Plan the fewest moves that free a set of chips, and order them.
 
 The fewest jobs that any one wanted set overlaps are a lower bound: each of them must go. Greedy re-placing often
 reaches it, which proves the plan. Within one domain an integer program decides; across domains jobs go to what is free,
@@ -52,7 +52,7 @@ class MovePlan:
     Attributes
     ----------
         None were found where there are no rooms.
-    lower
+    lower_bound
         No fewer moves do.
 
     """
@@ -84,7 +84,7 @@ class TargetSet:
 
 
 def alternative_sets(capacity: FreeCapacity, legal_sets: LegalSets, mask: int) -> tuple[int, ...] | AnyServers:
-    """Sets of as many chips that a job may have instead of its own; none of what is neither legal nor a block."""
+    """Return the sets of the same size that a job may move to; empty if its own set is neither legal nor a block."""
     size, torus = mask.bit_count(), capacity.model.torus
     if mask in legal_sets.sets.get(size, ()):
         return legal_sets.sets[size]
@@ -98,7 +98,7 @@ def alternative_sets(capacity: FreeCapacity, legal_sets: LegalSets, mask: int) -
 def best_destination(
     capacity: FreeCapacity, legal_sets: LegalSets, mask: int, policy: Policy, *, keep_all_gather: bool
 ) -> Candidate | None:
-    """The best place among what is free for a job that has a set now; ``as_good`` keeps its all-gather limit."""
+    """Return the best free candidate for a job that has a set now; ``as_good`` keeps its all-gather limit."""
     if not (options := alternative_sets(capacity, legal_sets, mask)):
         return None
     min_limits = BlockLimits(capacity.model.limits(mask).all_gather, 0) if keep_all_gather else NO_MINIMUM
@@ -125,13 +125,13 @@ def pinned_jobs(allocations: Sequence[JobAllocation], names: Collection[str]) ->
 
 
 class MovePlanner:
-    """Plans for one stock, of all rows of its cluster.
+    """Plan moves in one cluster's free capacity.
 
     Parameters
     ----------
-    staying
-        Keys of jobs that are not moved. Nor are those of several domains, those with spares, those with chips beside
-        what is inside of the stock, and those whose chips are no set that could be had elsewhere.
+    immovable
+        Keys of jobs that are not moved. Jobs of several domains, jobs with spares, jobs with chips outside the scope
+        and jobs whose chips are no set that exists elsewhere are not moved either.
 
     """
 
@@ -194,7 +194,7 @@ class MovePlanner:
         )
 
     def _targets(self, options: Sequence[int]) -> tuple[list[TargetSet], int]:
-        """The sets that could be freed, the cheapest first, and the fewest jobs of one."""
+        """Return the sets that could be freed, the cheapest first, and the fewest jobs of one."""
         search = CandidateSearch(self._without_movable_jobs, self._legal_sets, options)
         fit, degraded = search.matches_by_row(search.intact), search.matches_by_row(search.degraded)
         sets = pack_masks(options, self.capacity.model.chips)
@@ -287,7 +287,7 @@ class MovePlanner:
         return packed
 
     def _solve_domains(self, targets: Sequence[TargetSet], best: MovePlan | None) -> tuple[MovePlan | None, int | None]:
-        """The best plan that moves jobs within a domain, of the cheapest domains; and of the last one its bound."""
+        """Return the best plan found, ``best`` or one within a cheap domain, and the last domain's lower bound."""
         lower_bound: int | None = targets[0].jobs
         for row in islice(dict.fromkeys(target.row for target in targets), MAX_SOLVED_DOMAINS):
             in_domain = [target for target in targets if target.row == row]
@@ -323,7 +323,7 @@ class MovePlanner:
         return MovePlan(((row, solution.target),), moves, 0), solution.lower
 
     def _allowed_sets(self, row: int, mask: int) -> tuple[int, ...]:
-        """Sets of a domain that a job may have, whatever other jobs do."""
+        """Return the sets of a domain that a job may have, regardless of other jobs."""
         options, min_all_gather = (
             alternative_sets(self.capacity, self._legal_sets, mask),
             self.capacity.model.limits(mask).all_gather,

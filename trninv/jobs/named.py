@@ -1,4 +1,4 @@
-"""Places in few words."""
+"""Name the servers and chips of a placement."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -24,7 +24,7 @@ def group_chips(places: Sequence[str]) -> list[str]:
 
 
 def _server_of(place: str) -> str:
-    """The server of a chip; of anything else nothing."""
+    """Return the server of a chip, or an empty result for any other part."""
     server, _, last = place.rpartition("/")
     return server if last.startswith("c") else ""
 

@@ -1,4 +1,4 @@
-"""Placements of jobs as answers tell them: within domains or of whole ones, with copies and spares; what is lacking."""
+"""Build placements, the filter steps and the reason why nothing fits."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -154,7 +154,7 @@ def _search_steps(search: CandidateSearch, constraints: Constraints) -> Iterator
 
 
 def _limit_steps(min_limits: BlockLimits, domains: int, prefix: str = "it with ") -> Iterator[Step]:
-    """What is left by least limits, if any are asked for."""
+    """Filter candidates by the requested minimum limits, if any."""
     requested = {"all-gather": min_limits.all_gather, "bisection": min_limits.bisection}
     if conditions := " and ".join(
         f"{limit_name} of {Bandwidth(value)}" for limit_name, value in requested.items() if value
@@ -189,8 +189,8 @@ def place_on_domains(
         or (replica_request.spread_level is Spread.RACK and model.domain_model.domains_per_rack > 1)
     ):
         raise InvalidArgumentError(
-            f"--spread {replica_request.spread_level.lower().replace('_', '-')}: copies of several domains are "
-            "apart by domain only"
+            f"--spread {replica_request.spread_level.lower().replace('_', '-')}: "
+            "copies of several domains are apart by domain only"
         )
     usable = int((_set_sizes(capacity.usable) == model.chips).sum())
     rows = free_domains(capacity)

@@ -1,4 +1,4 @@
-"""The reference page of all questions: ``python -m trninv.jobs.reference > docs/reference/questions.md`` writes it."""
+"""Render the reference page of all questions."""
 
 from trninv.jobs import questions as placement_questions
 from trninv.routing import questions as routing_questions
@@ -6,7 +6,7 @@ from trninv.routing import reference
 
 
 def render_page() -> str:
-    """The page as Markdown."""
+    """Render the page as Markdown."""
     return reference.render_page([*routing_questions.all_questions(), *placement_questions.all_questions()])
 
 

@@ -1,4 +1,4 @@
-"""Carry out a plan: jobs leave their chips for others, all of them or none."""
+"""Carry out a move plan in one transaction; refuse it if the cluster changed since."""
 
 from typing import TYPE_CHECKING, Protocol
 

@@ -1,4 +1,4 @@
-"""The revision that a plan is of: a digest of who holds what in a cluster, and of what is closed or not up.
+"""Digest the state that a plan depends on, and refuse a plan of another state.
 
 Rows of ``allocation`` begin with a new id, end once, and change in nothing else. So of one database the newest that has
 not ended and their number tell any two sets of them apart: whatever began since has a higher id, and if none of it is
@@ -49,7 +49,7 @@ def plan_revision(connection: Connection, cluster: int) -> str:
 
 
 def _digest_queries(cluster: int) -> Iterator[Executable]:
-    """What tells apart who holds which chips: the held ones by domain, the newest holding, and how many there are."""
+    """Return what identifies all allocations: chips by domain, the newest allocation and their number."""
     allocation, node, domain, domain_allocation = (_T[name] for name in ("allocation", "node", "domain", "domain_held"))
     yield (
         select(domain_allocation)

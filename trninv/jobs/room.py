@@ -1,4 +1,4 @@
-"""How much room there is: the largest block of each domain, and how many sets of a size fit at once."""
+"""Find the largest free block of each domain and count how many sets of each size are free at once."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ def max_free_block(capacity: FreeCapacity, legal_sets: LegalSets) -> int:
 
 
 def _shape_ranks(capacity: FreeCapacity, order: Sequence[Shape]) -> list[int]:
-    """The place in an order of the first shape that each domain of a torus has free; its length of none."""
+    """Return the index of the first shape that each torus domain has free; the number of shapes if none."""
     if (torus := capacity.model.torus) is None:
         return []
     free, class_index = np.unique(capacity.free[:, 0], return_inverse=True)
@@ -78,7 +78,7 @@ def _shape_order(model: PlacementModel) -> Sequence[Shape]:
 
 
 def _first_free_rank(torus: Torus, order: Sequence[Shape], free: int, failures: LinkFailures) -> int:
-    """The place in an order of the first shape that a damaged domain has with every link; its length of none."""
+    """Return the index of the first shape that a failed domain has with every link, or their number."""
     for rank, shape in enumerate(order):
         masks = (block.mask for block in torus.blocks(shape) if free & block.mask == block.mask)
         if any(not failures.has_down_link(mask) for mask in masks):
@@ -125,9 +125,9 @@ class StrandedChips:
         Of that size that fit at once.
     chips
         Free ones that are left then.
-    down, closed
+    by_failure, by_cordon
         Those that jobs could use if nothing were down, and those besides if no server were closed either.
-    shape
+    by_shape
         The rest, which is due to where other jobs are.
 
     """

@@ -1,4 +1,4 @@
-"""Where sets of chips fit in free ones, the best first: exact, over every position in every domain.
+"""Search all positions of a chip set in all domains, best first.
 
 Domains with the same free chips, and with no damaged link, are looked at once.
 """
@@ -40,11 +40,11 @@ class Candidate:
     ----------
     row
         Of the stock.
-    worn
+    is_degraded
         Something in it is degraded; the limits are of it as it is.
-    harm
+    fragmentation_cost
         Chips of the free legal sets that it takes or breaks up, the mean of all sizes above 1.
-    leaves
+    remaining_free
         Free chips that its domain has left.
 
     """
@@ -62,16 +62,16 @@ NO_MINIMUM: Final = BlockLimits(0, 0)
 
 
 class CandidateSearch:
-    """Places for one of some sets.
+    """Search candidates for one of some sets.
 
     Parameters
     ----------
-    wanted
-        Sets of one number of chips, or any so many servers of a rack.
-    kept
-        Chips that are not to be taken, though they stay free.
-    least, healthy
-        What a place that is fit reaches, and whether nothing in it is degraded.
+    requested
+        Sets of one size, or a number of any servers of a rack.
+    excluded
+        Chips that no candidate contains, though they stay free.
+    min_limits, healthy_only
+        Limits that a candidate reaches at least, and whether degraded parts rule it out.
 
     """
 
@@ -224,7 +224,7 @@ class CandidateSearch:
         return int(self._class_of_row[row])
 
     def first_row(self, domain_class: int) -> int:
-        """The first row with a kind of free set."""
+        """Return the first row of a domain class."""
         return int(self._first_rows[domain_class])
 
     def matches_by_row(self, matches: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -252,7 +252,7 @@ class CandidateSearch:
         return int(counts[self._class_of_row].sum())
 
     def masks_in_row(self, matches: NDArray[np.bool_], row: int) -> list[int]:
-        """Sets of a row that fit; of a rack, its free servers by as many as are needed, so that none is in two."""
+        """Return the sets of a row that fit; in a rack, disjoint groups of its free servers."""
         indices = np.flatnonzero(matches[self._class_of_row[row]]).tolist()
         if self._racks_found is None:
             return [self._masks[index] for index in indices]
@@ -268,7 +268,7 @@ class CandidateSearch:
         return [mask for rack in racks for mask in rack.servers[rack.any_of.servers : rack.required]]
 
     def best(self, matches: NDArray[np.bool_], k: int, policy: Policy) -> list[Candidate]:
-        """The k best places, those with something degraded after all others; ties by domain, then by chips."""
+        """Return the k best candidates, degraded ones last; ties by domain, then by chips."""
         degraded = self.degraded if self.capacity.failures_by_row else np.zeros_like(matches)
         candidates = [*islice(self._rank(matches & ~degraded, k, policy), k)]
         return [*candidates, *islice(self._rank_degraded(matches & degraded, policy), k - len(candidates))]
@@ -369,7 +369,7 @@ class CandidateSearch:
         )
 
     def degraded_limits(self, row: int, index: int) -> BlockLimits:
-        """What a wanted set carries in a row as it is."""
+        """Return what a requested set carries in a row as it is."""
         return self.capacity.model.degraded_limits(
             self._masks[index], self.capacity.failures_by_row[row].link_capacities
         )

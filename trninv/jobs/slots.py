@@ -1,4 +1,4 @@
-"""Where the hosts of a listing of jobs stand: by what is bound to a slot, or by what a slot is called."""
+"""Map host names in a job listing to slots, by binding or by a naming template."""
 
 import re
 from collections import Counter
@@ -39,7 +39,7 @@ class HostSlots:
                 self.cluster_ids[row.server_id] = row.cluster_id
 
     def chip_addresses(self, connection: Connection) -> dict[int, str]:
-        """The address of each chip."""
+        """Return the address of each chip."""
         addresses = server_addresses(connection, self.chips)
         return {
             key: f"{addresses[server]}/c{ordinal}"

@@ -1,10 +1,22 @@
-"""What of a scope is held, free and unusable: one definition, for every answer about placement.
+"""Read which chips of a scope are usable, allocated, cordoned and free: the one definition for all answers.
 
-usable  chips that are up or degraded         held      chips of a job that has not ended, down or not
-closed  chips of servers that take no jobs    free      usable, not held, not closed
-                                              unusable  neither held nor free
+A set of chips is a bit mask: bit i is chip i of the domain, counted server by server. ``&`` is intersection and
+``& ~`` is difference. Example: two servers of four chips. Server 0 has chips 0 to 3 (the right half) and is cordoned;
+chip 4 is down; a job has chips 0 and 1::
 
-Held, free and unusable chips are all chips: `trninv.inventory.chip_use` says the same in SQL.
+    chip                                    7654 3210
+    in_scope                                1111 1111
+    up         chips that carry traffic     1110 1111
+    allocated  chips of jobs, down or not   0000 0011
+    cordoned   chips of cordoned servers    0000 1111
+
+    usable     up & in_scope                             1110 1111
+    free       usable & ~allocated & ~cordoned           1110 0000
+    unusable   in_scope & ~allocated & ~free             0001 1100
+
+Allocated, free and unusable chips together are all chips (2 + 3 + 3 = 8). A job fits on chips 5 and 6, the mask
+``1 << 5 | 1 << 6`` = ``0110 0000`` = 96, because ``96 & ~free`` is 0. `trninv.inventory.chip_use` computes the same
+in SQL.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -40,9 +52,9 @@ class FreeCapacity:
     Attributes
     ----------
     ordinals
-        Of the domains, in order.
-    inside
-        Chips that are of the scope.
+        Ordinals of the domains, ascending.
+    in_scope
+        Chips in the scope.
 
     """
 
@@ -62,17 +74,17 @@ class FreeCapacity:
 
     @cached_property
     def free(self) -> MaskRows:
-        """Chips that the next job may have."""
+        """Chips that a new job may get."""
         return self.usable & ~self.allocated & ~self.cordoned
 
     @cached_property
     def unusable(self) -> MaskRows:
-        """Chips that no job holds, and that none may have."""
+        """Chips that are neither allocated nor free."""
         return self.in_scope & ~self.allocated & ~self.free
 
     @cached_property
     def degraded(self) -> MaskRows:
-        """Chips that are not up, or have a NIC that is not; those of domains that lost chips only are left out."""
+        """Chips that are unhealthy or have an unhealthy NIC; domains that only lost chips are omitted."""
         masks = np.zeros_like(self.in_scope)
         for row, failures in self.failures_by_row.items():
             masks[row] = pack_masks([failures.unhealthy_chips], self.model.chips)[0]
@@ -84,7 +96,7 @@ class FreeCapacity:
         return self.classify_domains()
 
     def classify_domains(self, *more: MaskRows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The same of domains that are alike in these sets of chips too."""
+        """Group domains that are alike in free chips and in these masks too."""
         marks = np.zeros((len(self.free), 1), np.uint64)
         with_failures = sorted(self.failures_by_row)
         marks[with_failures, 0] = np.array(with_failures, np.uint64) + 1
@@ -92,7 +104,7 @@ class FreeCapacity:
 
     @cached_property
     def failures_by_row(self) -> Mapping[int, LinkFailures]:
-        """What damaged domains lack, by row, where anything is lost beside chips that are down."""
+        """Failures of each row that has any besides chips that are down."""
         return {
             row: self.link_failures(row)
             for row, parts in self.unhealthy_parts.items()
@@ -103,11 +115,11 @@ class FreeCapacity:
         }
 
     def link_failures(self, row: int) -> LinkFailures:
-        """What a row lacks, with the links of chips that are down as well."""
+        """Return the failures of a row, including the links of chips that are down."""
         return find_link_failures(self.model, self.unhealthy_parts.get(row, {}))
 
     def actual_limits(self, row: int, mask: int) -> BlockLimits:
-        """What chips of a row carry as they are."""
+        """Return what some chips of a row carry as they are."""
         return (
             self.model.degraded_limits(mask, self.link_failures(row).link_capacities)
             if row in self.unhealthy_parts
@@ -115,11 +127,11 @@ class FreeCapacity:
         )
 
     def is_degraded(self, row: int, mask: int) -> bool:
-        """Whether any of some chips of a row, or a link among several, is degraded."""
+        """Return whether any of some chips of a row, or a link among several, is degraded."""
         return self.link_failures(row).is_degraded(mask)
 
     def select(self, rows: Sequence[int], in_scope: MaskRows) -> "FreeCapacity":
-        """Some domains of it, and of them what is inside."""
+        """Return the capacity of some domains, limited to the chips in scope."""
         up, allocated, cordoned = (sets[rows] for sets in (self.up, self.allocated, self.cordoned))
         unhealthy_parts = {
             index: self.unhealthy_parts[row] for index, row in enumerate(rows) if row in self.unhealthy_parts
@@ -129,7 +141,7 @@ class FreeCapacity:
         )
 
     def with_allocated(self, allocated: MaskRows) -> "FreeCapacity":
-        """The same with other chips held."""
+        """Return a copy with other chips allocated."""
         updated = replace(self, allocated=allocated)
         updated.__dict__["failures_by_row"] = (
             self.failures_by_row
@@ -137,7 +149,7 @@ class FreeCapacity:
         return updated
 
     def all_up(self) -> "FreeCapacity":
-        """The same with everything up."""
+        """Return a copy with all parts up."""
         return replace(self, up=self.in_scope | self.up, unhealthy_parts={})
 
     def addresses_of(self, row: int, mask: int) -> tuple[str, ...]:
@@ -196,7 +208,7 @@ def read_capacity(reader: SnapshotReader, scope: str, avoid: Collection[str] = (
 
 
 def read_cluster_capacity(reader: SnapshotReader, scope: str) -> FreeCapacity:
-    """The same, with a row for each domain of the cluster, by ordinal; those beside the scope have nothing inside."""
+    """Return a copy with a row for each domain of the cluster; domains outside the scope have no chips in scope."""
     capacity, chips = _read_with_scope(reader, scope, ())
     return capacity if chips is None else replace(capacity, in_scope=capacity.in_scope & chips)
 
@@ -204,7 +216,7 @@ def read_cluster_capacity(reader: SnapshotReader, scope: str) -> FreeCapacity:
 def _read_with_scope(
     reader: SnapshotReader, scope: str, avoid: Collection[str]
 ) -> tuple[FreeCapacity, MaskRows | None]:
-    """The stock of a scope's cluster, and the chips of the scope, if it is less."""
+    """Return the capacity of a scope's cluster and, if the scope is smaller, its chips."""
     place = resolve_place(reader.connection, scope)
     cluster = read_cluster(reader.connection, place.cluster_id)
     capacity: FreeCapacity = reader.cached(("stock", cluster.id), lambda: _load_capacity(reader.connection, cluster))
@@ -249,7 +261,7 @@ def pack_by_domain(chips: Iterable[int], cluster: Any, model: PlacementModel) ->
 
 
 def read_cluster(connection: Connection, key: int) -> Any:  # a row
-    """The row of a cluster, and the slug of its model of domain.
+    """Return the row of a cluster and the slug of its domain model.
 
     Raises
     ------
@@ -358,7 +370,7 @@ def _with_unhealthy_parts(capacity: FreeCapacity, added: UnhealthyParts) -> Free
 
 
 def _chips_of_place(connection: Connection, place: Place, cluster: Any, capacity: FreeCapacity) -> MaskRows:  # of a row
-    """The chips of a place, in the rows of its cluster."""
+    """Return the chips of a place, as rows of its cluster."""
     if place.level == "cluster":
         return capacity.in_scope
     return pack_by_domain(connection.scalars(chip_ids_of(place)), cluster, capacity.model)

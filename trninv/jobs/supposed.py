@@ -1,4 +1,4 @@
-"""Jobs as they are supposed to be: some have ended, others hold places. Nothing is written."""
+"""Resolve the jobs that a scenario assumes to run or to have ended."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -24,9 +24,9 @@ class JobScenario:
     ----------
     ended
         Chips by the key of a job that gives them back.
-    held
+    allocated
         Chips by the name of a job that takes them.
-    first
+    first_key
         Key of the first of these, if it were held now.
 
     """
@@ -72,7 +72,7 @@ def _assumed_chips(
     ended: Collection[int],
     allocated: Mapping[str, Collection[int]],
 ) -> Collection[int]:
-    """The chips of a job that is held; refused where it could not be."""
+    """Resolve the chips of an assumed job; refuse a job that could not have them."""
     check_name(name)
     chips = resolve_chips(connection, places, ()).keys()
     if (key := find_live_job(connection, OWN_SYSTEM, name)) is not None and key not in ended:

@@ -1,4 +1,4 @@
-"""Which chips a job would hold, whether it may, and that it does."""
+"""Resolve the chips of places, write allocation rows and refuse chips that another job has."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -63,12 +63,12 @@ def location_columns(connection: Connection, chips: Mapping[int, str]) -> dict[s
 
 
 def smallest_place(addresses: Iterable[str]) -> str:
-    """The least place that has all of some chips or servers of one cluster."""
+    """Return the smallest place that contains some chips or servers of one cluster."""
     return commonpath(list(addresses))
 
 
 def next_job_key(connection: Connection) -> int:
-    """The key of a new job, which none has had: events tell by it where a job was, also of one that is removed."""
+    """Return a job key that was never used, since events name removed jobs by it."""
     return 1 + int(max(connection.execute(_max_job_keys()).one()))
 
 

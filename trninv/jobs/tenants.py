@@ -1,4 +1,4 @@
-"""The jobs of a cluster as sets of chips, by domain."""
+"""Read which chips each job of a cluster has, as bit masks by domain."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""What is known of a living fleet: the newest that was seen of each machine, and which of them stands in which slot."""
+"""Decide which machine stands in which slot, and detect drift."""

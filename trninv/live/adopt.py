@@ -1,4 +1,4 @@
-"""A cluster made out of what was imported: its machines by domain, empty slots, and the fabric as they report it."""
+"""Create or grow a cluster from imported machines."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -221,7 +221,7 @@ def _result(
     skipped: tuple[SkippedMachine, ...],
     previous_plan: ClusterPlan | None = None,
 ) -> AdoptionResult:
-    """What there is more than before."""
+    """Return what was added."""
     names = dict.fromkeys(domain.model.name for domain in domains)
     models = tuple(
         _summarize_model(name, [domain for domain in domains if domain.model.name == name]) for name in names

@@ -1,4 +1,4 @@
-"""Which domain a group of machines fills."""
+"""Assign groups of machines to domains."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,24 +49,24 @@ _CandidateKey = tuple[frozenset[str], int, bool, int | None, bool]
 
 
 class DomainAssigner:
-    """Finds the domains of groups.
+    """Assign groups of machines to domains.
 
     Parameters
     ----------
     slots
-        Those that machines may stand in.
-    held
-        Ids of slots in which one stands already.
-    is_all
-        Whether there are no other slots, so that every machine should have one.
+        Slots that machines may be assigned to.
+    occupied_ids
+        Ids of slots that already have a machine.
+    covers_all_slots
+        Whether there are no other slots, so that every machine should get one.
 
     Attributes
     ----------
-    free
-        Slots of each domain in which nothing stands.
-    named
-        Slots by the names that hosts have that are called after them.
-    unplaced
+    free_slots
+        Slots without a machine, by domain.
+    slots_by_hostname
+        Slots by the host name that the template gives them.
+    unassigned
         Machines of groups without a domain.
 
     """
@@ -105,7 +105,7 @@ class DomainAssigner:
         self._assignments = dict[int, tuple[MachineGroup, DomainAssignment]]()
 
     def assign(self, groups: Sequence[MachineGroup], *, in_order: bool) -> list[tuple[MachineGroup, DomainAssignment]]:
-        """The groups that have a domain, with it; the machines of the others are ``unplaced``."""
+        """Return the groups that have a domain, with it; machines of the others are added to ``unassigned``."""
         for group in groups:
             if group.key:
                 self._used_domains |= {member.slot.domain for member in group.bound if member.slot}
@@ -305,7 +305,7 @@ class DomainAssigner:
 
 
 def slot_for_host(member: GroupMember, slots_by_hostname: Mapping[str, Slot]) -> Slot | None:
-    """The slot that a host is called after, with its domain or without."""
+    """Return the slot that a host's name refers to, with or without its domain."""
     host = (member.machine.host or "").lower()
     return slots_by_hostname.get(host) or slots_by_hostname.get(host.partition(".")[0])
 

@@ -1,4 +1,4 @@
-"""The chips that machines show: which are there, which differ from their model, and which have counted errors.
+"""Apply the chip rules to all observed chips.
 
 Most chips of a number are alike, so databases are asked for what differs among many servers, and only chips of a number
 of which something is to be told are read one by one.
@@ -40,7 +40,7 @@ class _ComparisonKey(NamedTuple):
 def check_chips(
     connection: Connection, drift_input: DriftInput, counted_errors: CountedErrors
 ) -> Iterator[tuple[str, FindingDraft]]:
-    """What rules of chips find; note which are there in each slot's views, taints, and the counters that are not 0."""
+    """Apply the chip rules; note each slot's views, its tainted chips and the counters that are not 0."""
     listings = {
         listing.value.observed_server: (slot, listing)
         for slot in drift_input.slots
@@ -72,7 +72,7 @@ def _batches(servers_by_key: Mapping[_ComparisonKey, list[int]]) -> Iterator[tup
 
 
 def _present_chips(connection: Connection, servers: list[int]) -> Iterator[tuple[int, int, frozenset[str]]]:
-    """The numbers of each server's chips, as bits, and the fields that all of these chips have."""
+    """Return the chip numbers of each server as bits, and the fields that all of these chips have."""
     counts = (func.count(_CHIP.c[name]) for name in COMPARED_FIELDS)
     query = select(_SERVER, func.count(), func.max(_ORDINAL), *counts).where(_SERVER.in_(servers)).group_by(_SERVER)
     with_gaps = dict[int, frozenset[str]]()

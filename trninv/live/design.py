@@ -1,4 +1,4 @@
-"""The slots of the design, and what a machine that stands in one should be."""
+"""Load slots with the machine bound to each."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -73,17 +73,17 @@ class OccupiedSlot:
     ----------
     network_node
         Address of the lowest network node above it; None where there is none.
-    bound
+    bound_name
         The instance or host that stands there by its binding; None where none does.
-    is_closed
+    is_cordoned
         Whether somebody closed it to new jobs.
     machine
         What was seen of it; None where nothing was.
-    gone
+    missing_from_listing
         The whole listing that no longer has its instance; then nothing that was seen of it counts any more.
-    views
+    chip_views
         The chips that each source shows.
-    taints
+    chip_taints
         Those of chips, by their numbers, and who has them.
 
     """

@@ -1,4 +1,4 @@
-"""Drift: where what was seen differs from the design, as rows of ``finding``; if asked, states by what was found."""
+"""Detect drift and record it as findings."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -39,15 +39,15 @@ class DriftResult:
     ----------
     findings
         What differs now within the scope, the worst first.
-    new, cleared
+    new_count, cleared_count
         How many findings were not there before, and how many no longer are, of all.
-    applied
+    applied_changes
         States that were set.
-    not_compared
+    uncompared_servers
         Of how many of all bound servers each rule had nothing to compare, since no source reports it.
-    servers
+    bound_servers
         How many bound servers there are.
-    unclaimed
+    unclaimed_types
         Types that no model in the catalog claims, of machines that were lately seen and stand in no slot.
 
     """

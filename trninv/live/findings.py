@@ -1,4 +1,4 @@
-"""What differs from the design, as it was recorded when that was last compared."""
+"""List recorded findings."""
 
 from dataclasses import dataclass
 
@@ -46,11 +46,11 @@ def last_comparison_time(connection: Connection) -> str | None:
 
 
 def list_findings(connection: Connection, scope: str | None = None, include_cleared: bool = False) -> list[Finding]:
-    """What was found when it was last compared, the worst first: all, or at and below an address.
+    """List the recorded findings, the worst first: all, or at and below an address.
 
     Parameters
     ----------
-    cleared
+    include_cleared
         Whether to list what is over too.
 
     Raises

@@ -1,4 +1,4 @@
-"""The plan of a cluster that is made out of what was seen: which domains there are, and which machine stands where."""
+"""Plan the domains of an adopted cluster."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,9 +31,9 @@ class PlannedDomain:
     ----------
     machines
         By the servers where they stand.
-    ordered
+    placed_by_order
         Servers whose machines stand there in the order of their names, for want of anything that tells them apart.
-    ways
+    network_paths
         The network nodes above each server, the top one first; none where no source says.
 
     """
@@ -80,7 +80,7 @@ class PlannedCluster:
 
 
 def plan_cluster(groups: Iterable[MachineGroup], models: Mapping[str, DomainModel]) -> PlannedCluster:
-    """What groups of machines make up.
+    """Plan a fleet of groups of machines.
 
     Parameters
     ----------
@@ -106,11 +106,11 @@ def plan_cluster(groups: Iterable[MachineGroup], models: Mapping[str, DomainMode
 def arrange_domains(
     groups: Iterable[MachineGroup], models: Mapping[str, DomainModel], *, extends_cluster: bool = False
 ) -> tuple[list[PlannedDomain], list[SkippedMachine]]:
-    """The domains that groups of machines make up, in order, and the machines that are in none.
+    """Return the domains that groups of machines form, in order, and the machines that are in none.
 
     Parameters
     ----------
-    beside
+    extends_cluster
         Whether there are other domains, so that it must be known below which network nodes these are.
 
     """
@@ -167,7 +167,7 @@ def _nothing_adopted_message(skipped: Sequence[SkippedMachine]) -> str:
 
 
 def _plan_domain(group: MachineGroup, models: Mapping[str, DomainModel]) -> tuple[PlannedDomain | None, str]:
-    """A group as a domain, or why it is none."""
+    """Return a group as a domain, or the reason why it is none."""
     types = sorted({instance_type for member in group.members if (instance_type := instance_type_of(member.machine))})
     if not types:
         return None, "no source says its type"
@@ -206,7 +206,7 @@ def _assign_servers(members: Sequence[GroupMember], model: DomainModel) -> tuple
 
 
 def _network_paths(machines: Mapping[int, Machine], servers: int) -> dict[int, NetworkPath]:
-    """The network nodes above each server; those of most, where no source says."""
+    """Return the network nodes above each server; where no source reports them, those of most servers."""
     reported_paths = {
         server: tuple(str(nodes).split())
         for server, machine in machines.items()
@@ -228,7 +228,7 @@ def _build_fabric(domains: Sequence[PlannedDomain]) -> FabricTree | None:
 
 
 def extend_fabric(fabric: FabricTree, network_paths: Mapping[ServerOrdinals, NetworkPath]) -> FabricTree:
-    """A fabric with the network nodes above more servers.
+    """Extend a fabric by the network nodes above more servers.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The two sides of an identification: slots of the design, and machines that must stand together."""
+"""Group machines that must share a domain."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -71,7 +71,7 @@ class GroupMember:
 
 @dataclass(slots=True, eq=False)
 class MachineGroup:
-    """Machines of one domain: those that share an UltraServer or a capacity block, or one by itself.
+    """Machines of one domain: those that share an UltraServer or a capacity block, or a single machine.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class MachineGroup:
 
 
 def load_slots(connection: Connection, place: Place | None) -> list[Slot]:
-    """The slots of a cluster, or of all clusters."""
+    """Load the slots of a cluster, or of all clusters."""
     model, nic, link = TABLES["domain_model"], TABLES["nic"], TABLES["link"]
     nodes_above = (
         select(nic.c.server_id, func.min(link.c.b_id).label("low"), func.max(link.c.b_id).label("high"))
@@ -238,7 +238,7 @@ def _group_key(member: GroupMember, servers: int) -> str:
 
 
 def _join_by_block(groups: Iterable[MachineGroup], sizes: Mapping[str, int]) -> Iterator[MachineGroup]:
-    """Groups, where a capacity block joins those that are one domain's at most."""
+    """Join groups that share a capacity block, unless they hold several UltraServers or too many machines."""
     by_block = defaultdict[str, list[MachineGroup]](list)
     for group in groups:
         blocks = {block for group_member in group.members if (block := group_member.machine.value("capacity_block"))}

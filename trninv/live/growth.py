@@ -1,4 +1,4 @@
-"""What an adopted cluster grows by: machines in empty slots of their domains, and more domains after its own."""
+"""Plan what an adopted cluster gains."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -27,11 +27,11 @@ class ClusterGrowth:
     ----------
     plan
         What it then is; None where its domains and its fabric stay as they are.
-    first
+    first_ordinal
         Ordinal of the first of the domains that are new.
-    filled
+    new_bindings
         Machines in slots that it has already.
-    left_out
+    skipped
         Machines that it does not take, and why.
 
     """
@@ -69,7 +69,7 @@ class GrowthInput:
     ----------
     machines
         Those that may come, and those that stand somewhere.
-    empty
+    empty_addresses
         Addresses of slots in which nothing ever stood.
 
     """
@@ -103,7 +103,7 @@ def plan_growth(
     growth_input: GrowthInput,
     chips: Mapping[str, int],
 ) -> ClusterGrowth:
-    """What a cluster grows by; nothing is written.
+    """Plan what a cluster gains; write nothing.
 
     Raises
     ------
@@ -190,7 +190,7 @@ def _conflict_reason(group: MachineGroup) -> str:
 def _changed_paths(
     plan: ClusterPlan, proposals: Iterable[ProposedBinding], growth_input: GrowthInput
 ) -> dict[ServerOrdinals, NetworkPath]:
-    """The network nodes above slots that were empty, where that was assumed and their machines name others."""
+    """Return the reported network nodes above empty slots that differ from the assumed ones."""
     if not isinstance(plan.fabric, FabricTree):
         return {}
     names, current_paths = {node.vendor_id for node in plan.fabric.nodes_by_number}, plan.fabric.network_paths()
@@ -217,7 +217,7 @@ def _changed_paths(
 def _extended_plan(
     plan: ClusterPlan, domains: Sequence[PlannedDomain], changed_paths: Mapping[ServerOrdinals, NetworkPath]
 ) -> ClusterPlan | None:
-    """The cluster with more domains; None where nothing is other than it was."""
+    """Return the cluster with the new domains, or None if nothing changes."""
     if not isinstance(plan.fabric, FabricTree) or not (domains or changed_paths):
         return None
     new_paths = {

@@ -1,4 +1,4 @@
-"""Which machine stands in which slot, by what was seen of both: never guessed, and each answer says how it is known.
+"""Infer which slot each machine stands in, and record how.
 
 Machines of one UltraServer or capacity block fill one domain. Which one tell, in this order: those of them that stand
 already, host names that are those of slots, the network node above them, and that nothing else is left. Within a domain
@@ -36,7 +36,7 @@ class Identification:
 
     Attributes
     ----------
-    unclaimed
+    unclaimed_types
         Types that no model in the catalog claims; their machines are unplaced.
 
     """
@@ -54,7 +54,7 @@ def identify(
     expiry: timedelta = MACHINE_EXPIRY,
     in_order: bool = False,
 ) -> Identification:
-    """Find a slot for every machine that has none, in a few statements whatever their number; nothing is written.
+    """Find a slot for every machine that has none, in a constant number of statements; write nothing.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def identify(
 
 
 def drop_undone_inferences(connection: Connection, identification: Identification) -> Identification:
-    """What was found without inferences that a person undid before."""
+    """Drop inferences that a person undid before."""
     undone = _undone_inferences(connection)
     repeated = [entry for entry in identification.proposed_bindings if _inference_key(entry) in undone]
     unassigned = [
@@ -114,13 +114,13 @@ def match_machines(
     in_order: bool = False,
     covers_all_slots: bool = True,
 ) -> Identification:
-    """The same of slots, open bindings and what was seen, whatever was undone.
+    """Match machines to slots from open bindings and observations, ignoring undone inferences.
 
     Parameters
     ----------
     chips
         How many chips machines have whose type several models claim, by name, where that was seen.
-    is_all
+    covers_all_slots
         Whether there are no other slots, so that every machine should have one of these.
 
     """
@@ -186,7 +186,7 @@ _InferenceKey = tuple[str, str | None, str, str | None]
 
 
 def _inference_key(binding: ProposedBinding | Binding) -> _InferenceKey:
-    """What an inference says, and what of."""
+    """Return the key of an inference: what it states and about which machine and slot."""
     return binding.address, binding.instance or binding.host, binding.how, binding.evidence
 
 

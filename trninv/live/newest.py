@@ -1,4 +1,4 @@
-"""The newest that was seen of each machine, over all sources: what is older never overrides what is newer.
+"""Merge the latest observation of each machine over all sources.
 
 A fact is as new as its file was last seen (``observation.seen_at``: the same content again says that it still holds).
 """
@@ -108,9 +108,9 @@ class Machine:
     ----------
     host
         What its manager calls it, or what it calls itself; None where that is unknown or another has the name too.
-    seen
+    observations
         The newest row of each source for each set of facts that it tells, the newest first.
-    sides
+    link_states
         Whether its links to another rack (H) and within its own (V) are up or down.
 
     """
@@ -126,7 +126,7 @@ class Machine:
         return self.instance or self.host or ""
 
     def latest(self, fact: str) -> ObservedValue | None:
-        """The newest of a fact over all sources; of two at one time, that of the observation that came later."""
+        """Return the latest value of a fact over all sources; of two at one time, the one observed later."""
         read_fact = _FACT_READERS[fact]
         for observation in self.observations:
             if (reported := read_fact(observation)) is not None:
@@ -134,12 +134,12 @@ class Machine:
         return None
 
     def value(self, fact: str) -> Any:
-        """The newest value of a fact; None where no source says it."""
+        """Return the latest value of a fact, or None if no source reports it."""
         observed = self.latest(fact)
         return None if observed is None else observed.value
 
     def latest_by_source(self, fact: str) -> dict[str, ObservedValue]:
-        """The newest of a fact by each source that says it, the newest first."""
+        """Return the latest value of a fact by each source that reports it, latest first."""
         by_source, read_fact = dict[str, ObservedValue](), _FACT_READERS[fact]
         for observation in self.observations:
             if observation.source not in by_source and (reported := read_fact(observation)) is not None:
@@ -159,9 +159,9 @@ class LatestObservations:
         By name, in its order.
     hosts
         The machine that each name of a host means, where that is one.
-    contested
+    ambiguous_hosts
         Names of hosts that several instances have at once, with those instances.
-    blocks
+    capacity_blocks
         What EC2 says of the interconnect of each capacity block.
 
     """
@@ -173,7 +173,7 @@ class LatestObservations:
 
 
 def load_latest_observations(connection: Connection) -> LatestObservations:
-    """Merge everything that was seen, in two statements whatever the number of machines."""
+    """Merge all observations, in two statements whatever the number of machines."""
     machines, nameless, claims = dict[str, Machine](), dict[str, Machine](), _HostNameClaims()
     for observation in _read_observations(connection):
         if observation.instance is None:
@@ -227,7 +227,7 @@ def _read_observations(connection: Connection) -> Iterator[MachineObservation]:
 
 
 def _rank_rows(table: FromClause, partition: Iterable[ColumnElement[Any]], *more: ColumnElement[Any]) -> Subquery:
-    """The rows of a table with their source and time, counted from the newest of those that are alike."""
+    """Select a table's rows with source and time, ranked from the latest among equal rows."""
     seen_at, source = _OBSERVATION.c.seen_at, _OBSERVATION.c.source
     number = func.row_number().over(partition_by=[source, *partition], order_by=[seen_at.desc(), table.c.id.desc()])
     labels = [_OBSERVATION.c.id.label("observation"), seen_at.label("at"), number.label("number")]
@@ -253,7 +253,7 @@ class _HostNameClaims:
         )
 
     def settle(self) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
-        """The instance of each host, and the hosts that several have."""
+        """Return the instance of each host, and the hosts that several instances claim."""
         owners, ambiguous = dict[str, str](), dict[str, tuple[str, ...]]()
         for host, claimed in self._by_host.items():
             best = max(claimed.values())
@@ -299,7 +299,7 @@ def _merge_machine(machine: Machine, other: Machine) -> None:
 
 
 def _preferred_host(observations: Iterable[MachineObservation]) -> str | None:
-    """What its manager calls it, or else what it calls itself; of one source the newest."""
+    """Return the host name that the manager reports, else the machine's own; per source the latest."""
     order = {source: number for number, source in enumerate(MANAGERS)}
     preferred = min(
         observations,

@@ -1,4 +1,4 @@
-"""What rules of drift compare: the slots of the design and the newest of what was seen, of one state of a database."""
+"""Collect what drift rules compare."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -57,9 +57,9 @@ class DriftInput:
     ----------
     fresh_from
         What was last seen before is stale (UTC, as all times of the database are).
-    gone
+    missing_from_listing
         The whole listing that no longer has a machine, by the machine's name.
-    replaced
+    replaced_bindings
         Bindings that another instance ended lately.
 
     """
@@ -76,16 +76,16 @@ class DriftInput:
         return observed.observed_at >= self.fresh_from
 
     def fresh_values(self, machine: Machine | None, fact: str) -> dict[str, ObservedValue]:
-        """What sources lately said of a fact."""
+        """Return the fresh values of a fact."""
         return self._filter_fresh(self._comparable_values(machine, fact))
 
     def best_values(self, machine: Machine | None, fact: str) -> dict[str, ObservedValue]:
-        """What is fresh of a fact, or else the newest: what is stale never overrides what is not."""
+        """Return the fresh values of a fact, or else the latest: a stale value never overrides a fresh one."""
         observed = self._comparable_values(machine, fact)
         return self._filter_fresh(observed) or dict(islice(observed.items(), 1))
 
     def agreed_value(self, machine: Machine | None, fact: str) -> ObservedValue | None:
-        """The newest of a fact, unless sources that are fresh disagree."""
+        """Return the latest value of a fact, unless fresh sources disagree."""
         observed = list(self.best_values(machine, fact).values())
         return observed[0] if observed and all(value.value == observed[0].value for value in observed) else None
 
@@ -107,7 +107,7 @@ class DriftInput:
         return {source: value for source, value in observed.items() if value.observed_at >= earliest}
 
     def _comparable_values(self, machine: Machine | None, fact: str) -> dict[str, ObservedValue]:
-        """What each source said of a fact, the newest first, in words that mean the same with each."""
+        """Return each source's value of a fact, latest first, normalized so that sources compare."""
         observed = machine.latest_by_source(fact) if machine else {}
         if fact in _IGNORED_SOURCES:
             observed.pop(_IGNORED_SOURCES[fact], None)
@@ -115,7 +115,7 @@ class DriftInput:
 
 
 def load_drift_input(connection: Connection, now: datetime, stale_after: timedelta) -> DriftInput:
-    """What there is to compare."""
+    """Collect what the drift rules compare."""
     latest, occupied_slots = load_latest_observations(connection), load_occupied_slots(connection)
     missing = _missing_machines(connection, latest)
     for slot in occupied_slots:
@@ -176,7 +176,7 @@ def last_seen_time(machine: Machine) -> str:
 
 
 def _last_listings(connection: Connection, names: list[str]) -> dict[tuple[str, str], int]:
-    """The newest whole listing of each source that has each of these machines."""
+    """Return the latest complete listing of each source that has each of these machines."""
     listings: dict[tuple[str, str], int] = {}
     for batch in _batches(names):
         name = func.coalesce(_SERVER.c.instance, _SERVER.c.host)
@@ -192,7 +192,7 @@ def _last_listings(connection: Connection, names: list[str]) -> dict[tuple[str, 
 
 
 def _next_listing(connection: Connection, previous: Row[Any], listings: Iterable[Row[Any]]) -> int | None:
-    """The newest listing of what an older one was of."""
+    """Return the latest listing with the scope of an older one."""
     newer = [
         listing for listing in listings if listing.source == previous.source and listing.seen_at > previous.seen_at
     ]
@@ -251,7 +251,7 @@ def _network_moves(connection: Connection, slots: list[OccupiedSlot]) -> Iterato
 
 
 def lowest_network_node(network_nodes: str) -> str:
-    """The network node right above an instance."""
+    """Return the network node directly above an instance."""
     return network_nodes.rpartition(" ")[2]
 
 
@@ -285,7 +285,7 @@ def counter_increases(
 
 
 def _counters_query(instances: list[str], hosts: list[str | None]) -> Select[Any]:
-    """What chips counted, from the oldest to the newest."""
+    """Select the error counters of chips, oldest first."""
     return (
         select(
             _SERVER.c.instance,

@@ -1,4 +1,4 @@
-"""Where an instance stands because a person says so."""
+"""Bind a machine to a slot that a user names."""
 
 from sqlalchemy import Connection
 
@@ -9,7 +9,7 @@ from trninv.live.newest import Machine, load_latest_observations
 
 
 def pinned_binding(connection: Connection, slot: str, name: str) -> ProposedBinding:
-    """That an instance, or the one of a host, stands in a slot because a person says so; nothing is written.
+    """Return a binding of an instance, or of a host's instance, to a slot that a person chose; write nothing.
 
     Raises
     ------
@@ -38,6 +38,6 @@ def has_valid_name(machine: Machine) -> bool:
 
 
 def valid_host_name(machine: Machine) -> str | None:
-    """The name of its host, if a host can be called so."""
+    """Return the machine's host name if it is a valid one, or None."""
     host = machine.host
     return host if host is not None and is_host_name(host, instance=machine.instance) else None

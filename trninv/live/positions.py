@@ -1,4 +1,4 @@
-"""Which server of its domain each machine of a group is."""
+"""Assign the machines of a group to slots."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -20,7 +20,7 @@ def assign_slots(
     *,
     in_order: bool,
 ) -> tuple[list[ProposedBinding], list[UnassignedMachine]]:
-    """Slots for the machines of a group, out of those that are free in its domain; those that are given go from there.
+    """Assign machines of a group to free slots of its domain; assigned slots are removed from ``free_slots``.
 
     Returns
     -------
@@ -89,7 +89,7 @@ class _SlotAssigner:
                 self._assign(member, slot, "likely")
 
     def assign_rest(self, *, in_order: bool) -> None:
-        """The last machine in the last slot; several in their order, if that is asked for."""
+        """Assign the last machine to the last slot; several in order, if requested."""
         if len(self._waiting) == len(self._free_slots) == 1:
             self._assign(self._waiting[0], self._free_slots[0], "certain")
         elif in_order:

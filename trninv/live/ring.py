@@ -1,4 +1,4 @@
-"""Places of machines in their UltraServer's ring, matched with the servers of a domain.
+"""Match ring positions with the servers of a domain.
 
 A driver numbers the ring from whichever server it elects first, so numbers that are turned or mirrored mean the same.
 """
@@ -11,7 +11,7 @@ from trninv.catalog.models import default_systems
 
 @cache
 def server_ring(domain_model: str) -> tuple[int, ...]:
-    """The servers of a model of domain in the order of their ring, from the first; empty where they are in none."""
+    """Return the servers of a domain model in ring order, from the first; empty if they form no ring."""
     domain = next((item.domain for item in default_systems().systems if item.domain.slug == domain_model), None)
     if domain is None:
         return ()

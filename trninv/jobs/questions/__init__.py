@@ -1,4 +1,4 @@
-"""The questions about placement, one file each; a new file here is a new question everywhere."""
+"""Register the placement questions, one file each."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""What is left of a fleet when parts fail, as often as the user says."""
+"""Answer how much capacity is left when parts fail at given rates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

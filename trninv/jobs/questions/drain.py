@@ -1,4 +1,4 @@
-"""What taking a place out of service does: jobs touched, where each can go, and what room is left."""
+"""Answer which jobs a drain disrupts, where they can go and what free capacity remains."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -104,8 +104,8 @@ class DrainAnswer(Answer):
                 yield f"before {entry.job}:"
                 yield render_moves(entry.moves)
         yield from (
-            f"{entry.domain}, empty, then takes jobs of {_join_sizes(entry.left) or 'no'} chips; not of "
-            f"{_join_sizes(entry.lost)}"
+            f"{entry.domain}, empty, then takes jobs of {_join_sizes(entry.left) or 'no'} chips; "
+            f"not of {_join_sizes(entry.lost)}"
             for entry in self.modes
         )
         yield f"largest free block: {self.largest:,} chips, then {self.largest_then:,}"

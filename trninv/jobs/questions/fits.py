@@ -1,4 +1,4 @@
-"""Where a job fits, the best places first."""
+"""Answer where a job fits, best candidates first."""
 
 from dataclasses import dataclass
 from math import prod
@@ -210,7 +210,7 @@ def fits(
 
 
 def _first_failed_condition(result: SearchResult) -> str | None:
-    """The first condition that no domain has, and what the best place carries where that is too little."""
+    """Return the first condition that no domain meets, with the best limits where these are too low."""
     condition = next((step.condition for step in result.filter_steps if not step.domains), None)
     best = result.best and f"; the best place has {_format_limits(result.best)}"
     return f"no domain {condition}{best or ''}" if condition else result.shortfall
@@ -223,7 +223,7 @@ def _format_limits(limits: BlockLimits) -> str:
 def _suggest_shape(
     capacity: FreeCapacity, legal_sets: LegalSets, request: JobRequest, constraints: Constraints, result: SearchResult
 ) -> str | None:
-    """The shape of as many chips that carries most, if that is more than the best place does."""
+    """Return the shape of the same size with the highest limits, if it beats the best candidate."""
     torus = capacity.model.torus
     if torus is None:
         return None
@@ -237,10 +237,8 @@ def _suggest_shape(
     search = ReplicaSearch(capacity, legal_sets, masks, constraints)
     other = next(iter(search.search.best(search.matches, 1, Policy.QUALITY)), None)
     if other and (other.limits.all_gather, other.limits.bisection) > best_limits:
-        return (
-            f"{format_shape(best)}: {_format_limits(other.limits)}; fits at "
-            f"{abbreviate_places(capacity.addresses_of(other.row, other.mask))}"
-        )
+        places = abbreviate_places(capacity.addresses_of(other.row, other.mask))
+        return f"{format_shape(best)}: {_format_limits(other.limits)}; fits at {places}"
     nowhere = "fits now only with a part degraded" if other else "fits nowhere now"
     return f"{format_shape(best)}: {_format_limits(limits[best])}; {nowhere}"
 

@@ -1,4 +1,4 @@
-"""How much of what is free is of use to jobs of each size, and what keeps the rest from it."""
+"""Answer how much of the free capacity jobs of each size can't use, and why."""
 
 from dataclasses import dataclass
 from typing import Annotated

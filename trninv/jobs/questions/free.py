@@ -1,4 +1,4 @@
-"""What is free: how much, the largest block, and how many jobs of each size start now."""
+"""Answer how much is free, the largest free block, and how many jobs of each size fit at once."""
 
 from dataclasses import dataclass
 from typing import Annotated

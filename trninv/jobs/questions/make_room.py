@@ -1,4 +1,4 @@
-"""Which jobs move, where to and in which order, so that the next one fits."""
+"""Answer which jobs to move, and where, so that a job fits."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The rules of drift: pure comparisons of what was seen with the design, by what they are asked of."""
+"""Compare observations with the design: all drift rules."""
 
 from trninv.live.rules import chips, coverage, domains, fleet, servers
 from trninv.live.rules.coverage import COMPARED_FIELDS, count_uncompared

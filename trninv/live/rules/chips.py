@@ -1,4 +1,4 @@
-"""Rules of a chip that a machine shows, in a slot whose model says what it should be."""
+"""Declare the drift rules that apply to one chip."""
 
 from trninv.live.design import SlotModel
 from trninv.live.rules.register import CHIP_RULES, ComparedChip

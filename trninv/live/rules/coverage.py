@@ -1,4 +1,4 @@
-"""What can't be compared, since no source reports it."""
+"""Report fields that no source reports, and count what could not be compared."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ COMPARED_FIELDS: Final = tuple(_RULE_BY_FIELD)
     "field-missing", "fields of chips that a source should report with those that any source reports of each chip"
 )
 def check_field_missing(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
-    """Sources that never report a field are not missed."""
+    """Find fields that no source reports; a source that never reports a field is not a finding."""
     missing, by_field = _unreported_fields(slot), defaultdict[str, list[MachineObservation]](list)
     for observation in slot.machine.observations if slot.machine else ():
         for name in missing & set((observation.missing_fields or "").split()):

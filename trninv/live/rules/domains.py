@@ -1,4 +1,4 @@
-"""Rules of a domain: its servers with each other."""
+"""Declare the drift rules that apply to one domain."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -64,7 +64,7 @@ def check_node_order_wrong(slots: list[OccupiedSlot], drift_input: DriftInput) -
 
 
 def _domain_finding(expected: str, entries: Iterable[tuple[OccupiedSlot, ObservedValue, str]]) -> FindingDraft:
-    """What is found of which servers of a domain."""
+    """Return a finding about some servers of a domain."""
     servers, evidence, domain = defaultdict(list), set(), ""
     for slot, observed, label in entries:
         servers[label].append(f"s{slot.ordinal}")
@@ -77,7 +77,7 @@ def _domain_finding(expected: str, entries: Iterable[tuple[OccupiedSlot, Observe
 def links_of_side(
     slot: OccupiedSlot, side: str, slots: Iterable[OccupiedSlot], drift_input: DriftInput
 ) -> tuple[str, ...]:
-    """The links of a server towards its neighbour at a side, H or V; none where the neighbour is not known.
+    """Return a server's links to its neighbour on side H or V; empty if the neighbour is unknown.
 
     The driver's nodes 0 and 1, and 2 and 3, are joined by their sides V, the others by H.
     """
@@ -102,7 +102,7 @@ def links_of_side(
 
 @DOMAIN_RULES("side-link-down", "link status of NeuronUltraServer objects: H to the other rack, V within it")
 def check_side_link_down(slots: list[OccupiedSlot], drift_input: DriftInput) -> FindingDrafts:
-    """A side is all links of a server to one neighbour in its UltraServer."""
+    """Find sides with links down; a side is all links of a server to one neighbour in its UltraServer."""
     for slot in slots:
         for side in "HV":
             observed = slot.machine.link_states.get(side) if slot.machine else None

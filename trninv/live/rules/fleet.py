@@ -1,4 +1,4 @@
-"""Rules of all instances together, and of what changed since they were bound."""
+"""Declare the drift rules that apply to the whole fleet."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _Members = list[tuple[Machine, ObservedValue]]
 
 @FLEET_RULES("instance-unplaced", "instances of types that the catalog knows, and any source lately saw, with bindings")
 def check_instance_unplaced(drift_input: DriftInput, _: list[CounterIncrease]) -> FindingDrafts:
-    """What domain-overfull speaks of is not told again."""
+    """Find instances without a slot, except those that domain-overfull reports."""
     unassigned = [
         (machine, observed) for machine, observed in drift_input.unassigned_machines() if models_of(observed.value)
     ]
@@ -164,7 +164,7 @@ def _network_paths(drift_input: DriftInput) -> list[tuple[OccupiedSlot, Observed
     "ecc-uncorrected", "counters of uncorrected errors, by sysfs or neuron-monitor, with those since they last fell"
 )
 def check_ecc_uncorrected(_: DriftInput, increases: list[CounterIncrease]) -> FindingDrafts:
-    """A fall is a new start of the machine, or somebody cleared them."""
+    """Find counters that grew; a lower value means that the machine restarted or somebody cleared them."""
     for slot, ordinal, before, now, evidence in increases:
         yield FindingDraft(f"{slot.address}/c{ordinal}", slot.instance, str(before), str(now), evidence)
 

@@ -1,4 +1,4 @@
-"""Rules by name: each is declared once, beside what it compares and what it is asked of."""
+"""Register drift rules by what they apply to."""
 
 from collections.abc import Callable, Iterator
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
@@ -15,11 +15,11 @@ class FindingDraft(NamedTuple):
     ----------
     address, instance
         Where, and of which machine; None where there is none.
-    expected, found
+    expected, observed
         For people; they stay the same while the difference does.
     evidence
         Ids of the observations that show it.
-    broken, state
+    failed_parts, state
         What does not work, by address, and the state that says so.
 
     """

@@ -1,4 +1,4 @@
-"""Rules of a slot and the machine that stands in it."""
+"""Declare the drift rules that apply to one server."""
 
 from collections import defaultdict
 from functools import reduce
@@ -34,7 +34,7 @@ def check_instance_type_unexpected(slot: OccupiedSlot, drift_input: DriftInput) 
 
 @SERVER_RULES("server-unbound", "slots that should be in service with bindings, in clusters that have any")
 def check_server_unbound(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
-    """A slot whose state says that nothing is there is no finding."""
+    """Find slots without a machine, except those whose state says that they are empty."""
     if slot.bound_name is None and slot.state in CARRYING_STATES:
         yield FindingDraft(slot.address, None, "an instance", "none is bound", ())
 
@@ -98,7 +98,7 @@ def check_chip_extra(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDraf
 
 @SERVER_RULES("view-partial", "devices that neuron-ls or ResourceSlices show with the chips of the slot's server model")
 def check_view_partial(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
-    """A container's view, or slices that are not all there."""
+    """Find partial views: a container's, or an incomplete set of slices."""
     for source, view in slot.chip_views.items():
         if view.is_partial and source in ("neuron-ls", "kubernetes") and view.chip_bits.bit_count() < slot.model.chips:
             expected = pluralize(slot.model.chips, "chip")
@@ -142,7 +142,7 @@ def check_state_differs(slot: OccupiedSlot, drift_input: DriftInput) -> FindingD
 
 @SERVER_RULES("stale", "when each source last said anything of a bound instance with an hour ago, or --stale-after")
 def check_stale(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
-    """Sources that never said anything of it are not missed."""
+    """Find sources that stopped reporting a machine; a source that never reported it is not missed."""
     if slot.bound_name is not None and slot.machine is None and not slot.missing_from_listing:
         yield FindingDraft(slot.address, slot.instance, "to be seen", "never seen", ())
     old = {
@@ -193,7 +193,7 @@ def _is_failed_check(observed: ObservedValue) -> bool:
 
 
 def _latest_by_source(machine: Machine | None) -> dict[str, MachineObservation]:
-    """The newest of anything that each source said of a machine."""
+    """Return the latest of all that each source reported of a machine."""
     latest: dict[str, MachineObservation] = {}
     for observation in machine.observations if machine else ():
         latest.setdefault(observation.source, observation)
