@@ -1,1 +1,1 @@
-"""The command line: one module a group of commands, each imported only when one of its commands runs."""
+"""The command line: each module has one group of commands, and is imported only when one of them runs."""

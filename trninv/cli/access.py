@@ -1,4 +1,4 @@
-"""token: who may use the service, if it requires tokens."""
+"""Create, list and revoke tokens (`token`)."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""up, migrate, systems, seed, unseed, verify: what is in the database, and putting it there."""
+"""Migrate the database, and seed, verify and remove clusters; `up` does all that a first run needs."""
 
 from collections.abc import Iterable, Sequence
 
@@ -53,11 +53,11 @@ def up(context: click.Context, checking: bool, host: str, port: int) -> None:
     click.echo(f"database: {redacted_url(context.obj)}")
     try:
         _run_tour(context.obj)
-    except TrninvError as error:  # the fleet may have changed since: that is no reason not to serve it
+    except TrninvError as error:  # not fatal: the fleet may have been changed since it was seeded
         click.echo(f"the four questions: {error}")
         if checking:
             raise
-    from trninv.cli import check, serve  # noqa: PLC0415 # the server is slow to import
+    from trninv.cli import check, serve  # noqa: PLC0415 # slow to import
 
     if checking:
         request_count = check.check_service(context.obj)
@@ -175,7 +175,7 @@ def systems(style: str) -> None:
 @click.option("--chips", type=click.IntRange(1), metavar="N", help="Of another size: N chips, in whole domains.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be seeded.")
 @click.pass_obj
-def seed(  # one parameter an option
+def seed(  # one parameter per option
     database: str,
     system: tuple[str, ...],
     everything: bool,
@@ -283,7 +283,7 @@ def verify(database: str, cluster: str | None, sealed: str | None, style: str) -
 
 
 def _render_history(history: ChainStatus) -> str:
-    """What can be said of a history that nobody edited."""
+    """Return a line about a history without edits."""
     sealed = f", sealed up to {history.sealed} by {history.sha256}" if history.sha256 else ""
     unsealed = f"; {pluralize(history.unsealed, 'event')} of plain SQL, which the next change seals"
     archived = f" after {history.archived}, which an archive has" if history.archived else ""
@@ -317,7 +317,7 @@ def _default_systems() -> list[System]:
 
 
 def _total_cells(design: SystemTotals) -> tuple[str, str]:
-    """HBM and dense BF16 of all chips."""
+    """Return the total HBM and dense BF16 throughput of all chips."""
     return str(design.memory), str(design.bf16)
 
 

@@ -1,4 +1,4 @@
-"""adopt: a cluster out of what was imported."""
+"""Create a cluster from imported instances (`adopt`)."""
 
 from collections import defaultdict
 

@@ -1,4 +1,4 @@
-"""archive: history as Parquet for other engines, and out of the database."""
+"""Archive history to Parquet, verify archives and delete archived events (`archive`)."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""availability: how much of a time parts were up, as a table, as JSON, and as a chart."""
+"""Show the availability of parts as a table, as JSON or as a chart (`availability`)."""
 
 from trninv.cli.charted import chart_command
 from trninv.drawing.availability import draw_availability

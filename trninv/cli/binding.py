@@ -1,4 +1,4 @@
-"""bind, unbind, bindings: which instance stands in which slot."""
+"""Bind instances to slots, unbind them and list bindings (`bind`, `unbind`, `bindings`)."""
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
@@ -56,7 +56,7 @@ _EMPTY_HINT = (
 @click.option("--who", default=current_user, show_default="you", help="Who says so.")
 @format_option
 @click.pass_obj
-def bind(  # one parameter an option
+def bind(  # one parameter per option
     database: str,
     slot: str | None,
     instance: str | None,

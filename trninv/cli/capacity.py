@@ -1,4 +1,4 @@
-"""capacity: what is left of a fleet when parts fail, drawn by this process, by several, or by a Dask cluster."""
+"""Simulate a fleet's capacity under failures, in this process, in several or on a Dask cluster (`capacity`)."""
 
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -21,7 +21,7 @@ _MAX_WORKERS = 256
 
 
 @click.pass_obj
-def _run_capacity(  # an option each
+def _run_capacity(  # one parameter per option
     database: str,
     /,
     down: tuple[str, ...],
@@ -31,7 +31,7 @@ def _run_capacity(  # an option each
     workers: int,
     scheduler: str | None,
     rates: str | None,
-    **arguments: Any,  # as the question declares
+    **arguments: Any,  # the question's parameters
 ) -> None:
     jobs = pop_job_options(arguments)
     arguments["rates"] = None if rates is None else _read_rates(Path(rates))

@@ -1,4 +1,4 @@
-"""A command of a question that also draws its answer."""
+"""Build commands of questions that can also draw their answer as SVG."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ from trninv.routing.questions import find
 
 
 def chart_command(name: str, draw: Callable[[Any], str], svg_help: str) -> click.Command:
-    """The command of a question, with an option that writes the SVG of its answer."""
+    """Return the command of a question, with an option that writes its answer as SVG."""
     question = find(name)
 
     @click.pass_obj
@@ -27,7 +27,7 @@ def chart_command(name: str, draw: Callable[[Any], str], svg_help: str) -> click
         at: str | None,
         style: str,
         svg: Path | None,
-        **arguments: Any,  # as the question declares
+        **arguments: Any,  # the question's parameters
     ) -> None:
         with open_scenario(database, down, derate, at) as fleet, fleet.in_one_state() as snapshot:
             with Progress(question.command):

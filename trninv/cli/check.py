@@ -1,4 +1,4 @@
-"""The service's self-test: one request to each of its routes, over HTTP."""
+"""Send one HTTP request to each of the service's routes and check the responses."""
 
 import json
 import secrets
@@ -29,7 +29,7 @@ _WEB = Path(trninv.__file__).parent / "web"
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One request, and what its answer must contain.
+    """A request and the expected response.
 
     Attributes
     ----------
@@ -37,14 +37,14 @@ class Probe:
         Path as the application declares it.
     path
         Path and query string as requested.
-    media
-        Content type asked for and answered.
-    wanted
-        Bytes that the body must contain.
+    media_type
+        Content type requested and expected.
+    expected
+        Bytes that the response body must contain.
     body
-        What to POST, as JSON; None for a GET.
+        JSON to POST; None for a GET.
     status
-        The answer's.
+        Expected HTTP status.
 
     """
 
@@ -59,8 +59,8 @@ class Probe:
 def check_service(database: str) -> int:
     """Start the service on a free port of this machine, send every probe, and stop it again.
 
-    Apart from the database the service has default settings, whatever the environment says. It therefore asks for no
-    token, but answers only to a random host name, which keeps out everyone else on the machine.
+    Apart from the database and the SQL login, the service runs with default settings, regardless of the environment.
+    It therefore requires no token; to keep other users of the machine out, it answers only to a random host name.
 
     Parameters
     ----------
@@ -70,12 +70,12 @@ def check_service(database: str) -> int:
     Returns
     -------
     int
-        How many probes were answered, all of them correctly.
+        The number of probes; all of them succeeded.
 
     Raises
     ------
     InternalError
-        Some were not; the message names their routes and what came instead.
+        Some probes failed; the message has their routes and responses.
 
     """
     expected_probes = build_probes(database)
@@ -91,11 +91,11 @@ def check_service(database: str) -> int:
 
 
 def build_probes(database: str) -> tuple[Probe, ...]:
-    """At least one for every route; what they want is read from the database and from the files served.
+    """Return at least one probe per route; expected content is read from the database and the served files.
 
     Raises
     ------
-    NotMigratedError
+    SchemaOutdatedError
         The database has no tables yet.
 
     """
@@ -144,14 +144,14 @@ def _to_json(value: object) -> bytes:
 
 @contextmanager
 def _serve_in_thread(settings: Settings) -> Iterator[int]:
-    """The service in a thread of its own until the block ends; gives its port."""
+    """Run the service in a thread until the block ends, and yield its port."""
     app = import_from_string(APPLICATION_PATH)(settings.database_url, settings)
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, log_level="warning", ws="none"))
     listener = open_socket(_HOST, 0)
     port = listener.getsockname()[1]
 
     def serve() -> None:
-        with listener:  # closed however the server ends: a request is then refused rather than kept waiting
+        with listener:  # closed even if the server fails, so that requests are refused instead of waiting
             server.run(sockets=[listener])
 
     thread = Thread(target=serve, name="trninv-check")
@@ -164,7 +164,7 @@ def _serve_in_thread(settings: Settings) -> Iterator[int]:
 
 
 def _find_failure(probe: Probe, port: int, host: str) -> str | None:
-    """What is wrong with the answer, if anything."""
+    """Send a probe and return what is wrong with the response, or None."""
     connection = HTTPConnection(_HOST, port, timeout=_SECONDS)
     method, body = ("GET", None) if probe.body is None else ("POST", _to_json(probe.body))
     try:

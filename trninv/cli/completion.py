@@ -1,4 +1,4 @@
-"""completion: what a shell reads to complete commands, options and addresses."""
+"""Print the script that enables completion in a shell (`completion`)."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""draw: pictures of the wiring, of racks, of fleets and of fabrics."""
+"""Draw wirings, racks, fleets and fabrics as SVG (`draw`)."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ _FABRIC_SUFFIX = "/fabric"
 @click.option("--propose", metavar="SHAPE", help="With --jobs: outline where fits puts a box, such as 2x2x4.")
 @click.option("--chips", type=int, metavar="N", help="With --jobs: outline where fits puts so many chips.")
 @click.pass_obj
-def draw(  # one parameter an option
+def draw(  # one parameter per option
     database: str,
     scope: str,
     output: str,
@@ -92,12 +92,12 @@ def draw(  # one parameter an option
 
 
 def _draw_place(scenario: Fleet, scope: str, color_by: str | None, *, plain: bool) -> str | None:
-    """The picture of a fabric, a rack or a cluster of several domains; None if the scope lies in one domain.
+    """Draw a fabric, a rack or a cluster of several domains; return None if the scope lies in one domain.
 
-    Raises
-    ------
-    UsageError
-        Something is marked or supposed, which only a wiring shows; or a colour is chosen for something not a fleet.
+    Parameters
+    ----------
+    plain
+        Whether there are no marks and no scenario, which only the wiring of a domain can show.
 
     """
     name = scope.strip().lower()

@@ -1,4 +1,4 @@
-"""draw --jobs: who holds the chips of a domain, and where the next job fits; the room that a fleet has."""
+"""Draw the jobs of a domain and the next job's placement, or the free capacity of a fleet (`draw --jobs`)."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,14 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ProposedJob:
-    """What is to be placed and outlined, if anything.
-
-    Raises
-    ------
-    UsageError
-        It is said in two ways, or of a picture that shows no jobs.
-
-    """
+    """A job to place and outline, given by shape or by number of chips; false if neither is given."""
 
     shape: str | None
     chips: int | None
@@ -39,14 +32,7 @@ class ProposedJob:
 
 
 def draw_job_map(scenario: Fleet, scope: str, proposed: ProposedJob) -> str:
-    """The picture of what lies in one domain, or of a cluster of several.
-
-    Raises
-    ------
-    UsageError
-        A place is to be outlined in a fleet.
-
-    """
+    """Draw the jobs of a scope in one domain with the proposed job, or the free capacity of a cluster of several."""
     with scenario.in_one_state() as snapshot:
         with snapshot.wirings() as reader:
             place = resolve_place(reader.connection, scope)

@@ -1,4 +1,4 @@
-"""drift: where what was seen differs from the design."""
+"""Compare observations with the design (`drift`)."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -36,7 +36,7 @@ _MAX_MINUTES = 60 * 24 * 366
 )
 @format_option
 @click.pass_obj
-def drift(  # one parameter an option
+def drift(  # one parameter per option
     database: str,
     scope: str | None,
     fail_on: str | None,

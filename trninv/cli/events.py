@@ -1,4 +1,4 @@
-"""events: what was set to which state, and which jobs came and went, when, by whom and why; now, and as it comes."""
+"""List and follow events (`events`)."""
 
 import json
 import time
@@ -22,7 +22,7 @@ from trninv.inventory.revision import RevisionTracker
 from trninv.inventory.schema import ACTIONS, EVENT_SOURCES, PART_KINDS
 
 _POLL_SECONDS: Final = 0.5
-"""Between two looks for new events."""
+"""Time between two checks for new events."""
 _PAGE_SIZE: Final = 1_000
 _EMPTY_HINT: Final = "nothing happened so: trninv set ADDRESS STATE --why TEXT changes a state"
 
@@ -78,7 +78,7 @@ def events(database: str, /, most: int, style: str, *, follow: bool, **filters: 
 
 
 def _read_events(connection: Connection, limit: int, filters: dict[str, Any]) -> list[Event]:
-    """Events; where there is none, a place that never was is told."""
+    """Return the latest events; if there are none, refuse a scope that does not exist."""
     event_list = list(listed(connection, limit=limit, **filters))
     if not event_list and filters["scope"] is not None:
         resolve(connection, filters["scope"])
@@ -102,7 +102,7 @@ def _print_table(event_list: list[Event], limit: int) -> None:
 
 
 def _render_change(event: Event) -> tuple[str, str]:
-    """What was before and after; of a job or a closing, nothing and what was done."""
+    """Return the conditions before and after, or, for an action, an empty text and the action."""
     if event.action is None:
         return str(event.before), str(event.after)
     return "", f"{event.action} {event.job}" if event.job else event.action
@@ -121,7 +121,7 @@ def _print_lines(event_list: list[Event], style: str) -> None:
 
 
 def _follow_events(engine: Engine, limit: int, style: str, filters: dict[str, Any]) -> None:
-    """Print until Ctrl-C; while the database does not answer, wait for it."""
+    """Print events until Ctrl-C; if the database is unreachable, wait for it."""
     try:
         with read_transaction(engine) as connection:
             after = last_event_number(connection)

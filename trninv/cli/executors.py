@@ -1,4 +1,4 @@
-"""Where work goes that other processes can do: a Dask cluster, or processes of this machine."""
+"""Connect to a Dask cluster for commands that can use one."""
 
 from collections.abc import Iterator
 from concurrent.futures import Executor
@@ -15,12 +15,12 @@ SCHEDULER_OPTION = click.Option(
 
 @contextmanager
 def dask_executor(scheduler: str | None) -> Iterator[Executor | None]:
-    """A Dask cluster's executor, or None for local processes."""
+    """Yield the executor of a Dask cluster, or None if no scheduler is given: work then runs in local processes."""
     if scheduler is None:
         yield None
         return
     try:
-        from distributed import Client  # noqa: PLC0415 # an extra
+        from distributed import Client  # noqa: PLC0415 # an optional dependency
     except ImportError:
         raise UsageError("--scheduler needs Dask: pip install 'trninv[dask]'") from None
     try:

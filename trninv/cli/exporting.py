@@ -1,4 +1,4 @@
-"""topology: the fleet in the formats of schedulers, graph tools and simulators."""
+"""Write a scope in the format of a scheduler, graph tool or simulator (`topology`)."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ from trninv.inventory.hostnames import DEFAULT_TEMPLATE
 
 ProgressFunction: TypeAlias = Callable[[str, int], None]
 _PROGRESS_STEP: Final = 1_000
-"""Lines between two tellings."""
+"""Lines between two updates of the progress line."""
 
 
 @click.command("topology")
@@ -54,7 +54,7 @@ _PROGRESS_STEP: Final = 1_000
 @click.option("--coarse", is_flag=True, help="Of trees: network nodes are the leaves, not domains.")
 @at_option
 @click.pass_obj
-def topology_(  # one parameter an option
+def topology_(  # one parameter per option
     database: str,
     scope: str,
     name: str,
@@ -78,7 +78,7 @@ def topology_(  # one parameter an option
     with open_engine(database, at, scope) as engine, read_transaction(engine) as connection:
         place = resolve_place(connection, scope)
         source = ExportSource(connection, place, template, include_down=include_down, coarse=coarse)
-        is_terminal = output == "-" and sys.stdout.isatty()  # by a person, between whose lines no other belongs
+        is_terminal = output == "-" and sys.stdout.isatty()  # the progress line would mix with the output
         with nullcontext(_no_progress) if is_terminal else Progress("topology") as progress:
             if output == "-":
                 _print_lines(output_format, source, progress, check=check)

@@ -1,4 +1,4 @@
-"""fits: where a job fits, and the line that a scheduler takes."""
+"""Find where a job fits, and print what a scheduler needs (`fits`)."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ _HOSTNAME_OPTION = click.Option(
     help="What servers are called in the lines for schedulers; {cluster}, {domain} and {server} are filled in.",
 )
 _MAX_KUBERNETES_LINES = 4
-"""Servers for each of which a line for Kubernetes is shown."""
+"""At most this many servers get a Kubernetes line each."""
 
 
 @click.pass_obj
@@ -71,7 +71,7 @@ def _scheduler_lines(placement: Placement, hostname: str) -> dict[str, Any]:
 
 
 def _render_commands(placements: Sequence[Placement], hostname: str) -> Iterator[str]:
-    """What to hand to the schedulers."""
+    """Yield lines to paste: the `trninv hold` command, and arguments for Slurm and Kubernetes."""
     for placement in placements:
         lines = _scheduler_lines(placement, hostname)
         note = (

@@ -1,4 +1,4 @@
-"""import, collect: what machines and their managers report."""
+"""Import what machines and schedulers report, and collect it on a machine (`import`, `collect`)."""
 
 import json
 import os
@@ -36,7 +36,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 class _ImportGroup(click.Command):
-    """``import KIND FILE…``, of which ``import jobs SYSTEM FILE…`` is a command of its own."""
+    """The command ``import KIND FILE…``, which hands ``import jobs SYSTEM FILE…`` to another command."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -57,7 +57,7 @@ class _ImportGroup(click.Command):
 @click.option("--allow-empty", is_flag=True, help="Take a whole listing without an instance for what it says.")
 @format_option
 @click.pass_obj
-def import_(  # one parameter an option
+def import_(  # one parameter per option
     database: str,
     kind: str,
     files: tuple[str, ...],
@@ -129,7 +129,7 @@ def import_(  # one parameter an option
 @click.option("--dry-run", is_flag=True, help="Read and check all, and keep nothing.")
 @format_option
 @click.pass_obj
-def import_jobs(  # one parameter an option
+def import_jobs(  # one parameter per option
     database: str,
     system: str,
     files: tuple[str, ...],
@@ -198,7 +198,7 @@ def collect(service: str) -> None:
 
 
 class _ReadProgress:
-    """Says which of the files is read, and how many servers of it were."""
+    """Callback that shows which file is being read and how many of its servers were."""
 
     def __init__(self, progress: Progress, files: int) -> None:
         self._progress, self._index, self._files = progress, -1, files
@@ -257,7 +257,7 @@ def _parse_time(text: str | None) -> datetime | None:
 
 @contextmanager
 def _copy_stream(name: str) -> Iterator[IO[bytes]]:
-    """What a stream says: all of it comes before the database is locked, and it is read twice."""
+    """Yield a temporary copy of a stream, which can be read twice, and is complete before the database is locked."""
     bytes_left = MAX_TOTAL_BYTES + 1
     with tempfile.TemporaryFile() as copy:
         with sys.stdin.buffer if name == "-" else Path(name).open("rb") as stream:
@@ -269,7 +269,7 @@ def _copy_stream(name: str) -> Iterator[IO[bytes]]:
 def _open_files(
     names: Sequence[str], copies: Mapping[str, IO[bytes]], progress: "_ReadProgress"
 ) -> Iterator[ImportFile]:
-    """Files by their names, each open while it is read."""
+    """Yield the files of these names; a file is open only until the next one is requested."""
     for name in names:
         display_name = "stdin" if name == "-" else Path(name).name
         progress.start_file(display_name)

@@ -1,4 +1,4 @@
-"""incidents: what is not up, grouped by what brought it about, and what it costs."""
+"""List incidents and their impact (`incidents`)."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -18,7 +18,7 @@ from trninv.units import pluralize
 
 INCIDENT_HEADERS: Final = ("incident", "severity", "place", "what", "rule", "since", "who", "why")
 OPTIONAL_COLUMNS: Final = ("rule", "who", "severity")
-"""Columns that a narrow terminal does without."""
+"""Columns that are omitted on a narrow terminal."""
 EMPTY_DATABASE_HINT: Final = "nothing is seeded yet: trninv seed"
 KIND_NAMES: Final = {"nic": "NIC", "network_node": "network node"}
 
@@ -59,7 +59,7 @@ def incidents(database: str, scope: str | None, with_impact: bool, at: str | Non
 
 
 def has_no_cluster(fleet: Fleet) -> bool:
-    """Whether there is no cluster."""
+    """Return whether the database has no cluster."""
     with fleet.reading() as connection:
         return is_table_empty(connection, "cluster")
 
@@ -80,7 +80,7 @@ def _render_incidents(incident_list: list[Incident], impacts: list[Impact], scop
 
 
 def incident_row(incident: Incident) -> list[object]:
-    """An incident as a line below `HEADERS`."""
+    """Return an incident as a row below `INCIDENT_HEADERS`."""
     parts = ", ".join(
         f"{pluralize(part.count, KIND_NAMES.get(part.kind, part.kind))} {_format_state(part.state)}"
         for part in incident.parts

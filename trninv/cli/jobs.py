@@ -1,4 +1,4 @@
-"""jobs, hold, release, close, open: who holds which chips, and which servers take no new jobs."""
+"""List jobs, hold and release chips, close and open servers for new jobs."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ _why_option = click.option("--why", default="", help="The reason, kept with the 
 @at_option
 @format_option
 @click.pass_obj
-def jobs(  # one parameter an option
+def jobs(  # one parameter per option
     database: str, scope: str | None, ended: bool, closed: bool, most: int, at: str | None, style: str
 ) -> None:
     """Jobs that hold chips, of a place or of all; wounded are chips that carry nothing now.
@@ -93,7 +93,7 @@ def _row_cells(row: Job | Closing) -> list[object]:
 @_who_option
 @format_option
 @click.pass_obj
-def hold(  # an option each
+def hold(  # one parameter per option
     database: str,
     job: str,
     places: tuple[str, ...],
@@ -187,7 +187,7 @@ def _job_name(job: Job) -> str:
 
 
 def _external_name(job: Job) -> str:
-    """What runs it, and what that calls it, as `release` takes it."""
+    """Return the job's system and its name there, as `release` takes them."""
     return job.system if job.system == holding.OWN_SYSTEM else f"{job.system}:{job.external_id}"
 
 

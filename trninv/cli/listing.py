@@ -1,4 +1,4 @@
-"""Names of commands and what they do, read from their sources, so that to list them imports none of them."""
+"""List commands and their descriptions from the sources, without importing their modules."""
 
 import ast
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ _QUESTION_DIRECTORIES = tuple(_CLI_DIRECTORY.parent / room / "questions" for roo
 
 
 def read_commands(module: str) -> dict[str, str]:
-    """What the commands of a module of `trninv.cli` do, by name."""
+    """Return the docstrings of the commands in a module of `trninv.cli`, by name."""
     return dict(_read_declarations(_CLI_DIRECTORY / f"{module}.py"))
 
 
 def read_questions(first: str = "") -> Iterator[tuple[str, Path, str]]:
-    """Command and file of each question and what it asks, by file; one file may be read before the others."""
+    """Yield command, file and description of each question, by file name; the file with stem `first` comes first."""
     files = (file for folder in _QUESTION_DIRECTORIES for file in folder.glob("[!_]*.py"))
     for file in sorted(files, key=lambda file: (file.stem != first, file.name)):
         for name, description in _read_declarations(file):
@@ -22,7 +22,7 @@ def read_questions(first: str = "") -> Iterator[tuple[str, Path, str]]:
 
 
 def shorten(description: str, max_length: int) -> str:
-    """The first sentence in so many characters: whole, or up to a mark that ends a clause, or else as it is."""
+    """Return the first sentence; if it is longer than `max_length`, cut it at a clause if it has one."""
     sentence = description.partition("\n\n")[0].partition(". ")[0].strip().rstrip(".")
     if len(sentence) <= max_length:
         return sentence

@@ -1,4 +1,4 @@
-"""The command ``trninv``: its commands by name, and what becomes of errors."""
+"""Define the command ``trninv``: find its commands by name and turn errors into messages and exit statuses."""
 
 import contextlib
 import gc
@@ -76,15 +76,18 @@ _GROUPS = {
         "archive": "archive",
     },
 }
-"""What people want, and the commands for it with the module of `trninv.cli` that has each."""
+"""Commands by group of the help page, each with its module in `trninv.cli`."""
 _QUESTION_GROUPS = {"routing": "Ask", "jobs": "Jobs"}
-"""The group of a question's command, which is made from its declaration, by the room that declares it."""
+"""The group of commands that are built from questions, by the folder that declares the questions."""
 _SUMMARY_LENGTH = 60
 _MODULE_BY_COMMAND = {name: module for group in _GROUPS.values() for name, module in group.items()}
 
 
 class _PipeClosedError(Exception):
-    """The reader of our pipe has gone. Of a BrokenPipeError click itself would make exit status 1."""
+    """The reader closed our output pipe.
+
+    click turns BrokenPipeError into exit status 1; a closed pipe, as with ``| head``, is no failure.
+    """
 
 
 @contextlib.contextmanager
@@ -97,7 +100,7 @@ def _detect_closed_pipe() -> Iterator[None]:
 
 class _LazyGroup(click.Group):
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        with _detect_closed_pipe():  # --help and --version print here
+        with _detect_closed_pipe():  # --help and --version already print while the context is made
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -114,7 +117,7 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
         if name in _MODULE_BY_COMMAND:
             module = vars(import_module(f"trninv.cli.{_MODULE_BY_COMMAND[name]}"))
-            command = module.get(name.replace("-", "_")) or module.get(f"{name}_")  # set_ is not Python's set
+            command = module.get(name.replace("-", "_")) or module.get(f"{name}_")  # set_ avoids hiding Python's set
             return command if isinstance(command, click.Command) else None
         files = (file for command, file, _ in listing.read_questions(first=name) if command == name)
         if (file := next(files, None)) is None:
@@ -136,7 +139,7 @@ class _LazyGroup(click.Group):
 
 
 class _GroupedHelp(click.Group):
-    """The commands as help and completion show them: their names by group, in that order."""
+    """Stand-ins for all commands, in the order of their groups, for help and completion."""
 
     def __init__(self, groups: Mapping[str, Sequence[str]], descriptions: Mapping[str, str]) -> None:
         self.groups, self.descriptions = groups, descriptions
@@ -148,7 +151,7 @@ class _GroupedHelp(click.Group):
 
 
 def summary(description: str) -> str:
-    """What help and completion say of a command: it fits beside the longest name on 80 columns."""
+    """Return a description short enough to fit beside the longest command name on 80 columns."""
     return listing.shorten(description, _SUMMARY_LENGTH)
 
 
@@ -183,8 +186,8 @@ def trninv(context: click.Context, database: str | None, debug: bool) -> None:  
 
 
 def _silence_stdout() -> None:
-    """Let what is still to be printed go nowhere, rather than fail once more when Python ends."""
-    with contextlib.suppress(OSError, ValueError):  # a stream in memory has no number
+    """Discard remaining output, because flushing it at exit would fail again."""
+    with contextlib.suppress(OSError, ValueError):  # a stream in memory has no file descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -192,23 +195,23 @@ def _print_usage_error(error: click.ClickException) -> None:
     if isinstance(error, click.exceptions.NoArgsIsHelpError) or not isinstance(error, click.UsageError):
         error.show()
         return
-    from trninv.cli.refusal import explain_usage_error  # noqa: PLC0415 # only what is wrongly written needs it
+    from trninv.cli.refusal import explain_usage_error  # noqa: PLC0415 # needed only for usage errors
 
     first, *more = explain_usage_error(error, lambda: _build_command_list().descriptions)
     _print_error(first)
-    for line in more:  # to be copied, so not folded
+    for line in more:  # not wrapped, so that they can be copied
         click.echo(escape_controls(line), err=True)
 
 
 def _print_error(line: str) -> None:
-    from trninv.cli.prose import print_wrapped  # noqa: PLC0415 # only what fails needs it
+    from trninv.cli.prose import print_wrapped  # noqa: PLC0415 # needed only for errors
 
     print_wrapped(escape_controls(line), err=True)
 
 
 def _add_database_option(error: TrninvError, words: Sequence[str]) -> str:
-    """An error; the command that it says to run is of the database that was named."""
-    from trninv.inventory.database import redacted_url  # noqa: PLC0415 # only what fails needs it
+    """Return an error's message, adding the given --database to the `migrate` command that it suggests."""
+    from trninv.inventory.database import redacted_url  # noqa: PLC0415 # needed only for errors
 
     urls = [
         next_word if word == "--database" else word.partition("=")[2]
@@ -223,7 +226,7 @@ def _add_database_option(error: TrninvError, words: Sequence[str]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command: exit status 0 fine, 1 a check failed or nothing found, 2 wrong use."""
+    """Run a command and exit: 0 is success, 1 a failed check, no result or another failure, 2 a usage error."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         if has_forbidden_characters(words):
@@ -251,5 +254,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _silence_stdout()
         _print_error(f"trninv: {error.filename or 'the output'}: {error.strerror or error}")
         status = 1
-    gc.freeze()  # a last look at every module for what to collect would take a tenth of a short command's time
+    gc.freeze()  # skip the last garbage collection, which takes a tenth of a short command's time
     sys.exit(status if isinstance(status, int) else 0)

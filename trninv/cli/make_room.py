@@ -1,4 +1,4 @@
-"""make-room: which jobs to move so that the next one fits; and, where it is told to, moving them."""
+"""Plan moves that make room for a job, and carry them out with --apply (`make-room`)."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""--at: the fleet as it was at a time."""
+"""Open the database now or as of a time (`--at`), to read it or to change it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ at_option = click.option("--at", **AT_OPTION)
 
 @contextmanager
 def open_engine(database: str, as_of: str | None, scope: str | None = None) -> Iterator[Engine]:
-    """The database, now or at a time; unless one place is asked of, what that leaves out is said on stderr."""
+    """Yield the database now or as of a time; without a scope, print the clusters omitted at that time on stderr."""
     with temporary_engine(database) as engine:
         past = as_it_was(engine, as_of)
         for cluster in () if scope else omitted_clusters(past):
@@ -33,7 +33,7 @@ def open_engine(database: str, as_of: str | None, scope: str | None = None) -> I
 
 @contextmanager
 def read_connection(database: str, as_of: str | None, scope: str | None = None) -> Iterator[Connection]:
-    """A connection that sees one state of the database, now or at a time; as `connected`. What takes long is shown."""
+    """Yield a connection to one snapshot of the database, now or as of a time, and show progress."""
     with (
         open_engine(database, as_of, scope) as engine,
         read_transaction(engine) as connection,
@@ -44,7 +44,7 @@ def read_connection(database: str, as_of: str | None, scope: str | None = None) 
 
 @contextmanager
 def write_connection(database: str) -> Iterator[Connection]:
-    """A connection that changes the database; where it has to wait for others, that is shown."""
+    """Yield a connection that can change the database, and show if it waits for another writer."""
     with Progress(_command_name()) as progress, temporary_engine(database) as engine:
         progress("waiting for whoever writes now")
         with write_transaction(engine) as connection:

@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON with the field names of the GraphQL types for programs."""
+"""Print tables for people, and JSON with the field names of the GraphQL types for programs."""
 
 import json
 import sys
@@ -34,12 +34,12 @@ format_option = click.option(
 
 
 def read_argument(argument: str) -> str:
-    """A word of the command line, or for - what stdin gives.
+    """Return an argument, or the content of stdin if it is "-".
 
     Raises
     ------
     UsageError
-        That is not UTF-8.
+        stdin is not UTF-8.
 
     """
     try:
@@ -57,7 +57,7 @@ def print_value(style: str, value: Any, print_rows: Callable[[], None]) -> None:
 
 
 def json_text(value: Any) -> str:
-    """JSON that a terminal only shows."""
+    """Return a value as indented JSON without control characters that a terminal would interpret."""
     return escape_controls(json.dumps(value, indent=2, ensure_ascii=False), keep="\n")
 
 
@@ -68,14 +68,14 @@ def print_table(
     optional_columns: Sequence[str] = (),
     empty_text: str = "",
 ) -> None:
-    """Print a table; cells are printed as `str` gives them, without what a terminal would obey.
+    """Print a table of cells converted with `str`, with control characters escaped.
 
     Parameters
     ----------
-    spare
-        Columns that a terminal does without where the table would not fit, the first of them first.
-    none
-        What a terminal shows instead of a table without lines: what that means, and which command comes next.
+    optional_columns
+        Columns to omit, in this order, if the table does not fit the terminal.
+    empty_text
+        Text that a terminal shows instead of an empty table: what that means, and which command comes next.
 
     """
     table_cells = [to_cells(line) for line in lines]
@@ -85,7 +85,7 @@ def print_table(
         return
     if sys.stdout.isatty():
         with no_garbage_collection():
-            from trninv.cli import terminal  # noqa: PLC0415 # a pipe does without
+            from trninv.cli import terminal  # noqa: PLC0415 # not needed if output is piped
         terminal.print_terminal_table(titles, table_cells, optional_columns)
         return
     widths = [max([len(header) + 2, *map(len, cells)]) for header, *cells in zip(titles, *table_cells, strict=True)]
@@ -94,13 +94,13 @@ def print_table(
 
 
 def print_truncation(listed: Sequence[object], limit: int, option: str) -> None:
-    """Say of a list that has more than is shown how to see the rest."""
+    """Print on stderr how to see the rest, if a list is longer than its limit."""
     if len(listed) > limit:
         print_wrapped(f"there are more than these {limit:,}: {option} shows them", err=True)
 
 
 def to_cells(line: Iterable[object]) -> list[str]:
-    """What a line of a table shows."""
+    """Return the cells of a row as text, empty for None, with control characters escaped."""
     return ["" if cell is None else escape_controls(str(cell).strip()) for cell in line]
 
 
@@ -110,12 +110,14 @@ def print_answer(
     instances: Mapping[str, str] = _NO_INSTANCES,
     extra_lines: Iterable[str] = (),
 ) -> None:
-    """Print an answer, what a scenario changes in it, more lines, and what it means and rests on.
+    """Print an answer, its comparison with the baseline, extra lines, its definition and its sources.
 
     Parameters
     ----------
-    standing
-        What stands at servers, by their addresses.
+    max_rows
+        Rows of each table to print; None for all.
+    instances
+        Names of the instances in servers, by the servers' addresses.
 
     """
     for block in answer.render():
@@ -136,7 +138,7 @@ def print_answer(
 
 
 def answer_servers(answer: Answer) -> set[str]:
-    """Addresses of the servers that are, or have in them, what an answer's tables for people are of."""
+    """Return the addresses of the servers that an answer's tables list, or that contain the listed parts."""
     blocks = [
         block for block in answer.render() if isinstance(block, RenderedTable) and _ADDRESS_COLUMN in block.headers
     ]
@@ -144,12 +146,12 @@ def answer_servers(answer: Answer) -> set[str]:
 
 
 def server_of(address: object) -> str:
-    """The address of the server that a chip, core or NIC is in."""
+    """Return the address of the server that contains a chip, core or NIC."""
     return "/".join(str(address).split("--")[0].split("/")[:3])
 
 
 def print_revision(as_of: AsOf | None) -> None:
-    """Say on a terminal's stderr which state of the database was read."""
+    """Print the time and revision that were read, if stderr is a terminal."""
     if as_of and sys.stderr.isatty():
         fields = as_of.fields()
         click.echo(f"as of {fields['time']}, revision {fields['revision'] or 'unknown'}", err=True)
@@ -170,7 +172,7 @@ def _print_footnotes(answer: Answer) -> None:
 
 @singledispatch
 def encode(value: Any) -> Any:
-    """A frozen answer as JSON values: fields and properties in camelCase, exact integers as decimal strings."""
+    """Return an answer as JSON values: fields and properties in camelCase, exact integers as decimal strings."""
     return _fields_to_json(value)
 
 
@@ -242,14 +244,14 @@ def _fields_to_json(value: Any) -> dict[str, Any]:
 
 
 def _is_exact_integer(field: AnswerField) -> bool:
-    """Whether a field is an integer of more than 31 bits, null or not."""
+    """Return whether a field, optional or not, is declared as an exact integer, which may exceed 31 bits."""
     return SchemaScalar.EXACT in field.scalars.union(
         *(strip_annotations(alternative)[1] for alternative in get_args(field.type_hint))
     )
 
 
 _OPTIONAL_FIELDS = ("baseline", "difference")
-"""Fields that exist only if a scenario was asked about."""
+"""Fields that are omitted if they are None: they have values only under a scenario."""
 
 
 def _to_camel_case(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Addresses as the shell completes them: ``trninv path rainier/d17/<TAB>``."""
+"""Complete addresses in the shell: ``trninv path rainier/d17/<TAB>``."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from trninv.settings import Settings
 
 
 class AddressType(click.ParamType[str]):
-    """An address, which the command itself reads; only the shell asks here how it may go on."""
+    """A parameter type for addresses that completes them in the shell; the command itself parses the text."""
 
     name = "address"
 
@@ -20,8 +20,11 @@ class AddressType(click.ParamType[str]):
         param: click.Parameter,  # noqa: ARG002 # click's signature
         incomplete: str,
     ) -> list[CompletionItem]:
-        """Addresses that begin so; a single one that contains others also with its /, so that no space follows."""
-        from trninv.inventory.completion import complete_address  # noqa: PLC0415 # only the shell asks
+        """Return the addresses that begin with `incomplete`.
+
+        A single one that contains others is also returned with a "/", so that the shell appends no space.
+        """
+        from trninv.inventory.completion import complete_address  # noqa: PLC0415 # needed only for completion
         from trninv.inventory.database import read_transaction, temporary_engine  # noqa: PLC0415
 
         try:
@@ -31,7 +34,7 @@ class AddressType(click.ParamType[str]):
                 if len(addresses) == 1 and complete_address(connection, f"{addresses[0]}/"):
                     addresses.append(f"{addresses[0]}/")
         except TrninvError:
-            return []  # the command, not the shell, says what is wrong
+            return []  # the command reports the error when it runs
         return [CompletionItem(address) for address in addresses]
 
 

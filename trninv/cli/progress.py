@@ -1,4 +1,4 @@
-"""How far a command is: one line on a terminal's stderr from its second second on, and nothing in a pipe."""
+"""Show progress in one line on a terminal's stderr after one second; print nothing if stderr is not a terminal."""
 
 import sys
 import threading
@@ -11,16 +11,16 @@ import click
 from trninv.characters import escape_controls
 
 _DELAY_SECONDS: Final = 1.0
-"""Seconds before anything is said."""
+"""Seconds before the line appears."""
 _REFRESH_SECONDS: Final = 0.25
 _MINUTE: Final = 60
 
 
 class Progress:
-    """Told what is being done, how much of it, and of how much, it shows that, how fast, and the time left.
+    """Callback that shows an activity, its count and total, its speed and the time left.
 
-    A thread shows how long it takes while nothing is told; `waits` is false where processes are forked, which threads
-    do not bear. A total that is another, or less done than before, is another thing to do.
+    A thread updates the line between calls. Set `waits` to False if processes are forked, which is unsafe with threads:
+    the line is then updated by calls only. A new total or a smaller count starts a new phase, with its own speed.
     """
 
     def __init__(self, name: str, *, waits: bool = True) -> None:
@@ -44,7 +44,7 @@ class Progress:
             self._clear()
 
     def __call__(self, activity: str, done: int = 0, total: int | None = None) -> None:
-        """Show from here on what is being done; 0 of None is not counted."""
+        """Set what is shown; without a count and a total, only the activity and the elapsed time are."""
         _, previous_done, previous_total = self._state
         if done < previous_done or total != previous_total:
             self._phase_started_at = time.monotonic()
@@ -53,7 +53,7 @@ class Progress:
             self._draw()
 
     def print_above(self, line: str) -> None:
-        """Print a line to stdout, where the terminal would otherwise have it behind this one's."""
+        """Print a line to stdout after clearing the progress line, which would otherwise precede it on the terminal."""
         with self._lock:
             self._clear()
             click.echo(line)
@@ -66,7 +66,7 @@ class Progress:
         self._drawn_at = time.monotonic()
         if self._drawn_at - self._started_at > _DELAY_SECONDS:
             with self._lock:
-                columns = get_terminal_size().columns - 1  # what goes on in a second line would stay
+                columns = get_terminal_size().columns - 1  # a wrapped second line would not be cleared
                 click.echo(f"\r\033[K{self.line()[:columns]}", err=True, nl=False)
                 self._is_shown = True
 
@@ -76,7 +76,7 @@ class Progress:
             self._is_shown = False
 
     def line(self) -> str:
-        """What is shown: what is being done, the count, a second's worth of it, the time left or that has passed."""
+        """Return the text to show: activity, count, speed, and the time left or, if unknown, the elapsed time."""
         activity, done, total = self._state
         now = time.monotonic()
         rate = done / max(now - self._phase_started_at, 0.001)
@@ -91,7 +91,7 @@ class Progress:
 
 
 def format_duration(seconds: float) -> str:
-    """So long, in words."""
+    """Return a duration in seconds, or in minutes from two minutes on."""
     if seconds < 2 * _MINUTE:
         return f"{seconds:.0f} s"
     return f"{seconds / _MINUTE:.0f} min"

@@ -1,4 +1,4 @@
-"""Sentences on a terminal: broken between words, where a terminal itself would break within them."""
+"""Print sentences, wrapped between words on a terminal."""
 
 import sys
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import click
 
 
 def print_wrapped(text: str, *, err: bool = False) -> None:
-    """Print lines; on a terminal those that are wider than it go on below, further in."""
+    """Print lines; on a terminal, wrap longer ones and indent their continuation."""
     if (sys.stderr if err else sys.stdout).isatty():
         columns = get_terminal_size().columns
         text = "\n".join(part for line in text.split("\n") for part in wrap(line, columns))
@@ -16,7 +16,7 @@ def print_wrapped(text: str, *, err: bool = False) -> None:
 
 
 def wrap(line: str, columns: int) -> Iterator[str]:
-    """The lines that a line is on so many columns; a word that is longer stays whole, to be copied."""
+    """Yield a line wrapped to a width; a longer word is not broken, so that it can be copied."""
     if _cell_count(line) <= columns:
         yield line
         return
@@ -32,7 +32,7 @@ def wrap(line: str, columns: int) -> Iterator[str]:
 
 
 def print_hint(text: str) -> None:
-    """Tell a person on a terminal which command comes next."""
+    """Print a hint, such as the next command, on stderr if stdout is a terminal."""
     if sys.stdout.isatty():
         print_wrapped(text, err=True)
 
@@ -40,6 +40,6 @@ def print_hint(text: str) -> None:
 def _cell_count(text: str) -> int:
     if text.isascii():
         return len(text)
-    from rich.cells import cell_len  # noqa: PLC0415 # most text does without
+    from rich.cells import cell_len  # noqa: PLC0415 # most text is ASCII and does not need it
 
     return cell_len(text)

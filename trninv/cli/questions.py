@@ -1,4 +1,4 @@
-"""A command for each question, made from its declaration."""
+"""Build a command from each declared question."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,11 +18,11 @@ from trninv.routing.servers import servers_in_answer
 from trninv.units import Capacity
 
 _MAX_EXAMPLE_COLUMNS = 76
-"""Columns of an example on a help page, which sets it in by two."""
+"""Columns of an example on a help page, which indents it by two."""
 
 
 def question_command(file: str) -> click.Command:
-    """The command that asks the question of a file, of the fleet as it is or as it would be."""
+    """Return the command that asks the question declared in a file, optionally as of a time or under a scenario."""
     question = (placement_questions if file in placement_questions.NAMES else routing_questions).find(file)
 
     @click.pass_obj
@@ -47,7 +47,7 @@ def question_command(file: str) -> click.Command:
 
 
 def default_cluster(fleet: Fleet, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What was written; of the one cluster where no place is."""
+    """Return the arguments with the only cluster as the place if none is given."""
     if arguments["of"] is not None:
         return dict(arguments)
     with fleet.reading() as connection:
@@ -57,7 +57,10 @@ def default_cluster(fleet: Fleet, arguments: Mapping[str, Any]) -> dict[str, Any
 def build_command(
     question: Question, callback: Callable[..., None], *extra_parameters: click.Parameter, requires_place: bool = True
 ) -> click.Command:
-    """A command that takes what a question asks, and more; the one cluster is meant where it needs no place."""
+    """Return a command with a question's parameters, extra ones and the scenario's options.
+
+    If `requires_place` is False, the place is optional.
+    """
     examples = "".join(f"{_wrap_example(f'trninv {example}')}\n" for example in question.examples)
     command = click.Command(
         question.command,
@@ -76,7 +79,7 @@ def build_command(
 
 
 def _wrap_example(example: str) -> str:
-    """An example as the shell takes it on lines of a help page."""
+    """Return an example, with a backslash and a line break before an option if it is too long for a help page."""
     if len(example) <= _MAX_EXAMPLE_COLUMNS:
         return example
     index = example.rfind(" --", 0, _MAX_EXAMPLE_COLUMNS)
@@ -84,12 +87,12 @@ def _wrap_example(example: str) -> str:
 
 
 def pop_job_options(arguments: dict[str, Any]) -> tuple[Sequence[str], Sequence[str]]:
-    """Jobs that are supposed to hold places, and to have ended, taken out of what was written."""
+    """Remove the scenario's job options from the arguments and return them: assumed allocations, assumed releases."""
     return arguments.pop("with_", ()), arguments.pop("without", ())
 
 
 def question_arguments(question: Question, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What was written, as the question takes it; memory may be a number of bytes alone."""
+    """Return the values of a question's parameters; a memory size without a unit is in bytes."""
     parsed = {}
     for parameter in question.parameters:
         value = arguments[parameter.name]
@@ -100,7 +103,7 @@ def question_arguments(question: Question, arguments: Mapping[str, Any]) -> dict
 
 
 def _build_options(parameter: QuestionParameter, *, is_optional: bool) -> list[click.Parameter]:
-    """The argument or option of a parameter; a switch for each word but the default, of words that are switches."""
+    """Return the argument or option of a parameter, or a flag for each choice but the default if it is declared so."""
     argument = parameter.argument
     if argument.positional or (parameter.is_required and not argument.option):
         argument_type = ADDRESS if parameter.value_type is str else None

@@ -1,4 +1,4 @@
-"""What is said of a command that is wrongly written: what is wrong, examples that are right, where there is more."""
+"""Explain a usage error: what is wrong, examples, and what was probably meant."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -9,13 +9,16 @@ import click
 
 _MAX_EXAMPLES: Final = 2
 _MIN_SIMILARITY: Final = 0.7
-"""How like a command's name a word has to be to be taken for it."""
+"""Similarity from which a word counts as a misspelt command name (see `difflib.get_close_matches`)."""
 _MIN_WORD_LENGTH: Final = 4
-"""Letters of a word that too much speaks of."""
+"""Words of this length or shorter are not searched for in descriptions: they match too many."""
 
 
 def explain_usage_error(error: click.UsageError, read_descriptions: Callable[[], Mapping[str, str]]) -> Iterator[str]:
-    """Lines for a person; `says` gives what each command does, for one that there is not."""
+    """Yield the lines of an error message with examples and suggestions.
+
+    `read_descriptions` returns the description of each command; it is called only for an unknown top-level command.
+    """
     context = error.ctx
     path = context.command_path if context else "trninv"
     yield f"{path}: {_describe_error(error, read_descriptions)}"
@@ -25,7 +28,7 @@ def explain_usage_error(error: click.UsageError, read_descriptions: Callable[[],
 
 
 def read_examples(command: click.Command) -> list[str]:
-    """The command lines that a command's help shows."""
+    """Return the example command lines in a command's help."""
     _, _, example_text = (command.help or "").partition("\b")
     return [line.strip() for line in re.sub(r"\\\n\s*", "", example_text).split("\n") if line.strip()]
 
@@ -87,7 +90,7 @@ def _subcommands(error: click.UsageError) -> Mapping[str, str]:
 
 
 def _suggest_commands(word: str, descriptions: Mapping[str, str]) -> str:
-    """Those of a name like it, else those whose help has the word."""
+    """Return a suggestion of commands with a similar name, or else of those whose description contains the word."""
     if matches := get_close_matches(word, descriptions, cutoff=_MIN_SIMILARITY):
         return f": did you mean {_join_or(matches)}?"
     mentions = [

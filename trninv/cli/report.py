@@ -1,4 +1,4 @@
-"""report, sql, export: SQL that only reads, for people, programs and files."""
+"""Run reports and read-only SQL, and export tables (`report`, `sql`, `export`)."""
 
 import sys
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from trninv.settings import Settings
 
 T = TypeVar("T")
 _OPTIONAL_COLUMNS = ("answers", "parameters")
-"""Columns of the list of reports that a narrow terminal does without."""
+"""Columns of the list of reports that are omitted on a narrow terminal."""
 
 _format_option = click.option(
     "--format",
@@ -48,7 +48,7 @@ _limit_option = click.option(
 
 
 def _check_seconds(_context: click.Context, _option: click.Parameter, seconds: float) -> float:
-    if not 0 < seconds <= _SECONDS_PER_DAY:  # nor is it nan
+    if not 0 < seconds <= _SECONDS_PER_DAY:  # refuses nan too
         raise click.BadParameter(f"give a number of seconds above 0, {_SECONDS_PER_DAY:,} at most")
     return seconds
 
@@ -73,7 +73,7 @@ _folder_option = click.option(
 @_limit_option
 @_seconds_option
 @click.pass_obj
-def report(  # an option each
+def report(  # one parameter per option
     database: str,
     name: str | None,
     given: tuple[str, ...],
@@ -104,7 +104,7 @@ def report(  # an option each
 
 
 def _run_with_progress(engine: Engine, name: str, read: Callable[[Progress], T]) -> T:
-    """What is read; a line on the terminal says how far it is, and then of which state."""
+    """Return the result of `read`, showing progress and then the revision that was read."""
     with closing(RevisionTracker(engine)) as source, Progress(name) as progress:
         result, snapshot = read_with_revision(source, lambda: read(progress))
     print_revision(snapshot)

@@ -1,4 +1,4 @@
-"""serve, query: the GraphQL API, over HTTP or for one document."""
+"""Serve the API over HTTP, or run one GraphQL document (`serve`, `query`)."""
 
 import asyncio
 import ipaddress
@@ -26,9 +26,9 @@ from trninv.inventory.database import read_transaction, redacted_url, temporary_
 from trninv.settings import Settings
 
 APPLICATION_PATH = "trninv.service.app:create_app"
-"""Where uvicorn finds the function that makes the application."""
+"""The function that creates the application, for uvicorn."""
 PROTOCOL_PATH = "trninv.service.connections:TimeoutProtocol"
-"""Where it finds what reads a connection."""
+"""The HTTP protocol class, for uvicorn."""
 
 
 @click.command()
@@ -52,8 +52,8 @@ def serve(database: str, host: str, port: int, workers: int = 1, unguarded: bool
             "trninv token create, or say --open"
         )
     with temporary_engine(database) as engine, read_transaction(engine):
-        pass  # fail here, in one line, rather than in every request
-    os.environ["TRNINV_DATABASE_URL"] = database  # workers read it
+        pass  # fail here with one line instead of in every request
+    os.environ["TRNINV_DATABASE_URL"] = database  # worker processes read it
     if unguarded:
         os.environ.setdefault("TRNINV_ALLOWED_HOSTS", "*")
     config = uvicorn.Config(
@@ -81,7 +81,7 @@ def serve(database: str, host: str, port: int, workers: int = 1, unguarded: bool
 
 @contextmanager
 def _sweep_directory() -> Iterator[None]:
-    """A directory of jobs that all workers share, unless one is set."""
+    """Set TRNINV_JOBS to a temporary directory that all workers share, unless it is set already."""
     if os.environ.get("TRNINV_JOBS"):
         yield
         return
@@ -101,22 +101,23 @@ def _is_loopback(host: str) -> bool:
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """A socket that listens, so that a port in use is an error before the service is announced.
+    """Open a listening socket, so that a port in use is reported before the service is announced.
 
-    What it accepts sends small packets at once (asyncio sees to that only for sockets whose protocol is named, which
-    those of `socket.create_server` is not): an answer's second one would wait for the client's delayed acknowledgement.
+    TCP_NODELAY is set here, as asyncio sets it only on sockets with an explicit protocol, which
+    `socket.create_server` does not give. Without it, the second packet of a response waits for the client's delayed
+    acknowledgement.
 
     Parameters
     ----------
     host
-        A name or an address of IPv4 or IPv6.
+        A host name, or an IPv4 or IPv6 address.
     port
-        0: any that is free.
+        0 chooses any free port.
 
     Raises
     ------
     UsageError
-        The address or the port can't be had.
+        The address or the port is not available.
 
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

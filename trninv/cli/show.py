@@ -1,4 +1,4 @@
-"""show, facts, audit: what one thing is, and what the documents say."""
+"""Show a thing, its facts and the audit of the documents (`show`, `facts`, `audit`)."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -146,7 +146,7 @@ def _fact_to_json(fact: Fact) -> dict[str, Any]:
 
 
 def _resolve_subject(name: str) -> str:
-    """The subject with that name, or of the system with that alias, ignoring case."""
+    """Return the subject with a name or with a system's alias, ignoring case."""
     subjects = {fact.subject for fact in default_catalog().facts}
     if name.lower() in subjects:
         return name.lower()
@@ -184,12 +184,12 @@ def _fact_cells(fact: Fact, *, is_conflict: bool) -> list[object]:
 
 
 def _insert_word(line: Sequence[T], word: T) -> list[T]:
-    """A line with a word behind subject and attribute."""
+    """Return a row with a word inserted after subject and attribute."""
     return [*line[:2], word, *line[2:]]
 
 
 def _abbreviate_parts(parts: Sequence[str]) -> Iterator[str]:
-    """u-trn2x64/d0/s0/c0 to c15, u-trn2x64/d0/s0/efa0 to efa15."""
+    """Yield ranges such as "u-trn2x64/d0/s0/c0 to c15" for consecutive addresses that differ in their last number."""
     for _, group in groupby(parts, key=lambda part: part.rstrip("0123456789")):
         first, *rest = group
         yield f"{first} to {rest[-1].rsplit('/', 1)[1]}" if rest else first

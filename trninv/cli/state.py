@@ -1,4 +1,4 @@
-"""set: the condition of things."""
+"""Set the state of parts (`set`)."""
 
 import getpass
 
@@ -14,12 +14,12 @@ from trninv.inventory.state import Condition, overridden_by_server, set_state
 
 
 def current_user() -> str:
-    """The name of who runs the command.
+    """Return the name of the user who runs the command.
 
     Raises
     ------
     UsageError
-        It has none.
+        The user has no name.
 
     """
     try:
@@ -36,7 +36,7 @@ def current_user() -> str:
 @click.option("--who", default=current_user, show_default="you", help="Who says so.")
 @format_option
 @click.pass_obj
-def set_(  # one parameter an option
+def set_(  # one parameter per option
     database: str, addresses: tuple[str, ...], state: str, why: str, factor: float | None, who: str, style: str
 ) -> None:
     """Record that things are up, degraded, down or in maintenance; every answer takes it into account from then on.

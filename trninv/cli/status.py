@@ -1,4 +1,4 @@
-"""status: what is in the database. It imports no more than that takes."""
+"""Show what the database has, importing as little as possible (`status`)."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def status(database: str, style: str) -> None:
     trninv status --format json
     """
     with temporary_engine(database) as engine, read_transaction(engine) as connection, Progress("status"):
-        revision = newest_schema_version()  # any other can't be read
+        revision = newest_schema_version()  # another version can't be read
         clusters = list_clusters(connection)
         seal = newest_seal(connection)
         sizes = {
@@ -50,7 +50,7 @@ def status(database: str, style: str) -> None:
 
 
 def is_table_empty(connection: Connection, table: str) -> bool:
-    """Whether a table has no row yet."""
+    """Return whether a table has no rows."""
     return connection.scalar(select(TABLES[table]).limit(1)) is None
 
 
@@ -59,7 +59,7 @@ def _cluster_cells(row: dict[str, object]) -> list[object]:
 
 
 def list_clusters(connection: Connection) -> Sequence[dict[str, object]]:
-    """Slug, system, and numbers of domains and chips of every cluster."""
+    """Return slug, system and numbers of domains and chips of each cluster."""
     cluster, node = TABLES["cluster"], TABLES["node"]
     chips = (
         select(func.count())

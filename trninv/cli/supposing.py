@@ -1,4 +1,4 @@
-"""What if, and what was: options that suppose things down or name a time, and the fleet as it would be or was."""
+"""Open the fleet now, as of a time, or under a scenario given by options."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ _JOB_SCENARIO_OPTIONS = (
 
 
 def scenario_options(command: click.Command, *, jobs: bool = False) -> click.Command:
-    """Add the options of a scenario to a command, those of jobs too where it is about placement."""
+    """Add the options of a scenario and --at to a command, and with `jobs` the options that assume jobs."""
     command.params.extend([*_SCENARIO_OPTIONS, *(_JOB_SCENARIO_OPTIONS if jobs else ())])
     return command
 
@@ -46,7 +46,7 @@ def open_scenario(
     assume_allocations: Sequence[str] = (),
     assume_released: Sequence[str] = (),
 ) -> Iterator[Fleet]:
-    """Open the fleet, now or at a time, or the scenario that the options describe."""
+    """Open the fleet, now or as of a time, under the scenario that the options describe, if any."""
     with trninv.open(database) as present:
         fleet = present if as_of is None else present.at(as_of)
         if not (down or derate or assume_allocations or assume_released):
@@ -67,7 +67,7 @@ def open_scenario(
 
 
 def _parse_assumed_allocations(texts: Sequence[str]) -> dict[str, list[str]]:
-    """Places by job."""
+    """Return the places of JOB=PLACE texts by job."""
     places_by_job: dict[str, list[str]] = {}
     for text in texts:
         job, _, place = text.rpartition("=")

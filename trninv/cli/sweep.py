@@ -1,4 +1,4 @@
-"""sweep: every failure of a kind, on processes of this machine or on a Dask cluster."""
+"""Test every failure of a kind, in processes of this machine or on a Dask cluster (`sweep`)."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ _SWEEP = find("sweep")
 
 
 @click.pass_obj
-def _run_sweep(  # an option each
+def _run_sweep(  # one parameter per option
     database: str,
     /,
     down: tuple[str, ...],
@@ -26,7 +26,7 @@ def _run_sweep(  # an option each
     top: int,
     journal: Path | None,
     scheduler: str | None,
-    **arguments: Any,  # as the question declares
+    **arguments: Any,  # the question's parameters
 ) -> None:
     with (
         open_scenario(database, down, derate, at) as fleet,

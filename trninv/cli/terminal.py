@@ -1,6 +1,6 @@
-"""Tables on a terminal: as wide as it is, states by glyph and colour, numbers to the right, long ones paged.
+"""Print tables fitted to the terminal's width, with glyphs and colours for states, and page long ones.
 
-What a program reads from a pipe is `output.rows`, without any of this.
+`output.print_table` uses it on a terminal only; a pipe gets plain text.
 """
 
 import re
@@ -25,7 +25,7 @@ STATE_GLYPHS: Final = {
     "down": ("✕", "bold red"),
     "maintenance": ("◆", "magenta"),
 }
-"""Glyph and style of a state: never colour alone."""
+"""Glyph and style by state; the glyph makes states distinguishable without colour."""
 SEVERITY_GLYPHS: Final = {"high": ("▲", "bold red"), "medium": ("△", "yellow"), "info": ("·", "")}
 _GLYPHS_BY_COLUMN: Final = {
     "state": STATE_GLYPHS,
@@ -33,7 +33,7 @@ _GLYPHS_BY_COLUMN: Final = {
     "after": STATE_GLYPHS,
     "severity": SEVERITY_GLYPHS,
 }
-"""Of words, in columns that are called so: elsewhere up and down are names, such as a job's."""
+"""Glyphs by column name: in other columns, words such as "up" may be names, for instance of a job."""
 _WORD = re.compile(r"(\w+)(?: to [\d.]+)?")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)(?:\.\d+)?\+00:00")
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?( ?(%|[A-Za-z]{1,5}(/s)?))?")
@@ -41,18 +41,18 @@ _SPACE = re.compile(rf"(?<![{''.join(glyph for glyph, _ in (*STATE_GLYPHS.values
 _COLUMN_GAP: Final = 2
 """Spaces between columns."""
 _MAX_WORD_CELLS: Final = 64
-"""Cells of a word that may be broken: longer than any address."""
+"""Longer words may be broken; addresses are shorter. In terminal cells."""
 _MAX_CELL_LINES: Final = 4
-"""Lines of a cell that are too many where columns can be spared."""
+"""If a cell needs more lines than this, optional columns are omitted first."""
 
 
 def print_terminal_table(
     headers: Sequence[str], lines: Sequence[Sequence[str]], optional_columns: Sequence[str] = ()
 ) -> None:
-    """Print a table to the terminal, in its pager where it has more lines than that; cells are plain already.
+    """Print a table of escaped cells to the terminal, in a pager if it is longer than the screen.
 
-    Where the longest words of all columns don't fit beside each other, columns that are empty are left out, then those
-    that can be spared, which is said; and where that is not enough, a line of the table is a block of lines.
+    If it is too wide, empty columns are omitted, then optional ones, which is noted below the table. If that is not
+    enough, each row is printed as a block with one line per column.
     """
     console = Console(highlight=False)
     with console.capture() as captured:
@@ -67,7 +67,7 @@ def print_terminal_table(
 def full_screen(
     optional_columns: Sequence[str] = (),
 ) -> Iterator[Callable[[str, Sequence[str], Sequence[Sequence[object]]], None]]:
-    """The terminal as one screen, until the end; what draws a heading and a table in it, anew each time."""
+    """Use the whole screen until the block ends, and yield a function that redraws it with a heading and a table."""
     console = Console(highlight=False)
     with Live(console=console, screen=True, auto_refresh=False) as live:
 
@@ -124,9 +124,10 @@ def _has_tall_cell(columns: Sequence[Sequence[str]], column_widths: Sequence[int
 
 
 def fit_columns(columns: Sequence[Sequence[str]], max_width: int) -> list[int]:
-    """Cells of each column, so that together they fit: of long columns words go to further lines.
+    """Return the width of each column in terminal cells so that the table fits, with long cells wrapped.
 
-    A character of East Asia has two cells. Empty where words would have to be broken that are no longer than addresses.
+    The result is empty if words of up to `_MAX_WORD_CELLS` cells would have to be broken. East Asian characters take
+    two cells.
     """
     max_width -= _COLUMN_GAP * (len(columns) - 1)
     full_widths = [max(map(cell_len, cells)) for cells in columns]
@@ -171,12 +172,12 @@ def _build_blocks(headers: Sequence[str], lines: Sequence[Sequence[Text]]) -> It
 
 
 def _cell_names(headers: Sequence[str], line: Sequence[str]) -> Sequence[str]:
-    """What each cell of a line is called: by its header, or, of a table without, by the first cell."""
+    """Return a name for each cell of a row: its header, or the row's first cell in a table without headers."""
     return headers if any(headers) else ["", *[line[0]] * (len(line) - 1)]
 
 
 def _style_cell(text: str, today: str, name: str) -> Text:
-    """States and severities by glyph and colour; a time of today by its seconds, another day's by its minutes."""
+    """Add glyph and colour to states and severities; shorten times to the second for today, else to date and minute."""
     if name in _GLYPHS_BY_COLUMN and (match := _WORD.fullmatch(text)) and match[1] in _GLYPHS_BY_COLUMN[name]:
         glyph, style = _GLYPHS_BY_COLUMN[name][match[1]]
         return Text(f"{glyph} {text}", style)

@@ -1,4 +1,4 @@
-"""timeline: how many parts were not up over time, as bars, as JSON, and as a picture."""
+"""Show how many parts were not up over time, as bars, as JSON or as a picture (`timeline`)."""
 
 from trninv.cli.charted import chart_command
 from trninv.drawing.timeline import draw_timeline

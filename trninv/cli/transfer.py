@@ -1,4 +1,4 @@
-"""copy: all of one database into another."""
+"""Copy one database into another (`copy`)."""
 
 import click
 

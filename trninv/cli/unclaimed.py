@@ -1,4 +1,4 @@
-"""What import, bind, adopt and drift say of machines whose type no model in the catalog claims."""
+"""Report machines whose type no model in the catalog claims, for import, bind, adopt and drift."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from trninv.units import pluralize
 
 
 def print_unclaimed(types: Iterable[UnclaimedType]) -> None:
-    """Print each type with its count and the reason; one that several lists have is added up."""
+    """Print each type with its reason and its count, summed over repeated entries."""
     counts, reasons = Counter[str](), dict[str, str]()
     for unclaimed in types:
         counts[unclaimed.type] += unclaimed.count

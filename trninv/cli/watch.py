@@ -1,4 +1,4 @@
-"""watch: what is not up, shown anew after every change."""
+"""Show incidents again after every change (`watch`)."""
 
 import sys
 import time
@@ -30,9 +30,9 @@ from trninv.units import pluralize
 Rows: TypeAlias = Sequence[Sequence[object]]
 DrawFunction: TypeAlias = Callable[[str, Sequence[str], Rows], None]
 _POLL_SECONDS: Final = 1.0
-"""Between two looks whether anything changed."""
+"""Time between two checks for changes."""
 _MAX_INCIDENTS: Final = 200
-"""Incidents that are shown; the others are counted."""
+"""Incidents that are shown; the others are only counted."""
 
 
 @click.command()
@@ -53,7 +53,7 @@ def watch(database: str, scope: str | None) -> None:
 
 
 def _generate_states(fleet: Fleet, scope: str | None) -> Iterator[tuple[str, list[Incident]]]:
-    """What is not up, and that in a line: now, and each time that it is something else or can't be asked."""
+    """Yield a heading and the incidents now and after each change, and when the database becomes unreachable."""
     revision_source, last_revision, last_incidents, last_empty_text, is_waiting = (
         RevisionTracker(fleet.engine),
         None,
@@ -93,7 +93,7 @@ def _format_heading(scope: str | None, incidents: Sequence[Incident], empty_text
 @contextmanager
 def _open_display() -> Iterator[DrawFunction]:
     if sys.stdout.isatty():
-        from trninv.cli.terminal import full_screen  # noqa: PLC0415 # a pipe does without
+        from trninv.cli.terminal import full_screen  # noqa: PLC0415 # not needed if output is piped
 
         with full_screen(OPTIONAL_COLUMNS) as draw:
             yield draw

@@ -1,4 +1,4 @@
-"""What differs between two moments, in net: found from the events between them and from rows that say since when."""
+"""Compare two points in time, ignoring changes that were undone in between."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,13 +23,13 @@ _DOMAIN, _CLUSTER, _JOB, _ALLOCATION = (TABLES[name] for name in ("domain", "clu
 _CORDON, _BINDING = TABLES["closing"], TABLES["binding"]
 HOLDS_SERVERS: Final = ("server", "rack", "domain", "cluster")
 GROUPINGS: Final = ("place", "kind", "part")
-_LARGEST: Final = 2**63 - 1  # that either database takes
+_LARGEST: Final = 2**63 - 1  # the largest offset that both SQLite and PostgreSQL accept
 _CHANGE: Final = ("before", "factor_before", "after", "factor")
 
 
 @dataclass(frozen=True, slots=True)
 class DiffRange:
-    """Two moments, the earlier first, and where: None is everywhere."""
+    """Two points in time, the earlier first, and the place to compare; None is the whole fleet."""
 
     first: PointInTime
     last: PointInTime
@@ -39,14 +39,15 @@ class DiffRange:
     def from_times(
         cls, connection: Connection, since: Time, until: Time | None = None, place: Place | None = None
     ) -> "DiffRange":
-        """From one time to another, or to what the connection sees as now.
+        """Return the range from one time to another, or to the time that the connection reads.
 
         Raises
         ------
-        MomentError
-            As `trninv.history.moment.moment` says, the second comes before the first, or there was less at the first.
+        InvalidTimeError
+            A time can't be resolved (see `resolve_point_in_time`) or is after the time that the connection reads,
+            `until` is before `since`, or the history of a cluster in scope begins after `since`.
         WrongLevelError
-            The place is a core, which has no state.
+            The place is a core; cores have no state.
 
         """
         if place and place.level == "core":
@@ -71,7 +72,7 @@ class DiffRange:
 
 @dataclass(frozen=True, slots=True)
 class DiffPage:
-    """How differences are listed: grouped by one of GROUPINGS, so many, after so many others."""
+    """A page of differences: one of GROUPINGS to group by, a limit and an offset."""
 
     group_by: str = "place"
     limit: int = 1_000
@@ -79,11 +80,11 @@ class DiffPage:
 
 
 DiffRows = tuple[int, list[Row[Any]]]
-"""How many there are in all, and those that are listed."""
+"""The total number of rows, and the rows of the page."""
 
 
 def change_counts(connection: Connection, span: DiffRange) -> list[Row[Any]]:
-    """Of each kind of part how many differ, and how many changed and changed back."""
+    """Return for each kind of part how many differ, and how many changed and changed back."""
     net = _net_changes(connection, span).subquery("net")
     differ = func.sum(case((net.c.differs, 1), else_=0))
     query = select(net.c.kind, differ.label("differ"), (func.count() - differ).label("back")).group_by(net.c.kind)
@@ -91,9 +92,10 @@ def change_counts(connection: Connection, span: DiffRange) -> list[Row[Any]]:
 
 
 def state_changes(connection: Connection, span: DiffRange, page: DiffPage) -> DiffRows:
-    """Parts whose state differs, grouped; the latest change first.
+    """Return groups of parts whose state differs, the latest change first.
 
-    By place: what the same change left in one server, or of links in one domain, from the same state to the same.
+    Parts of a group changed from the same condition to the same condition. Grouped by place, they also share the last
+    change and the server, or the domain for links.
     """
     net = _net_changes(connection, span).subquery("net")
     own = {"place": (net.c.container, net.c.batch), "kind": (net.c.kind,), "part": (net.c.address,)}[page.group_by]
@@ -115,7 +117,7 @@ def state_changes(connection: Connection, span: DiffRange, page: DiffPage) -> Di
 
 
 def job_changes(connection: Connection, span: DiffRange, page: DiffPage) -> DiffRows:
-    """Jobs that hold other chips of the place than before."""
+    """Return the jobs whose allocation in the place differs, with numbers of chips before, after, lost and gained."""
     if span.place and span.place.level not in CHIP_CONTAINERS:
         return 0, []
     exists_then, (before, after) = _held_at_either(_ALLOCATION, "began", "ended", span)
@@ -147,7 +149,7 @@ def job_changes(connection: Connection, span: DiffRange, page: DiffPage) -> Diff
 
 
 def cordon_changes(connection: Connection, span: DiffRange, page: DiffPage) -> DiffRows:
-    """Servers that take no jobs and did before, or the other way round."""
+    """Return the servers that were cordoned at one of the two times only."""
     if span.place and span.place.level not in HOLDS_SERVERS:
         return 0, []
     exists_then, (before, after) = _held_at_either(_CORDON, "since", "until", span)
@@ -171,7 +173,7 @@ def cordon_changes(connection: Connection, span: DiffRange, page: DiffPage) -> D
 
 
 def binding_changes(connection: Connection, span: DiffRange, page: DiffPage) -> DiffRows:
-    """Slots in which another instance or host stands than before, or none."""
+    """Return the slots that are bound to another instance or host than before, or to none."""
     if span.place and span.place.level not in HOLDS_SERVERS:
         return 0, []
     exists_then, (before, after) = _held_at_either(_BINDING, "since", "until", span)
@@ -202,7 +204,7 @@ def _slot_conditions(span: DiffRange, address: Sql) -> list[Sql]:
 
 
 def _held_at_either(table: FromClause, began: str, ended: str, span: DiffRange) -> tuple[Sql, tuple[Sql, Sql]]:
-    """That a row holds at either moment; at the first, at the last."""
+    """Return the conditions that a row is valid at either time, and that it is at the first and at the last."""
 
     def held_at(time: datetime) -> Sql:
         time_text = format_timestamp(time)
@@ -221,7 +223,10 @@ def _lost_and_gained(table: FromClause) -> tuple[Sql, Sql]:
 
 
 def _net_changes(connection: Connection, span: DiffRange) -> Select[Any]:
-    """Each part that is there and has events between the moments: what it was before the first and after the last."""
+    """Select each existing part with events in the range, and its condition before the first and after the last.
+
+    If the effective conditions are equal, the part's own are compared and shown: its server may hide the difference.
+    """
     is_in_scope = true() if span.place is None else in_scope(connection, span.place.address)
     changed = (
         select(
@@ -260,7 +265,7 @@ def _net_changes(connection: Connection, span: DiffRange) -> Select[Any]:
 
 
 class _EventCondition:
-    """What an event says of a part: what holds, and what would without its server."""
+    """The columns of a part's condition in an event: the effective one, and its own regardless of its server."""
 
     def __init__(self, event: FromClause, state: str, factor: str, own: str, own_factor: str) -> None:
         self.effective = event.c[state], event.c[factor]
@@ -272,7 +277,7 @@ class _EventCondition:
 
 
 def _with_container(changed: FromClause, address: Sql) -> tuple[FromClause, Sql]:
-    """What changed beside its own row, null where that is gone; and the server, domain or cluster that has it."""
+    """Join changed parts to their rows, null if deleted; also return the address of their server, domain or cluster."""
     kind, key = changed.c.kind, changed.c.part_id
     is_link, is_node = kind == "link", kind.in_(NODE_KINDS)
     joined = (

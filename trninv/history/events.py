@@ -1,4 +1,4 @@
-"""What happened: the events of a place and of all that it holds, newest first."""
+"""List events, and test in SQL whether an event belongs to a scope."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,22 +22,23 @@ _COLUMNS: Final = [field.sql.label(field.name) for field in EVENT_FIELDS if fiel
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A change of a part's state; or what was done to a job, or to a server for jobs' sake.
+    """A change of a part's state, or an action on a job or on a server's cordon.
 
     Attributes
     ----------
     event
-        Its number; numbers keep the order in which changes were made, whatever the clock said.
+        The event's number. Numbers follow the order of changes even if the clock went back.
     batch
-        The number of the first event of the same change; None of events before revision 0017, as are source and kind.
+        The number of the first event of the same change. `batch`, `source` and `kind` are None for events recorded
+        before schema version 0017.
     action, job
-        One of ACTIONS and, unless that is of a server, the job's name; None where a part's state was changed.
+        One of ACTIONS, and the job's name unless the action is on a server. Both are None for a change of state.
     address
-        Of the part; or the least place that has all of the job's chips.
+        The part's address, or the smallest place that contains all of the job's chips.
     before, after
-        Its condition; of a part whose server is not up either, its own. None where no state was changed.
+        The part's condition, or its own condition if its server is not up either. None if no state was changed.
     taken_along
-        Whether its server was changed, and took it along.
+        Whether the change cascaded from the part's server.
 
     """
 
@@ -57,7 +58,7 @@ class Event:
     clock_went_back: bool
 
     def to_json(self) -> dict[str, Any]:
-        """By the names that GraphQL gives them, with values as the database has them."""
+        """Return the fields under their GraphQL names, with the values that the database stores."""
         values: dict[str, Any] = {}
         for name in self.__slots__:
             value = getattr(self, name)
@@ -72,18 +73,20 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Which events; every test must hold.
+    """Conditions on events, all of which must be met.
 
     Attributes
     ----------
     scope
-        A place: those of it, of all it holds and of the links that end there. What is gone still has its events.
+        The address of a place: selects its events, those of its contents and those of links that end there. The place
+        may have been deleted.
     since, until
-        Times with their zones.
+        Times with their zones, both inclusive.
     kind, action, job, who, source
-        What the event has: one of PART_KINDS, one of ACTIONS, a job's name, a name, one of EVENT_SOURCES.
+        Values that the event must have: one of PART_KINDS, one of ACTIONS, a job's name, an author, one of
+        EVENT_SOURCES.
     why
-        A text that is somewhere in the reason.
+        Text that the reason must contain.
     batch
         The number of the first event of a change.
 
@@ -101,15 +104,15 @@ class EventFilter:
     batch: int | None = None
 
     def conditions(self, connection: Connection) -> Iterator[Sql]:
-        """In SQL. What a server took along is left out beside the server's own event.
+        """Yield the conditions in SQL, and exclude cascaded events if their server is in scope too.
 
         Raises
         ------
         AddressError, UnknownAddressError
-        LimitError
+        InvalidArgumentError
             There is no such kind, action or source.
-        MomentError
-            A time has no zone, or is yet to come.
+        InvalidTimeError
+            A time has no zone, or is in the future.
 
         """
         if self.scope is not None:
@@ -128,23 +131,23 @@ class EventFilter:
             yield EVENT.c.why.contains(self.why, autoescape=True)
         level = None if self.scope is None else level_of(self.scope)
         if level in (None, "cluster", "domain", "rack", "server"):
-            yield ~is_cascaded()  # last: SQLite asks in this order, and it takes longest
+            yield ~is_cascaded()  # last: SQLite tests in this order, and this test is the slowest
 
 
 def list_events(
     connection: Connection, scope: str | None = None, *, limit: int = 50, after: int | None = None, **tests: Any
 ) -> Iterator[Event]:
-    """The latest events, newest first; or the first ones after a number, oldest first.
+    """Yield the latest events, newest first, or with `after` the first ones after that number, oldest first.
 
     Parameters
     ----------
     scope, tests
-        As `Wanted` has them.
+        Fields of `EventFilter`.
 
     Raises
     ------
-    AddressError, UnknownAddressError, LimitError, MomentError
-        As `Wanted.conditions` says.
+    AddressError, UnknownAddressError, InvalidArgumentError, InvalidTimeError
+        See `EventFilter.conditions`.
 
     """
     query = select(*_COLUMNS).where(*EventFilter(scope, **tests).conditions(connection)).limit(limit)
@@ -154,18 +157,18 @@ def list_events(
 
 
 def events_after(connection: Connection, after: int, limit: int) -> list[Event]:
-    """The first events after a number, oldest first, with what servers took along."""
+    """Return the first events after a number, oldest first, cascaded ones included."""
     query = select(*_COLUMNS).where(EVENT.c.id > after).order_by(EVENT.c.id).limit(limit)
     return [_event_from_row(row) for row in connection.execute(query)]
 
 
 def last_event_number(connection: Connection) -> int:
-    """The number of the newest event; 0: there is none."""
+    """Return the number of the newest event, or 0 if there is none."""
     return connection.scalar(select(func.max(EVENT.c.id))) or 0
 
 
 def in_scope(connection: Connection, scope: str) -> Sql:
-    """`of_place`, of an address as people write it."""
+    """Return the condition of `in_place` for an address as users write it."""
     level = level_of(scope)
     if level == "rack":
         return in_place(level, lambda: literal(resolve_place(connection, scope).id))
@@ -179,7 +182,7 @@ def in_scope(connection: Connection, scope: str) -> Sql:
 
 
 def place_id(connection: Connection, scope: str) -> int:
-    """The id of a place; 0 of one that is gone."""
+    """Return the id of a place, or 0 if it is unknown, for instance because it was deleted."""
     try:
         return resolve_place(connection, scope).id
     except UnknownAddressError:
@@ -187,13 +190,14 @@ def place_id(connection: Connection, scope: str) -> int:
 
 
 def in_place(level: str, next_value: Callable[[], Sql]) -> Sql:
-    """Of a place, of all it holds and of the links that end there; and of jobs that held chips there.
+    """Return the condition that an event is of a place, its contents, a link ending there or a job with chips there.
 
     Parameters
     ----------
-    take
-        Gives the address; of a link that from either end; of a rack its id, for servers are not named by their rack;
-        of the levels `HOLDING` its id after the address.
+    next_value
+        Returns one value a call: the address. For a link, its address from one end, then from the other. For a rack
+        only its id, since servers' addresses do not contain their rack. For `ALLOCATION_LEVELS`, the address, then
+        the id.
 
     """
     place = next_value()
@@ -213,11 +217,11 @@ def in_place(level: str, next_value: Callable[[], Sql]) -> Sql:
 
 
 ALLOCATION_LEVELS: Final = ("domain", "server", "chip")
-"""Levels of places that jobs of a larger one may hold chips in."""
+"""Levels of places that may have chips of a job whose events name a larger place."""
 
 
 def _job_was_in(level: str, key: Sql, *first_tests: Sql) -> Sql:
-    """That an event is of a job which held chips of a place; `before` is asked first."""
+    """Return the condition that an event is of a job with chips in a place; cheap `first_tests` are tested first."""
     allocation, chip, server = (TABLES[name] for name in ("allocation", "chip", "server"))
     columns = {"chip": chip.c.id, "server": chip.c.server_id, "rack": server.c.rack_id, "domain": server.c.domain_id}
     chips = select(chip.c.id).join(server, server.c.id == chip.c.server_id).where(columns[level] == key)
@@ -233,7 +237,10 @@ _SUFFIXES: Final[tuple[Sql, ...]] = (literal_column("''"), literal_column("'/%'"
 
 
 def _in_rack(rack: Sql) -> Sql:
-    """What is in it now; not what a cluster that is gone had by the same ids."""
+    """Return the condition that an event is of a part that is in a rack now.
+
+    Ids can be reused after a cluster is removed, so the address must also begin with the rack's cluster.
+    """
     node, server, link, racks, cluster = (TABLES[name] for name in ("node", "server", "link", "rack", "cluster"))
     slash = literal_column("'/'", Text)
     cluster_prefix = (

@@ -1,4 +1,4 @@
-"""Every part that has a state, with what engines that know no inventory group by: address, cluster, rack and model."""
+"""Select every part that has a state, with the columns that other engines group by: cluster, rack and model."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ _TABLES = TABLES
 
 
 def part_queries() -> Iterator[tuple[Table, Select[Any]]]:
-    """Servers, nodes and links: the table with the state, and rows of one shape."""
+    """Yield for servers, nodes and links the table with the state, and a query; all queries have the same columns."""
     server, node, link, rack = (_TABLES[name] for name in ("server", "node", "link", "rack"))
     in_rack = case((rack.c.id.is_not(None), address_expression("rack"))).label("rack")
     joined = server.join(_TABLES["domain"]).join(_TABLES["cluster"]).join(rack, rack.c.id == server.c.rack_id)
@@ -31,13 +31,13 @@ def part_queries() -> Iterator[tuple[Table, Select[Any]]]:
 
 
 def part_rows(connection: Connection) -> Iterator[Any]:
-    """All of them, in the state in which the connection sees them."""
+    """Yield all parts, in the state that the connection sees."""
     for table, query in part_queries():
         yield from _stream(connection, query.order_by(table.c.id))
 
 
 def unhealthy_rows(connection: Connection, known_by: str) -> Iterator[Any]:
-    """Those that are not up, of clusters whose history is known by a time."""
+    """Yield the unhealthy parts of clusters whose history begins at or before `known_by`."""
     for table, query in part_queries():
         unhealthy = query.where(is_unhealthy(table), maybe_unhealthy(connection, table))
         yield from _stream(

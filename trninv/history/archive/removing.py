@@ -1,4 +1,4 @@
-"""Removes from the database the events that an archive has: no others, and only if it has just what was sealed."""
+"""Delete archived events from the database, if the archive's events match the seals."""
 
 import heapq
 from collections.abc import Iterator
@@ -27,14 +27,14 @@ _NAMES = [column.name for column in SEALED_COLUMNS]
 
 @dataclass(frozen=True, slots=True)
 class PruneResult:
-    """What was removed.
+    """What was deleted from the database.
 
     Attributes
     ----------
     events
-        How many; 0 where nothing could be.
-    upto, since
-        The last of them, and since when history is known in the database now.
+        The number of deleted events; 0 if none could be.
+    last_event, since
+        The last deleted event, and the time from which the database knows history now.
 
     """
 
@@ -44,16 +44,16 @@ class PruneResult:
 
 
 def prune_events(engine: Engine, store: ArchiveStore, who: str) -> PruneResult:
-    """Remove the events up to the last seal before which the archive has all of them; the newest event stays.
+    """Delete events up to the last seal that the archive covers completely; the newest event always stays.
 
     Raises
     ------
-    LimitError
-        Who is missing, too long or not writable.
-    FileError
-        The archive has not what was sealed; nothing is removed.
+    InvalidArgumentError
+        `who` is missing, too long, or has characters that can't be written.
+    InvalidFileError
+        The archive's events do not match the seals, or a file is damaged; nothing is deleted.
     BusyError
-        Another run removed events meanwhile; nothing is removed.
+        Another run deleted events meanwhile; nothing is deleted.
 
     """
     check_author(who)
@@ -85,7 +85,7 @@ def prune_events(engine: Engine, store: ArchiveStore, who: str) -> PruneResult:
 
 
 def _last_archived(connection: Connection, store: ArchiveStore) -> tuple[int, str]:
-    """The last event that may go, and its seal, computed anew from what the archive has; 0 where none may."""
+    """Return the last event that may be deleted and its seal, recomputed from the archive; (0, "") if there is none."""
     last_removal = last_archived_event(connection)
     begins = last_removal.id if last_removal else 0
     seals = select(_SEAL).order_by(_SEAL.c.id)
@@ -109,13 +109,9 @@ def _last_archived(connection: Connection, store: ArchiveStore) -> tuple[int, st
 
 
 def _archived_events(store: ArchiveStore, after: int) -> Iterator[tuple[Any, ...]]:
-    """Events of an archive after one, in their order; files are read together only where their numbers overlap.
+    """Yield the archived events after a number, in order.
 
-    Raises
-    ------
-    FileError
-        A file is not as it was written.
-
+    Only files whose ranges of numbers overlap are merged, so that few are open at once.
     """
     overlapping, end = list[ManifestEntry](), 0
     for entry in sorted(store.entries_of("events"), key=lambda entry: entry.first):

@@ -1,9 +1,9 @@
-"""The directory of an archive: files under datasets and days, and the manifest, whose lines alone make them part of it.
+"""Keep an archive's files and manifest consistent after a crash.
 
-A file gets its name once it is whole and on the disk; then a line of the manifest is added, and lasts before anything
-is said to be archived. What has a name and no line is left of a run that ended between both, or of a manifest that was
-lost: the next run sets it aside under another name, and writes what the database still has. No file and no line is ever
-changed.
+Files lie in directories of datasets and days; only those listed in the manifest belong to the archive. A file is
+written completely and synced before it gets its name; then its line is appended to the manifest and synced. A file
+without a line was left by a run that ended in between, or by a lost manifest: the next run renames it, and writes the
+rows that the database still has. Archived files and lines never change.
 """
 
 import fcntl
@@ -29,7 +29,7 @@ MANIFEST: Final = "manifest.ndjson"
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFile:
-    """A file of an archive: its path in it, and what must be in it."""
+    """A file of an archive: its path within the archive, its number of rows, size and digest."""
 
     path: str
     rows: int
@@ -39,18 +39,19 @@ class ArchiveFile:
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """A line of the manifest: files that became part of the archive at once.
+    """A line of the manifest: files that were added to the archive at once.
 
     Attributes
     ----------
     dataset
-        Which: observations have one line for all of their tables.
+        One of DATASETS; the tables of observations share the line of `observation`.
     day
-        What the files are of; for parts, their version.
+        The day of the files; for parts, their version number.
     first, last
-        The numbers of the first and the last event or observation; 0 where there are none.
+        The numbers of the first and the last event or observation. For states and parts, both are the last event
+        that they reflect, 0 if there is none.
     said
-        What else is to be remembered of them.
+        Further details by name, such as the digest of the last row. The manifest on disk has this key.
 
     """
 
@@ -63,13 +64,16 @@ class ManifestEntry:
 
 
 class ArchiveStore:
-    """An archive's directory, opened by nobody else that writes to it."""
+    """An archive's directory and the entries of its manifest."""
 
     def __init__(self, directory: Path, entries: list[ManifestEntry]) -> None:
         self.directory, self.entries = directory, entries
 
     def recover(self) -> None:
-        """End what a run that was killed left; a whole file is never removed: it may be the only copy."""
+        """Clean up after a killed run: repair the manifest's last line, delete partial files and rename unlisted ones.
+
+        A complete file is never deleted, as it may be the only copy.
+        """
         manifest = self.directory / MANIFEST
         content = manifest.read_bytes()
         if len(self.entries) > content.count(b"\n"):
@@ -85,11 +89,11 @@ class ArchiveStore:
                 file.replace(file.with_name(f"{file.name}.unlisted-{_digest(file)[:16]}"))
 
     def entries_of(self, dataset: str) -> list[ManifestEntry]:
-        """The entries of a dataset, in the order in which they were written."""
+        """Return the entries of a dataset in the order in which they were written."""
         return [entry for entry in self.entries if entry.dataset == dataset]
 
     def write(self, path: str, fill: Callable[[Path], int]) -> ArchiveFile:
-        """A file that lasts under its name once it is whole."""
+        """Write a file with `fill`, which returns its number of rows; it gets its name once complete and synced."""
         file = self.directory / path
         _create_directory(file.parent)
         with atomic_write(file, durable=True) as part:
@@ -97,7 +101,7 @@ class ArchiveStore:
             return ArchiveFile(path, number, part.stat().st_size, _digest(part))
 
     def append(self, entry: ManifestEntry) -> None:
-        """Make files part of the archive."""
+        """Add an entry to the manifest, which makes its files part of the archive."""
         line = json.dumps(asdict(entry), ensure_ascii=False, separators=(",", ":"))
         with (self.directory / MANIFEST).open("ab") as out:
             out.write(f"{line}\n".encode())
@@ -106,7 +110,7 @@ class ArchiveStore:
         self.entries.append(entry)
 
     def integrity_errors(self) -> Iterator[str]:
-        """What is not as the manifest says, file by file."""
+        """Yield an error for each file that does not match the manifest."""
         listed = {file.path: file for entry in self.entries for file in entry.files}
         for path in sorted(listed.keys() | set(_paths(self.directory))):
             error = (
@@ -118,7 +122,7 @@ class ArchiveStore:
                 yield f"{path} {error}"
 
     def integrity_error(self, file: ArchiveFile) -> str | None:
-        """What is wrong with a file, in a few words."""
+        """Return what is wrong with a file, or None if it matches the manifest."""
         path = self.directory / file.path
         if not path.exists():
             return "is gone"
@@ -128,12 +132,12 @@ class ArchiveStore:
 
 
 def open_read_only(directory: Path) -> ArchiveStore:
-    """An archive as it is, without a right to write to it.
+    """Open an archive to read it, without a lock.
 
     Raises
     ------
-    FileError
-        There is none, or its manifest is damaged.
+    InvalidFileError
+        There is no archive, or its manifest is damaged.
 
     """
     manifest = directory / MANIFEST
@@ -144,16 +148,16 @@ def open_read_only(directory: Path) -> ArchiveStore:
 
 @contextmanager
 def open_for_writing(directory: Path) -> Iterator[ArchiveStore]:
-    """An archive to write to.
+    """Open an archive for writing, or create it, and lock it until the block ends.
 
     Raises
     ------
     BusyError
         Another run writes to it.
-    NotReachableError
+    DatabaseUnreachableError
         The directory can't be written.
-    FileError
-        Its manifest is damaged, or is gone and files are there.
+    InvalidFileError
+        The manifest is damaged, or is missing although there are files.
 
     """
     try:
@@ -188,7 +192,7 @@ def _entries(manifest: Path) -> Iterator[ManifestEntry]:
                 **values | {"files": tuple(ArchiveFile(**file_values) for file_values in values["files"])}
             )
         except (ValueError, TypeError, KeyError):
-            if number == len(lines):  # nothing, or what was being written
+            if number == len(lines):  # empty, or cut off while being written
                 return
             raise InvalidFileError(
                 f"{manifest}, line {number}: not as trninv wrote it: restore it from a copy"
@@ -196,7 +200,7 @@ def _entries(manifest: Path) -> Iterator[ManifestEntry]:
 
 
 def _paths(directory: Path) -> Iterator[str]:
-    """Files of datasets that trninv made, those that are not whole among them."""
+    """Yield the paths of the files that trninv wrote, partial ones included."""
     for dataset in DATASETS:
         for name in ("part-*.parquet", ".part-*.parquet.*"):
             for file in (directory / dataset).glob(f"*/{name}"):

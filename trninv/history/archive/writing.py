@@ -1,7 +1,7 @@
-"""Writes what the database has and the archive has not: of days that have ended, in UTC, by the time that is recorded.
+"""Write completed days to the archive.
 
-What is recorded later with a time of a day that is in the archive already (a clock went back, a transaction waited)
-becomes a further file of that day. The states at the end of a day are those that held when it was archived.
+Days are in UTC, by the recorded time. A row recorded later with a time of an archived day (the clock went back, or a
+transaction waited) goes to a further file of that day; the states at the end of that day are not written again.
 """
 
 import json
@@ -25,26 +25,26 @@ from trninv.inventory.past import engine_as_of
 from trninv.inventory.schema import TABLES
 
 Progress = Callable[[str, int], None]
-"""Called with what is being written and the number of its rows so far."""
+"""Callback that receives a label of the file being written and the number of rows so far."""
 
 _OBSERVED: Final = ("observed_server", "observed_chip", "observed_link")
 _NOT_ARCHIVED: Final = ("seen_at", "speaker", "is_cited")
 _OBSERVATION: Final = tuple(column for column in TABLES["observation"].c if column.name not in _NOT_ARCHIVED)
-"""What never changes of an observation, and does not follow from what it says."""
+"""Columns of an observation that never change and can't be derived from the others."""
 _PART: Final = tuple(next(part_queries())[1].selected_columns)
 _HISTORY_COLUMNS: Final = (Column("known_since", Text), Column("known_from", Integer))
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveResult:
-    """What a run added to an archive.
+    """What one run added to an archive.
 
     Attributes
     ----------
     before
-        The day that it does not reach.
+        The first day that was not archived, as YYYY-MM-DD.
     rows
-        How many of each dataset.
+        The number of rows by dataset.
 
     """
 
@@ -55,14 +55,14 @@ class ArchiveResult:
 def archive_history(
     engine: Engine, store: ArchiveStore, before: str | datetime | None = None, progress: Progress | None = None
 ) -> ArchiveResult:
-    """Write what an archive lacks of the days that had ended at a time, or now.
+    """Add to an archive the missing rows of all days that ended before a time, by default now.
 
     Raises
     ------
-    MomentError
-        The time has no zone, or is yet to come.
-    FileError
-        The archive is of another database, or has lost what it had.
+    InvalidTimeError
+        The time has no zone, or is in the future.
+    InvalidFileError
+        The archive is of another database, or lacks events that were removed from the database.
 
     """
     end = parse_time(datetime.now(UTC) if before is None else before).date()
@@ -92,7 +92,7 @@ def _dataset(file: ArchiveFile) -> str:
 def _check_same_database(
     store: ArchiveStore, connection: Connection, name: str, columns: Sequence[Column[Any]]
 ) -> None:
-    """The last rows that the archive has must be in the database too, or have been removed from it."""
+    """Refuse an archive whose last rows are neither in the database nor removed from it."""
     key, removed_up_to = TABLES[name].c.id, _removed_up_to(connection, name)
     for entry in sorted(store.entries_of(_NAMES[name]), key=lambda entry: entry.last, reverse=True):
         row = connection.execute(select(*columns).where(key == entry.last)).first()
@@ -100,7 +100,7 @@ def _check_same_database(
         if digest != entry.said["last_row"] if row else entry.last > removed_up_to:
             says = "is the archive of another database, or of a later state of this one: name another directory"
             raise InvalidFileError(f"{store.directory} {says}")
-        if row or name == "state_event":  # before events that were removed there are no others
+        if row or name == "state_event":  # events are removed oldest first: earlier entries are removed too
             return
 
 
@@ -113,7 +113,7 @@ def _removed_up_to(connection: Connection, name: str) -> int:
 
 
 def _check_complete(store: ArchiveStore, connection: Connection) -> None:
-    """What the database removed into this directory must be in its manifest."""
+    """Refuse an archive whose manifest lacks events that the database removed into this directory."""
     last_removal = last_archived_event(connection)
     is_this_directory = last_removal is not None and last_removal.directory == str(store.directory.absolute())
     if is_this_directory and last_removal.id > max((entry.last for entry in store.entries_of("events")), default=0):
@@ -125,7 +125,7 @@ _NAMES: Final = {"state_event": "events", "observation": "observation"}
 
 
 def _pending(store: ArchiveStore, connection: Connection, name: str, end: date) -> Iterator[tuple[str, int]]:
-    """Days before one that have more than the archive, and the last row of each that it has."""
+    """Yield days before `end` with rows that the archive lacks, and the last row of each that it has (0 if none)."""
     table, last = TABLES[name], dict[str, int]()
     for entry in store.entries_of(_NAMES[name]):
         last[entry.day] = max(entry.last, last.get(entry.day, 0))
@@ -137,7 +137,7 @@ def _pending(store: ArchiveStore, connection: Connection, name: str, end: date) 
 
 
 def _day(name: str, text: str) -> str:
-    """A day that is one: it becomes the name of a directory."""
+    """Return a day as YYYY-MM-DD, or refuse the text: it becomes the name of a directory."""
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
@@ -145,7 +145,7 @@ def _day(name: str, text: str) -> str:
 
 
 def _of_day(table: Table, day: str, after: int) -> tuple[Any, ...]:
-    return table.c.at >= day, table.c.at < f"{day}~", table.c.id > after  # ~ comes after what a time has
+    return table.c.at >= day, table.c.at < f"{day}~", table.c.id > after  # ~ sorts after every character of a time
 
 
 def _add_events(store: ArchiveStore, connection: Connection, day: str, after: int, progress: Progress) -> None:
@@ -169,13 +169,13 @@ def _add_events(store: ArchiveStore, connection: Connection, day: str, after: in
 
 
 def _sealed(connection: Connection) -> str | None:
-    """The newest seal of the database, as ``trninv verify --sealed`` takes it."""
+    """Return the newest seal of the database, as ``trninv verify --sealed`` takes it."""
     seal = newest_seal(connection)
     return seal and f"{seal.id}:{seal.sha256}"
 
 
 def _add_observations(store: ArchiveStore, connection: Connection, day: str, after: int, progress: Progress) -> None:
-    """Observations with what they say; one line of the manifest for all of it."""
+    """Write the observations of a day and the tables that belong to them, with one line of the manifest for all."""
     observation, server = TABLES["observation"], TABLES["observed_server"]
     conditions = _of_day(observation, day, after)
     first, last = connection.execute(
@@ -198,7 +198,7 @@ def _add_observations(store: ArchiveStore, connection: Connection, day: str, aft
 
 
 def _add_states(store: ArchiveStore, engine: Engine, end: date, starts: dict[str, Any], progress: Progress) -> None:
-    """What was not up at the end of each day since history is known."""
+    """Write the unhealthy parts at the end of each day since the history of the first cluster begins."""
     done = {entry.day for entry in store.entries_of("states")}
     next_day = date.fromisoformat(min((since for since, _ in starts.values()), default=end.isoformat())[:10])
     while next_day < end:
@@ -220,7 +220,7 @@ def _add_day_states(store: ArchiveStore, engine: Engine, day: str, progress: Cal
 def _add_parts(
     store: ArchiveStore, engine: Engine, end: date, starts: dict[str, Any], version: str, progress: Progress
 ) -> None:
-    """All parts, where the fleet has others than when they were written last."""
+    """Write all parts if the fleet changed since they were last written."""
     starts_by_slug = {slug: since for slug, since in starts.items() if since[0] < end.isoformat()}
     written, details = store.entries_of("parts"), {"known": starts_by_slug, "version": version}
     if not starts_by_slug or (written and written[-1].said == details):
@@ -237,7 +237,7 @@ def _add_parts(
 
 
 def _history_starts(store: ArchiveStore, connection: Connection) -> dict[str, Any]:
-    """Since when, and from which event on, the history of each cluster is known, in the archive too."""
+    """Return by slug the time and event from which each cluster's history is known, in the archive or the database."""
     last_removal, cluster = last_archived_event(connection), TABLES["cluster"]
     before = {slug: since for entry in store.entries_of("parts") for slug, since in entry.said["known"].items()}
     query = select(cluster.c.slug, cluster.c.known_since, cluster.c.known_from).where(
@@ -251,7 +251,7 @@ def _history_starts(store: ArchiveStore, connection: Connection) -> dict[str, An
 
 
 def _parts_version(connection: Connection, starts: dict[str, Any]) -> str:
-    """Another one where clusters, their parts or what is said of a part are others."""
+    """Return a digest that changes with the clusters, the numbers of their parts or the columns written of a part."""
     cluster = TABLES["cluster"]
     clusters = connection.execute(select(cluster.c.id, cluster.c.slug, cluster.c.system).order_by(cluster.c.id))
     tables = (TABLES[name] for name in ("rack", "server", "node", "link"))
@@ -285,7 +285,7 @@ def _file_name(first: int, last: int) -> str:
 
 
 def _digest(row: Any) -> str:
-    """Return the digest of a row; a time of a whole second is as rows had it before revision 0025."""
+    """Return a row's digest, with whole seconds written as before schema version 0025 so that old digests match."""
     text = json.dumps(list(row), ensure_ascii=False, separators=(",", ":"))
     return _sha256(text.replace(".000000+00:00", "+00:00").encode())
 
