@@ -22,8 +22,7 @@ def open(url: str | None = None, *, seconds: float | None = None) -> "Fleet":  #
     Parameters
     ----------
     seconds
-        How long PostgreSQL may take for one statement; SQLite's stop with the deadline of whoever waits for them.
-
+        PostgreSQL's statement timeout. Statements on SQLite stop at the caller's deadline.
     """
     from trninv.inventory.database import open_engine  # noqa: PLC0415 # `import trninv` stays light
     from trninv.jobs.fleet import Fleet  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""``python -m trninv``: the command line."""
+"""Run the command line with ``python -m trninv``."""
 
 from trninv.cli.main import main
 

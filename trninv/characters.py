@@ -1,6 +1,6 @@
-"""Characters that no text here has: 0, which PostgreSQL does not keep, and surrogates, which UTF-8 can't write.
+"""Refuse characters that cannot be stored, and escape those that control a terminal.
 
-And those that a terminal would obey instead of showing them.
+Character 0 cannot be stored in PostgreSQL, and surrogates cannot be encoded in UTF-8.
 """
 
 import re
@@ -9,26 +9,26 @@ from collections.abc import Iterator
 _FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Controls, escape sequences among them, ends of lines, and what turns the direction of writing."""
+"""Control characters, with escape and line ends, and characters that change the direction of writing."""
 
 FORBIDDEN_MESSAGE = "has character 0 or half of a surrogate pair, which no text here has: leave it out"
-"""What is wrong with a value that has one, and what to do."""
+"""The message for a value with such a character, to follow its name."""
 
 
 def has_forbidden_characters(value: object) -> bool:
-    """Whether a text, or one in lists and maps, has such a character."""
+    """Return whether a text, or any text in nested lists and maps, has a forbidden character."""
     if isinstance(value, str):
         return _FORBIDDEN.search(value) is not None
     return any(isinstance(part, str) and _FORBIDDEN.search(part) for part in _values(value))
 
 
 def escape_controls(text: str, *, keep: str = "") -> str:
-    """A text for a terminal: what it would obey is written as JSON writes it, but for these characters."""
+    """Escape control characters as JSON does, except those in `keep`."""
     return _CONTROLS.sub(lambda match: match[0] if match[0] in keep else f"\\u{ord(match[0]):04x}", text)
 
 
 def count_values(value: object) -> int:
-    """How many values there are in lists and maps."""
+    """Count the values in nested lists and maps."""
     return sum(1 for _ in _values(value))
 
 

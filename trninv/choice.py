@@ -1,4 +1,4 @@
-"""Words out of a few, each with what it means: shown by ``--help``, by the GraphQL schema and in the reference."""
+"""Declare closed sets of words with their meanings, as shown by ``--help``, the GraphQL schema and the reference."""
 
 from enum import StrEnum
 from typing import Self

@@ -1,4 +1,4 @@
-"""When to stop: a request's time limit, and whether anybody still waits for the answer. Long loops check it."""
+"""Limit how long a request may run, across threads; long loops check the limit."""
 
 import time
 from collections.abc import Iterator
@@ -12,21 +12,21 @@ from trninv.errors import TimeLimitError
 
 @dataclass(slots=True)
 class Deadline:
-    """A monotonic time that can be moved earlier, shared by a context and the threads that work for it."""
+    """A monotonic end time that can be moved earlier, shared by a context and its worker threads."""
 
     end: float
     seconds: float
 
     def timeout_error(self) -> TimeLimitError:
-        """The error that tells how long it might have taken."""
+        """Return the error that names the time limit."""
         return TimeLimitError(f"not answered within {self.seconds:g} s: ask for less, or of a smaller scope")
 
     def lift(self) -> None:
-        """Let what is left of an answer take its time, if it came in time."""
+        """Remove the limit for the rest of the answer, if it has not passed yet."""
         self.end = inf if time.monotonic() <= self.end else -inf
 
     def cancel(self) -> None:
-        """Stop now: nobody waits for the answer any more."""
+        """Expire now, because nobody waits for the answer any more."""
         self.end = -inf
 
 
@@ -35,7 +35,7 @@ _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[Deadline]:
-    """Limit the time that the code in the context may take, within the limit that it has already."""
+    """Limit the time of the code in this context, within an outer limit if there is one."""
     outer = _current.get()
     end = time.monotonic() + seconds
     deadline = Deadline(end if outer is None else min(end, outer.end), seconds)
@@ -47,26 +47,19 @@ def time_limit(seconds: float) -> Iterator[Deadline]:
 
 
 def expired() -> bool:
-    """Whether the time of the current context is up."""
+    """Return whether the current deadline has passed."""
     deadline = _current.get()
     return deadline is not None and time.monotonic() > deadline.end
 
 
 def raise_if_expired() -> None:
-    """Raise if the time is up.
-
-    Raises
-    ------
-    TimeLimitError
-        It is up.
-
-    """
+    """Raise TimeLimitError if the current deadline has passed."""
     deadline = _current.get()
     if deadline is not None and time.monotonic() > deadline.end:
         raise deadline.timeout_error()
 
 
 def cap_timeout(seconds: float) -> float:
-    """That many seconds, or what is left if that is less."""
+    """Return `seconds`, or the time until the deadline if that is less."""
     deadline = _current.get()
     return seconds if deadline is None else max(min(seconds, deadline.end - time.monotonic()), 0.0)

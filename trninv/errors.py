@@ -1,51 +1,51 @@
-"""Every expected failure, with a stable code and an exit status.
+"""Define every expected failure, with its stable code and exit status.
 
 TrninvError
-├── UsageError                exit 2: the question itself is wrong
-│   ├── UnitError             BAD_UNIT
-│   ├── AddressError          BAD_ADDRESS
-│   ├── WrongLevelError       WRONG_LEVEL
-│   ├── SamePlaceError        SAME_PLACE
-│   ├── InvalidArgumentError  BAD_LIMIT
-│   ├── InvalidTimeError      BAD_TIME
-│   ├── FilterError           BAD_FILTER
-│   ├── DocumentError         BAD_DOCUMENT
-│   ├── VariablesError        BAD_VARIABLES
-│   ├── NotExpressibleError   NOT_EXPRESSIBLE
-│   ├── SqlError              BAD_SQL
-│   ├── InvalidFileError      BAD_FILE
-│   └── RequestError          BAD_REQUEST
-│       └── MethodError       METHOD_NOT_ALLOWED
-├── NotFoundError             exit 1: well asked, nothing there
-│   ├── UnknownAddressError   UNKNOWN_ADDRESS
-│   ├── UnknownSystemError    UNKNOWN_SYSTEM
-│   ├── UnknownFactError      UNKNOWN_FACT
-│   ├── UnknownDocumentError  UNKNOWN_DOCUMENT
-│   ├── UnknownReportError    UNKNOWN_REPORT
-│   ├── UnknownValueError     UNKNOWN_VALUE
-│   ├── UnknownJobError       UNKNOWN_JOB
-│   └── UnknownTokenError     UNKNOWN_TOKEN
-├── AccessError               exit 1: not allowed
-│   ├── UnauthenticatedError  UNAUTHENTICATED
-│   └── ForbiddenError        FORBIDDEN
-├── AdoptionError             NOT_ADOPTABLE
-├── ConflictError             CONFLICT
-├── IllegalSizeError          ILLEGAL_SIZE
-├── StalePlanError            STALE_PLAN
-├── ScopeTooLargeError        SCOPE_TOO_LARGE
-├── CostLimitError            COST_LIMIT
-├── TimeLimitError            TIME_LIMIT
-├── BusyError                 BUSY
-├── QuotaError                QUOTA_EXCEEDED
-├── InternalError             INTERNAL
-├── CatalogError              BAD_CATALOG
-│   └── UnknownPatternError   UNKNOWN_WIRING
-├── WorkerError               WORKER_DIED
-└── DatabaseError             exit 1: the database is not as it must be
-    ├── DatabaseUnreachableError DATABASE_NOT_REACHABLE
-    ├── ReadOnlyError         READ_ONLY
-    ├── SchemaOutdatedError   NOT_MIGRATED
-    └── ClusterExistsError    CLUSTER_EXISTS
+├── UsageError                    exit 2: the question itself is wrong
+│   ├── UnitError                 BAD_UNIT
+│   ├── AddressError              BAD_ADDRESS
+│   ├── WrongLevelError           WRONG_LEVEL
+│   ├── SamePlaceError            SAME_PLACE
+│   ├── InvalidArgumentError      BAD_LIMIT
+│   ├── InvalidTimeError          BAD_TIME
+│   ├── FilterError               BAD_FILTER
+│   ├── DocumentError             BAD_DOCUMENT
+│   ├── VariablesError            BAD_VARIABLES
+│   ├── NotExpressibleError       NOT_EXPRESSIBLE
+│   ├── SqlError                  BAD_SQL
+│   ├── InvalidFileError          BAD_FILE
+│   └── RequestError              BAD_REQUEST
+│       └── MethodError           METHOD_NOT_ALLOWED
+├── NotFoundError                 exit 1: a valid question about something that does not exist
+│   ├── UnknownAddressError       UNKNOWN_ADDRESS
+│   ├── UnknownSystemError        UNKNOWN_SYSTEM
+│   ├── UnknownFactError          UNKNOWN_FACT
+│   ├── UnknownDocumentError      UNKNOWN_DOCUMENT
+│   ├── UnknownReportError        UNKNOWN_REPORT
+│   ├── UnknownValueError         UNKNOWN_VALUE
+│   ├── UnknownJobError           UNKNOWN_JOB
+│   └── UnknownTokenError         UNKNOWN_TOKEN
+├── AccessError                   exit 1: not allowed
+│   ├── UnauthenticatedError      UNAUTHENTICATED
+│   └── ForbiddenError            FORBIDDEN
+├── AdoptionError                 NOT_ADOPTABLE
+├── ConflictError                 CONFLICT
+├── IllegalSizeError              ILLEGAL_SIZE
+├── StalePlanError                STALE_PLAN
+├── ScopeTooLargeError            SCOPE_TOO_LARGE
+├── CostLimitError                COST_LIMIT
+├── TimeLimitError                TIME_LIMIT
+├── BusyError                     BUSY
+├── QuotaError                    QUOTA_EXCEEDED
+├── InternalError                 INTERNAL
+├── CatalogError                  BAD_CATALOG
+│   └── UnknownPatternError       UNKNOWN_WIRING
+├── WorkerError                   WORKER_DIED
+└── DatabaseError                 exit 1: the database is unusable, or refused a statement
+    ├── DatabaseUnreachableError  DATABASE_NOT_REACHABLE
+    ├── ReadOnlyError             READ_ONLY
+    ├── SchemaOutdatedError       NOT_MIGRATED
+    └── ClusterExistsError        CLUSTER_EXISTS
 """
 
 import difflib
@@ -104,14 +104,14 @@ __all__ = [
 
 
 class TrninvError(Exception):
-    """One line that says what is wrong and what to do."""
+    """An error whose message is one line: what is wrong and what to do."""
 
     code = "ERROR"
     exit_status = 1
 
     @property
     def extensions(self) -> dict[str, Any]:
-        """What GraphQL returns next to the message."""
+        """The fields that GraphQL returns next to the message."""
         return {"code": self.code}
 
 
@@ -129,37 +129,37 @@ class UnitError(UsageError):
 
 
 class AddressError(UsageError):
-    """Text that has not the form of an address."""
+    """Text that does not have the form of an address."""
 
     code = "BAD_ADDRESS"
 
 
 class WrongLevelError(UsageError):
-    """An address of a level that the question is not about."""
+    """An address of a level that the question does not accept."""
 
     code = "WRONG_LEVEL"
 
 
 class SamePlaceError(UsageError):
-    """Two places that share chips, where they must be separate."""
+    """Two places that share chips where they must be disjoint."""
 
     code = "SAME_PLACE"
 
 
 class InvalidArgumentError(UsageError):
-    """A value beyond the limits of its parameter."""
+    """An argument that is not allowed: out of range, an unknown word, or a missing reason."""
 
     code = "BAD_LIMIT"
 
 
 class InvalidTimeError(UsageError):
-    """A time without a zone, yet to come, or before history is known."""
+    """A time without a zone, in the future, or before the recorded history."""
 
     code = "BAD_TIME"
 
 
 class FilterError(UsageError):
-    """A filter that no list of this kind has, or a value that does not exist."""
+    """A filter that the list does not have, or a value that does not exist."""
 
     code = "BAD_FILTER"
 
@@ -177,25 +177,24 @@ class VariablesError(UsageError):
 
 
 class NotExpressibleError(UsageError):
-    """Something that another program's format can't say."""
+    """Something that another program's format cannot express."""
 
     code = "NOT_EXPRESSIBLE"
 
 
 class SqlError(UsageError):
-    """SQL that is not one reading query over the tables and views."""
+    """SQL that is not a single reading query over the tables and views."""
 
     code = "BAD_SQL"
 
 
 class InvalidFileError(UsageError):
-    """Files of which nothing was imported.
+    """Files that could not be read, so that nothing was imported.
 
     Attributes
     ----------
-    faults
+    errors
         What is wrong, each with its file and position.
-
     """
 
     code = "BAD_FILE"
@@ -206,13 +205,13 @@ class InvalidFileError(UsageError):
 
     @property
     def extensions(self) -> dict[str, Any]:
-        """The first hundred faults as well, if it has any."""
+        """Include the first hundred errors of the files, if there are any."""
         faults = {"faults": list(self.errors[:100])} if self.errors else {}
         return super().extensions | faults
 
 
 class RequestError(UsageError):
-    """An HTTP request that is not what its route takes."""
+    """An HTTP request that its route does not accept."""
 
     code = "BAD_REQUEST"
 
@@ -224,13 +223,13 @@ class MethodError(RequestError):
 
 
 class NotFoundError(TrninvError):
-    """Well asked, and nothing is there: exit status 1."""
+    """A valid question about something that does not exist: exit status 1."""
 
     code = "NOT_FOUND"
 
 
 class UnknownAddressError(NotFoundError):
-    """An address where nothing stands."""
+    """An address of a place that does not exist."""
 
     code = "UNKNOWN_ADDRESS"
 
@@ -242,7 +241,7 @@ class UnknownSystemError(NotFoundError):
 
 
 class UnknownFactError(NotFoundError):
-    """A number that no document gives."""
+    """A number that no document states."""
 
     code = "UNKNOWN_FACT"
 
@@ -260,19 +259,19 @@ class UnknownReportError(NotFoundError):
 
 
 class UnknownValueError(NotFoundError):
-    """A value of a report's parameter that names nothing that there is."""
+    """A value of a report's parameter that names nothing that exists."""
 
     code = "UNKNOWN_VALUE"
 
 
 class UnknownJobError(NotFoundError):
-    """A job that holds nothing."""
+    """A job without allocated chips."""
 
     code = "UNKNOWN_JOB"
 
 
 class UnknownTokenError(NotFoundError):
-    """A token that was never made."""
+    """A token that was never created."""
 
     code = "UNKNOWN_TOKEN"
 
@@ -296,25 +295,25 @@ class ForbiddenError(AccessError):
 
 
 class AdoptionError(TrninvError):
-    """What was imported makes up no cluster."""
+    """Imported observations that do not form a cluster."""
 
     code = "NOT_ADOPTABLE"
 
 
 class ConflictError(TrninvError):
-    """Chips that a job holds or none may have now, or parts that somebody changed since; nothing was changed."""
+    """Chips that are allocated or unavailable, or parts that changed since they were read; nothing was changed."""
 
     code = "CONFLICT"
 
 
 class StalePlanError(TrninvError):
-    """A plan that the fleet is no longer as it was made for; nothing was changed."""
+    """A plan made for a fleet that has changed since; nothing was changed."""
 
     code = "STALE_PLAN"
 
 
 class IllegalSizeError(TrninvError):
-    """A number of chips that no scheduler grants to a job there."""
+    """A number of chips that no scheduler allocates to a job there."""
 
     code = "ILLEGAL_SIZE"
 
@@ -338,21 +337,20 @@ class TimeLimitError(TrninvError):
 
 
 class BusyError(TrninvError):
-    """As much of this is being done as may be at once; nothing of what was asked has been done."""
+    """Too many concurrent requests of this kind; the request was not started."""
 
     code = "BUSY"
 
 
 class QuotaError(TrninvError):
-    """More than a token may report in an hour; nothing of it was kept.
+    """More than a token may report in an hour; nothing of the request was stored.
 
     Attributes
     ----------
     unit
-        Of what it is too much: rows or bytes.
+        The exceeded unit: rows or bytes.
     retry_after
         Seconds until the hour ends.
-
     """
 
     code = "QUOTA_EXCEEDED"
@@ -369,13 +367,13 @@ class InternalError(TrninvError):
 
 
 class CatalogError(TrninvError):
-    """A catalog file that says something impossible."""
+    """A catalog file with impossible content."""
 
     code = "BAD_CATALOG"
 
 
 class UnknownPatternError(CatalogError):
-    """A wiring that no pattern of the register describes."""
+    """A wiring that is no known pattern."""
 
     code = "UNKNOWN_WIRING"
 
@@ -387,7 +385,7 @@ class WorkerError(TrninvError):
 
 
 class DatabaseError(TrninvError):
-    """The database is not as it must be, or refused a statement."""
+    """The database is unusable, or refused a statement."""
 
     code = "DATABASE"
 
@@ -399,29 +397,29 @@ class DatabaseUnreachableError(DatabaseError):
 
 
 class ReadOnlyError(DatabaseError):
-    """A change where the database can only be read: a standby, or a file that is write protected."""
+    """A change to a database that is read only here: a standby, or a write-protected file."""
 
     code = "READ_ONLY"
 
 
 class SchemaOutdatedError(DatabaseError):
-    """The database is of another revision, or has no tables of trninv."""
+    """The database has another schema version, or no tables of trninv."""
 
     code = "NOT_MIGRATED"
 
 
 class ClusterExistsError(DatabaseError):
-    """The name of a cluster is taken by another system or size."""
+    """A cluster's name is taken by one of another system or size."""
 
     code = "CLUSTER_EXISTS"
 
 
 _MAX_NAMES = 20
-"""Names that one message lists."""
+"""The maximum number of names in a message."""
 
 
 def suggestion(word: str, choices: Iterable[str]) -> str:
-    """What to suggest instead of an unknown word, as the end of a sentence."""
+    """Return the end of a message about an unknown word: the words that may have been meant."""
     names = sorted(choices)
     if starting := [name for name in names if word and name.startswith(word)]:
         return f"did you mean {' or '.join(starting[:3])}?"

@@ -1,4 +1,4 @@
-"""Files that get their name once they are complete."""
+"""Write files atomically and sync them to disk."""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +8,13 @@ from pathlib import Path
 
 @contextmanager
 def atomic_write(file: Path, *, durable: bool = False) -> Iterator[Path]:
-    """What a file is called until it is complete; lasting: it and its name then outlive the machine's power."""
+    """Yield the temporary path of a file, which gets its name once it is complete.
+
+    Parameters
+    ----------
+    durable
+        Sync the file and its name to disk, so that both survive a power failure.
+    """
     part = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         yield part
@@ -22,7 +28,7 @@ def atomic_write(file: Path, *, durable: bool = False) -> Iterator[Path]:
 
 
 def fsync(file: Path) -> None:
-    """Have the system write a file, or the names in a directory, to its disk."""
+    """Sync a file, or the names in a directory, to disk."""
     number = os.open(file, os.O_RDONLY)
     try:
         os.fsync(number)

@@ -1,4 +1,4 @@
-"""Slurm's host lists: lab-d[0-2]-s[0-3] stands for twelve names, in that order."""
+"""Fold and expand Slurm host lists: lab-d[0-2]-s[0-3] stands for twelve names, in that order."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,11 +9,11 @@ from typing import Final
 from trninv.errors import UsageError
 
 _MAX_NAMES: Final = 1_000_000
-"""Names that one list may stand for."""
+"""The maximum number of names in a list."""
 _LAST = re.compile(r"(.*?)(\d+)(\D*)", re.ASCII)
 """Head, last number and tail of a name."""
 _BEFORE = re.compile(r"(.*?)(\d+)([^\d\[]+(?:\d+|\[[^\]]*\])[^\d\[]*)", re.ASCII)
-"""The same of the number before the last, or before a bracket."""
+"""The same for the number before the last one, or before a bracket."""
 _AT_END = re.compile(r"(\d+)$", re.ASCII)
 _PIECE = re.compile(r"(?:[^\[\],]|\[[^\[\]]*\])+")
 _PART = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)")
@@ -21,14 +21,14 @@ _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 
 
 def fold(names: Sequence[str]) -> str:
-    """Names as a host list that stands for them in their order, with two pairs of brackets in a name at most."""
+    """Fold names into a host list that expands to them in order, with at most two pairs of brackets per name."""
     return ",".join(_fold_number(_fold_number(names, _LAST), _BEFORE))
 
 
 def _fold_number(names: Sequence[str], number_of: re.Pattern[str]) -> list[str]:
-    """Neighbours that differ only in a certain number become one, with a bracket for that number.
+    """Fold consecutive names that differ only in one number, into one with a bracket for that number.
 
-    A list must end with a bracket that is in it: Slurm refuses what goes on with text.
+    A folded name must end with a bracket: Slurm refuses text after the last one.
     """
     split = [number_of.fullmatch(name) for name in names]
     parts = [
@@ -45,7 +45,7 @@ def _fold_number(names: Sequence[str], number_of: re.Pattern[str]) -> list[str]:
 
 
 def _width(number: str) -> int:
-    """How wide numbers are that begin with 0; 1 of those that don't, and 0 of no number."""
+    """Return the width of a zero-padded number; 1 for other numbers, 0 if there is no number."""
     return len(number) if number.startswith("0") else min(len(number), 1)
 
 
@@ -59,13 +59,12 @@ def _ranges(numbers: Sequence[str]) -> Iterator[str]:
 
 
 def expand(hostlist: str) -> list[str]:
-    """The names that a host list stands for.
+    """Expand a host list into its names.
 
     Raises
     ------
     UsageError
-        It is not one, or stands for more than a million names.
-
+        The text is not a host list, or stands for more than a million names.
     """
     names: list[str] = []
     pieces = _PIECE.findall(hostlist)

@@ -1,4 +1,4 @@
-"""Settings from the environment (prefix TRNINV_), and where the program's own files are."""
+"""Read the settings from the environment, and locate the program's own files."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -10,61 +10,61 @@ from typing import Any
 from trninv.errors import UsageError
 
 LEAST_OBSERVATIONS = 100
-"""The newest observations of a machine, which nothing removes."""
+"""The minimum number of newest observations per machine that are always kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the environment sets: each attribute NAME is read from the variable TRNINV_NAME.
+    """Settings from the environment: each attribute NAME is read from the variable TRNINV_NAME.
 
     Attributes
     ----------
     database_url
         sqlite:///FILE, or postgresql:// with one host or several.
     bisection_nodes
-        How many nodes of a search tree one bisection may look at before it answers with proven bounds.
+        Maximum number of search tree nodes of one bisection; after that it answers with proven bounds.
     request_seconds
-        How long one request to the service may take.
+        Time limit of one request to the service.
     max_cost
-        What one GraphQL document may cost.
+        Maximum cost of one GraphQL document.
     auth
         "tokens": every request needs a bearer token; "": none does.
     documents
         Directory of persisted documents (NAME.graphql).
     persisted_only
-        Whether only persisted documents are answered.
+        Answer persisted documents only.
     introspection, graphiql
-        Whether the service answers introspection, and whether it serves GraphiQL.
+        Answer introspection; serve GraphiQL.
     allowed_hosts
-        Host names that requests may address the server by, so that a page elsewhere cannot point a name of its own at
-        it. Empty: the names of this machine, or any name if tokens are required.
+        Host names under which requests may address the server, so that another site cannot point a name of its own at
+        it.
+        Empty: the names of this machine, or any name if tokens are required.
     cors_origins
-        Other origins whose pages may ask.
+        Other origins whose pages may send requests.
     reports
         Directory of the user's own reports (NAME.sql).
     log
-        How each request is logged on stderr: "json", "text" or "off".
+        Format of the request log on stderr: "json", "text" or "off".
     sql_url
         The URL of a PostgreSQL login that owns nothing, for POST /sql and reports.
     read_url
-        The URL of a standby of PostgreSQL, or of several, that the service reads from.
+        The URL of one or several PostgreSQL standbys that the service reads from.
     answer_bytes
-        Bytes at most in an answer to SQL.
+        Maximum size of an answer to SQL, in bytes.
     exports
-        How many exports run at once.
+        Maximum number of concurrent exports.
     listeners
-        How many may listen to changes at once, in one process.
+        Maximum number of concurrent subscribers per process.
     heartbeat
-        Seconds after which who listens hears that nothing happened, and a token is looked at again.
+        Seconds between heartbeats to a subscriber without events; its token is checked again at each.
     jobs
-        Directory of the sweeps that were begun by GraphQL; by default one of the service's own, while it runs.
+        Directory of sweeps started by GraphQL; by default a temporary one of the running service.
     observe_rows, observe_bytes
-        How much a token of scope observe may report in an hour: rows that the database keeps, bytes of requests.
+        What a token of scope observe may report per hour: rows stored, bytes of requests.
     observations
-        How many of the newest observations of a machine are kept.
+        Number of newest observations kept per machine.
     compiled
-        Whether plain inventory is compiled to SQL; otherwise everything is executed field by field.
-
+        Compile plain inventory queries to SQL; otherwise execute every document field by field.
     """
 
     database_url: str
@@ -99,8 +99,7 @@ class Settings:
         Raises
         ------
         UsageError
-            A variable has a value that it cannot have.
-
+            A variable has an invalid value.
         """
         texts = {name: environ.get(f"TRNINV_{name.upper()}", "").strip() for name in cls.__annotations__}
         values = {name: _PARSERS[name](name, text) for name, text in texts.items() if text and name in _PARSERS}
@@ -146,7 +145,7 @@ def _parse_directory(name: str, text: str) -> Path:
 
 
 def _parse_postgresql_url(name: str, text: str) -> str:
-    if not text.startswith("postgresql"):  # not repeated, for it may hold a password
+    if not text.startswith("postgresql"):  # the message omits it, for it may hold a password
         raise UsageError(f"TRNINV_{name.upper()} is not a URL of PostgreSQL")
     return text
 
@@ -188,14 +187,16 @@ _PARSERS: Mapping[str, Callable[[str, str], Any]] = {
 
 
 def default_database() -> str:
-    """The URL of an SQLite file in the user's data directory."""
+    """Return the URL of an SQLite file in the user's data directory."""
     import platformdirs  # noqa: PLC0415 # not needed where a URL is given
 
     return f"sqlite:///{platformdirs.user_data_path('trninv') / 'trninv.db'}"
 
 
 def resource_directory() -> Path:
-    """The directory that holds migrations/, seed/ and alembic.ini: inside the wheel, or the top of a checkout."""
+    """Return the directory that holds migrations/, seed/ and alembic.ini: inside the wheel, or the top of a
+    checkout.
+    """
     package = Path(__file__).parent
     bundled = package / "_bundle"
     return bundled if bundled.is_dir() else package.parent

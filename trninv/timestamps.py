@@ -1,4 +1,4 @@
-"""Format times for the database: UTC, six digits of a second, so that texts compare as the times do."""
+"""Format times for the database: UTC with microseconds, so that texts sort in the order of times."""
 
 from datetime import UTC, datetime
 
@@ -9,9 +9,9 @@ def format_timestamp(time: datetime) -> str:
 
 
 def format_lower_bound(time: datetime) -> str:
-    """Return the least text of a time, for ``>=`` and ``<`` on events.
+    """Return the smallest text of a time, for ``>=`` and ``<`` on events.
 
-    Events of before revision 0017 are sealed as they were written, without a fraction of a second.
+    Events written before schema version 0017 have no fraction of a second, and are sealed in that form.
     """
     return time.astimezone(UTC).isoformat()
 

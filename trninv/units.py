@@ -1,7 +1,7 @@
-"""Exact quantities: bytes, bytes per second in one direction, operations per second, and time.
+"""Represent quantities exactly, in whole base units: bytes, bytes per second in one direction, operations, time.
 
-"GB" is 10⁹ bytes and "GiB" is 2³⁰, and the two are never confused here. Where a document writes one and means the
-other, the catalog records that as a reading. Printing is exact: parsing the text gives the same number back.
+"GB" is 10⁹ bytes and "GiB" is 2³⁰ bytes; they are never mixed up here. Where a document writes one and means the other,
+the catalog records that as a reading. Printing is exact: parsing the text gives the same number back.
 """
 
 import re
@@ -15,21 +15,20 @@ _NUMBER = re.compile(r"\s*(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?\s*(.*?)\s*", re.ASCII
 _PER_DEVICE = re.compile(r"/(device|chip|node)$")
 _MAX = 2**63 - 1
 _MAX_LENGTH = 200
-"""Characters that a quantity is written in at most."""
+"""The maximum length of a quantity's text."""
 
 
 class Quantity(int):
-    """A whole number of a base unit; subclasses say which units text may use.
+    """A whole number of a base unit; subclasses define the units of text.
 
     Attributes
     ----------
     UNITS
-        Every unit that is accepted, with its size in base units.
+        Every accepted unit, with its size in base units.
     SPELLINGS
         Other spellings of those units.
     PRINTED
         The units that are printed, largest first; the last is the base unit.
-
     """
 
     UNITS: ClassVar[dict[str, int]]
@@ -38,13 +37,14 @@ class Quantity(int):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read "1,024 GB/sec/device" and the like.
+        """Parse "1,024 GB/sec/device" and the like.
 
         Raises
         ------
         UnitError
-            No number, no unit, a unit of another kind, a fraction of the base unit, or more than 2⁶³ - 1.
-
+            The text has no number or unit, a unit of another kind, or a value that is a fraction of the base unit or
+            exceeds
+            2⁶³ - 1.
         """
         match = _NUMBER.fullmatch(text) if len(text) <= _MAX_LENGTH else None
         unit = _PER_DEVICE.sub("", match[3]) if match else ""
@@ -151,6 +151,6 @@ class Duration(Quantity):
 
 
 def pluralize(number: int, thing: str) -> str:
-    """'1 chip', '1,024 chips', '2 switches'."""
+    """Return '1 chip', '1,024 chips', '2 switches'."""
     many = "es" if thing.endswith("ch") else "s"
     return f"{number:,} {thing}{many * (number != 1)}"

@@ -180,7 +180,7 @@ def test_the_next_hour_begins_at_its_instant(url: str) -> None:
         for hours in range(2):
             charge(connection, "i-0a", 4, 100, Quota(4, 100), HOUR + timedelta(hours=hours))
         row = connection.execute(select(TABLES["token"])).one()
-        assert Usage.of(row, HOUR) == Usage(HOUR + timedelta(hours=1), 4, 100)
+        assert Usage.from_row(row, HOUR) == Usage(HOUR + timedelta(hours=1), 4, 100)
 
 
 def test_what_fails_after_it_was_counted_is_not_counted(url: str) -> None:

@@ -1,1 +1,1 @@
-"""What the documents say: sources, facts with their readings, hardware models, and the audit that compares them."""
+"""Load what documents state: sources, facts with their readings, and hardware models; check derived numbers."""

@@ -1,4 +1,4 @@
-"""Numbers derived from others, compared with what is printed; each says under which rounding the two agree."""
+"""Check derived numbers against printed facts, with the rounding under which they agree."""
 
 import math
 from collections.abc import Iterator
@@ -10,13 +10,12 @@ from trninv.catalog.facts import Catalog, Fact, render_value
 
 @dataclass(frozen=True, slots=True)
 class DerivationCheck:
-    """One derivation against one printed fact.
+    """A derivation compared with a printed fact.
 
     Attributes
     ----------
     verdict
         "exact", "rounds" (to the printed digits), "truncates" (cut at the printed digits), or "conflict".
-
     """
 
     formula: str
@@ -26,7 +25,7 @@ class DerivationCheck:
 
 
 def check_derivations(catalog: Catalog) -> Iterator[DerivationCheck]:
-    """Every derivation of audit.toml, in its order."""
+    """Yield the check of every derivation in audit.toml, in order."""
     for row in catalog.audits:
         printed = catalog.term(row["printed"])
         derived = catalog.evaluate(row["derived"])

@@ -1,4 +1,4 @@
-"""What a system adds up to by design: the fact of one part times how many of it there are, whether seeded or not."""
+"""Derive system totals from facts: the fact about one part times the number of parts, seeded or not."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -9,17 +9,16 @@ from trninv.catalog.models import System
 
 @dataclass(frozen=True, slots=True)
 class DocumentedTotal:
-    """Parts that a fact is about, each with its value.
+    """The sum of a documented number over equal parts.
 
     Attributes
     ----------
     fact
-        The one that counts, of one part; None: no document gives one, or its parts are of several kinds.
+        The picked fact about one part; None if no document states it, or the parts are of several kinds.
     value
-        Of all parts, in base units, one direction; None without a fact.
+        The sum over all parts, in base units, one direction; None if unknown.
     parts
-        How many there are.
-
+        The number of parts.
     """
 
     fact: Fact | None
@@ -34,7 +33,7 @@ class DocumentedTotal:
 
 @dataclass(frozen=True, slots=True)
 class SystemTotals:
-    """Totals of a system as documents have it, with every part up."""
+    """The documented totals of a system with every part up."""
 
     memory: DocumentedTotal
     memory_bandwidth: DocumentedTotal
@@ -51,7 +50,7 @@ class SystemTotals:
 
     @classmethod
     def from_system(cls, catalog: Catalog, system: System) -> "SystemTotals":
-        """Of a system of the catalog."""
+        """Sum up a system of the catalog."""
         blueprint, links = system.domain.blueprint, system.domain.links
         chip, server = system.domain.server.chip.slug, system.domain.server.slug
         nics = system.domains * sum(node.kind == "nic" for node in blueprint.nodes)

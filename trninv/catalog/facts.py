@@ -1,4 +1,4 @@
-"""Sources and facts as the catalog's TOML files give them, and the rule that picks between them."""
+"""Hold documented numbers, pick between sources that disagree, and load both from the catalog's TOML files."""
 
 import math
 import re
@@ -30,11 +30,11 @@ CONFLICT_KIND_MEANINGS: Final[Mapping[str, str]] = {
     "rounding": "The less precise values are the most precise one, rounded.",
     "unit": "The same value, which is written in a unit that has to be read as another one.",
 }
-"""What facts of one subject and attribute may differ in."""
+"""How facts of one subject and attribute can disagree."""
 CONFLICT_KINDS: Final = tuple(CONFLICT_KIND_MEANINGS)
 
 EFA_FABRIC: Final = "efa-fabric"
-"""Subject of the facts that hold for every EFA fabric."""
+"""The subject of facts about every EFA fabric."""
 
 _QUANTITIES: Final[Mapping[str, type[Quantity]]] = {
     "capacity": Capacity,
@@ -44,16 +44,16 @@ _QUANTITIES: Final[Mapping[str, type[Quantity]]] = {
 }
 _NUMBER_WORDS: Final = {"single": 1, "one": 1, "two": 2, "four": 4, "five": 5, "eight": 8, "a million": 10**6}
 _NOT_GIVEN: Final = ("N/A", "Not applicable")
-"""How documents say that there is no such number."""
+"""How documents write that a number does not apply."""
 _NUMBER = re.compile(r"[\d,]*\d(?:\.(\d+))?")
 _QUALIFIER = re.compile(r"(up[- ]to|over|nearly|more than)\s+|~|(?<=\d)-[\d.,]+", re.IGNORECASE)
-"""What a number is without; a range counts as its least."""
+"""Matches qualifiers to drop from a number; a range counts as its lower end."""
 _TERM = re.compile(r"(?P<subject>[\w.-]+):(?P<attribute>\w+)(?:@(?P<source>[\w.-]+))?(?:#(?P<nth>\d))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A document. ``kind`` orders the default pick (`KINDS`); ``date`` is as precise as is known."""
+    """A document. ``kind`` orders the default pick (`SOURCE_KINDS`); ``date`` is as precise as is known."""
 
     slug: str
     title: str
@@ -65,7 +65,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """What a fact can be about. A directional bandwidth needs a reading of its direction."""
+    """An attribute that facts can state. A directional bandwidth needs a reading of its direction."""
 
     name: str
     dimension: str
@@ -75,24 +75,23 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One number as one document gives it.
+    """One number as one document states it.
 
     Attributes
     ----------
-    written, unit
+    as_written, unit
         Value and unit exactly as written; for a derived fact the formula's result.
     reading_unit
         The unit it is read in if that differs from the written one (GB for a printed GiB), else None.
     direction
         For a directional bandwidth, whether the written value is for "one" direction or the sum of "both".
-    grounds
+    reading_reason
         Why it is read that way.
     formula
         How a derived fact follows from others, else None.
     value
         Exact value in base units (bytes, bytes per second in ONE direction, 10⁹ operations per second, count,
-        dollars, rack units); None for text, and where a document says that there is no such number.
-
+        dollars, rack units); None for text, and where a document states that there is no such number.
     """
 
     subject: str
@@ -109,12 +108,12 @@ class Fact:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Subject and attribute: what it is a number of."""
+        """The subject and attribute of the number."""
         return self.subject, self.attribute.name
 
     @property
     def rounding_step(self) -> Fraction | None:
-        """What one more in the last digit as written adds to the value; None without a number in digits."""
+        """The value of one unit of the last written digit; None if no digits are written."""
         match = _NUMBER.search(self.as_written)
         if match is None or not self.value:
             return None
@@ -122,7 +121,7 @@ class Fact:
         return Fraction(self.value) / digits * Fraction(1, 10 ** len(match[1] or ""))
 
     def is_rounded(self, exact: Fraction) -> bool:
-        """Whether it is a value rounded to the digits that are written, halves up."""
+        """Return whether the fact is an exact value rounded half up to the written digits."""
         return (
             self.rounding_step is not None
             and math.floor(exact / self.rounding_step + Fraction(1, 2)) * self.rounding_step == self.value
@@ -139,8 +138,7 @@ class Conflict:
     Attributes
     ----------
     differ_in
-        One of `DIFFERENCES`.
-
+        One of `CONFLICT_KINDS`.
     """
 
     subject: str
@@ -152,7 +150,7 @@ class Conflict:
 
 
 def render_value(value: int, dimension: str) -> str:
-    """A value in base units, formatted for people: "64 GB/s", "96 GiB", "2,517 TFLOPS", "$4,000", "18 U", "16"."""
+    """Format a value in base units for people: "64 GB/s", "96 GiB", "2,517 TFLOPS", "$4,000", "18 U", "16"."""
     if quantity := _QUANTITIES.get(dimension):
         return str(quantity(value))
     return {"usd": f"${value:,}", "rack_units": f"{value:,} U"}.get(dimension, f"{value:,}")
@@ -160,7 +158,7 @@ def render_value(value: int, dimension: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Catalog:
-    """Every fact, in the order of the default pick within each subject and attribute."""
+    """All facts, in the order of the default pick within each subject and attribute."""
 
     attributes: Mapping[str, Attribute]
     sources: Mapping[str, Source]
@@ -171,13 +169,12 @@ class Catalog:
 
     @classmethod
     def load(cls, directory: Path) -> "Catalog":
-        """Read every TOML file of a directory.
+        """Load every TOML file of a directory.
 
         Raises
         ------
         CatalogError
-            Quoting what is wrong in the file: an unknown source, attribute or unit, a missing direction, …
-
+            A file is wrong: an unknown source, attribute or unit, a missing direction, … The message quotes the entry.
         """
         try:
             return _Loader(read_toml_files(directory)).catalog()
@@ -185,13 +182,13 @@ class Catalog:
             raise CatalogError(f"{directory}: an entry lacks a key or has one too many: {error}") from error
 
     def facts_about(self, subject: str, attribute: str) -> tuple[Fact, ...]:
-        """All facts about one thing, the default pick first; empty if there is none."""
+        """Return all facts of a subject and attribute, the default pick first; empty if there are none."""
         return tuple(self._by_key.get((subject, attribute), ()))
 
     def picked_fact(self, subject: str, attribute: str) -> Fact:
-        """The fact that counts: seed documents first (AWS's own before others), then the newest vendor source.
+        """Return the default pick: seed documents first (AWS's own before others), then the newest vendor source.
 
-        Where that order would pick one that is wrong, its reconciliation names the source that counts.
+        A reconciliation may name another source, where that order would pick a wrong number.
         """
         if facts := self.facts_about(subject, attribute):
             return facts[0]
@@ -199,7 +196,7 @@ class Catalog:
         raise UnknownFactError(f"no document gives {attribute} of {subject}: {offer}")
 
     def picked_value(self, subject: str, attribute: str) -> int:
-        """Exact value of the picked fact, in base units."""
+        """Return the exact value of the picked fact, in base units."""
         value = self.picked_fact(subject, attribute).value
         if value is None:
             raise CatalogError(
@@ -208,13 +205,13 @@ class Catalog:
         return value
 
     def picked_value_or_none(self, subject: str, attribute: str) -> int | None:
-        """Exact value of the picked fact, or None if no document gives one."""
+        """Return the exact value of the picked fact, or None if no document states one."""
         facts = self.facts_about(subject, attribute)
         return facts[0].value if facts else None
 
     @cached_property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """Every subject and attribute on which facts are in conflict."""
+        """All subjects and attributes whose facts are in conflict."""
         return tuple(
             Conflict(*key, tuple(facts), facts[0], differ_in, self.notes.get(key))
             for key, facts in sorted(self._by_key.items())
@@ -222,15 +219,17 @@ class Catalog:
         )
 
     def is_disputed(self, fact: Fact) -> bool:
-        """Whether sources disagree on it, a reconciliation explains it, or it follows from such a fact."""
+        """Return whether sources disagree on a fact, a reconciliation explains it, or it is derived from such a
+        fact.
+        """
         return bool(self.note(fact)) or conflict_kind(self.facts_about(*fact.key)) is not None
 
     def other_values(self, fact: Fact) -> tuple[str, ...]:
-        """Other values than its own that sources give, for people, each once."""
+        """Return the different values that other sources state, formatted for people, without repeats."""
         return tuple(dict.fromkeys(str(other) for other in self.facts_about(*fact.key) if str(other) != str(fact)))
 
     def describe_dispute(self, fact: Fact) -> str | None:
-        """A value with what speaks against it, in words; None if nothing but its unit does."""
+        """Describe a value and what contradicts it; None if nothing does, or only its unit."""
         if others := self.other_values(fact):
             return f"{fact}, elsewhere {'; '.join(others)}"
         if not self._is_in_doubt(fact):
@@ -238,25 +237,25 @@ class Catalog:
         return f"{fact}, {'follows from what is disputed' if fact.formula else 'with a note on how it is read'}"
 
     def _is_in_doubt(self, fact: Fact) -> bool:
-        """Whether sources give another value, it is read against its letter, or follows from such a fact."""
+        """Return whether sources state another value, it is not read literally, or it is derived from such a fact."""
         differ_in = conflict_kind(self.facts_about(*fact.key))
         is_explained = differ_in is None and fact.key in self.notes
         return differ_in == "value" or is_explained or any(map(self._is_in_doubt, self._terms(fact)))
 
     def note(self, fact: Fact) -> str | None:
-        """How to read the disagreement that a fact, or a fact it follows from, is part of."""
+        """Return the note on the disagreement that a fact, or a fact it is derived from, is part of."""
         return self.notes.get(fact.key) or next(filter(None, map(self.note, self._terms(fact))), None)
 
     def _terms(self, fact: Fact) -> Iterator[Fact]:
-        """What a fact follows from."""
+        """Yield the facts from which a fact is derived."""
         return (self.term(match[0]) for match in _TERM.finditer(fact.formula or ""))
 
     def evaluate(self, formula: str) -> Fraction:
-        """Value of sums of products of ``subject:attribute@source`` and whole numbers, in base units."""
+        """Evaluate sums of products of ``subject:attribute@source`` and whole numbers, in base units."""
         return _evaluate(formula, self.term)
 
     def term(self, term: str) -> Fact:
-        """The fact that ``subject:attribute@source#nth`` names; without a source, the picked one."""
+        """Return the fact named ``subject:attribute@source#nth``; without a source, the picked one."""
         match = _TERM.fullmatch(term)
         if match is None:
             raise CatalogError(f"{term!r} is not subject:attribute@source")
@@ -272,7 +271,7 @@ class Catalog:
 
 
 def conflict_kind(facts: Iterable[Fact]) -> str | None:
-    """What facts of one subject and attribute differ in, one of `DIFFERENCES`; None if they agree."""
+    """Return how facts of one subject and attribute disagree, one of `CONFLICT_KINDS`, or None if they agree."""
     listed = list(facts)
     read = {fact.value if fact.value is not None else fact.as_written for fact in listed}
     if len(read) > 1:
@@ -281,7 +280,7 @@ def conflict_kind(facts: Iterable[Fact]) -> str | None:
 
 
 def _are_rounded(facts: list[Fact]) -> bool:
-    """Whether all are the most precise of them, rounded."""
+    """Return whether all facts are the most precise one, rounded."""
     steps = [(fact.rounding_step, fact.value) for fact in facts if fact.rounding_step is not None]
     if len(steps) < len(facts):
         return False
@@ -291,7 +290,7 @@ def _are_rounded(facts: list[Fact]) -> bool:
 
 @lru_cache(maxsize=1)
 def default_catalog() -> Catalog:
-    """The catalog that ships with trninv."""
+    """Load the catalog that ships with trninv."""
     return Catalog.load(catalog_directory())
 
 
@@ -408,7 +407,7 @@ class _Loader:
         )
 
     def _quote_term(self, term: str, source: Source) -> str:
-        """A term in its document's words, with the document's title if another one is named for the whole."""
+        """Quote a term in its document's words, with the document's title if it is not the derived fact's source."""
         fact = self._term(term)
         return f"“{fact.quote}”" + (f" ({fact.source.title})" if fact.source != source else "")
 
@@ -426,7 +425,7 @@ class _Loader:
             raise CatalogError(f"{dict(row)}: {error.args[0]!r} is not in attributes.toml or sources.toml") from None
 
     def _reconciliations(self, key: str) -> dict[tuple[str, str], str]:
-        """What reconciliations say about facts: their note, or the source that counts."""
+        """Return a key of the reconciliations (a note, or the source that counts) by subject and attribute."""
         return {
             (subject, attribute): row[key]
             for row in self.files["reconciliations"]["reconciliation"]
@@ -438,7 +437,7 @@ class _Loader:
 
 
 def _rank(fact: Fact) -> tuple[int, bool, tuple[int, ...], bool]:
-    """Order of the default pick; ties keep the order of the files."""
+    """Return the sort key of the default pick; ties keep the order of the files."""
     newest_first = tuple(-int(part) for part in (fact.source.date or "0").split("-"))
     third = not fact.source.publisher.startswith("AWS")
     return SOURCE_KINDS.index(fact.source.kind), third, newest_first, fact.formula is not None

@@ -1,4 +1,4 @@
-"""The catalog's TOML files, each read once: facts and models are both made from them."""
+"""Read the catalog's TOML files, each once: facts and models are both built from them."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -9,22 +9,21 @@ from trninv.errors import CatalogError
 from trninv.settings import resource_directory
 
 TomlFiles = Mapping[str, Mapping[str, Any]]
-"""What each file holds, by its name without the suffix, in the order of names; not to be changed."""
+"""The content of each file by its name without suffix, in the order of names; read only."""
 
 
 def catalog_directory() -> Path:
-    """Where the catalog is that ships with trninv."""
+    """Return the directory of the catalog that ships with trninv."""
     return resource_directory() / "seed" / "catalog"
 
 
 def read_toml_files(directory_: Path) -> TomlFiles:
-    """Every TOML file of a directory.
+    """Read every TOML file of a directory.
 
     Raises
     ------
     CatalogError
         There is none, or one is not TOML.
-
     """
     files = sorted(directory_.glob("*.toml"))
     if not files:

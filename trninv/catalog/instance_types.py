@@ -1,4 +1,4 @@
-"""Which models of domain an EC2 instance type is a server of: the one rule that everything which reads types calls."""
+"""Map EC2 instance types to models of domains; all code that reads instance types uses this rule."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -9,12 +9,12 @@ from functools import lru_cache
 from trninv.catalog.models import DomainModel, default_systems
 
 UNCLAIMED_REASON = "no model in the catalog has this type, so it is never bound and never adopted"
-"""Why an instance of a type that no model claims is left alone."""
+"""Why instances of an unclaimed type are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnclaimedType:
-    """An instance type that no model claims, and how many instances were seen of it."""
+    """An instance type that no model claims, with the number of its observed instances."""
 
     type: str
     count: int
@@ -23,15 +23,14 @@ class UnclaimedType:
 
 @lru_cache(maxsize=4_096)
 def models_of(instance_type: str, chips: int | None = None) -> frozenset[str]:
-    """Return the slugs of the models of domain whose servers are of an EC2 instance type; none of most types.
+    """Return the slugs of the domain models whose servers have an EC2 instance type; empty for most types.
 
     Parameters
     ----------
     instance_type
-        As EC2 has it, or as SageMaker does (``ml.trn1.32xlarge``).
+        The type as EC2 or SageMaker (``ml.trn1.32xlarge``) writes it.
     chips
-        How many chips the instance shows: tells apart models that claim the same type, the smallest that holds so many.
-
+        The number of chips that the instance shows. It selects among models of the same type: the smallest with enough.
     """
     name = instance_type.removeprefix("ml.")
     claiming = {
@@ -46,24 +45,24 @@ def models_of(instance_type: str, chips: int | None = None) -> frozenset[str]:
 
 
 def count_unclaimed_types(types: Iterable[str]) -> tuple[UnclaimedType, ...]:
-    """Return the types that no model claims with how often they occur, in the order of names."""
+    """Count the types that no model claims, ordered by name."""
     counts = Counter(types)
     return tuple(UnclaimedType(name, counts[name]) for name in sorted(counts) if not models_of(name))
 
 
 def chips_of(instance_type: str) -> int | None:
-    """Return how many chips an instance of a type has; None where no model claims it, or models disagree."""
+    """Return the number of chips of an instance type; None if no model claims it, or models disagree."""
     counts = {default_systems().domains[slug].chips_per_server for slug in models_of(instance_type)}
     return counts.pop() if len(counts) == 1 else None
 
 
 @lru_cache(maxsize=4_096)
 def chips_by_address(instance_type: str) -> Mapping[str, int]:
-    """Return the chip at each PCI address of an instance of a type; empty where no document says."""
+    """Return the chip at each PCI address of an instance type; empty if no document states them."""
     addresses = {default_systems().domains[slug].server.chip_addresses for slug in models_of(instance_type)}
     return {address: chip for chip, address in enumerate(addresses.pop())} if len(addresses) == 1 else {}
 
 
 def type_names(model: DomainModel) -> tuple[str, ...]:
-    """Return the documented types of a model's servers: a pattern is an assumption, and no name."""
+    """Return the documented instance types of a model; patterns are assumptions and are left out."""
     return tuple(name for name in model.ec2_types if not set(name) & set("*?["))

@@ -1,7 +1,7 @@
-"""Hardware models: what a system is made of, by name. Their numbers are the catalog's facts about those names.
+"""Define the chip, server, link, switch, domain and system models, whose numbers are facts about their slugs.
 
 The catalog's TOML files declare them in tables [[chip]], [[server]], [[link]], [[switch]], [[domain]] and [[system]],
-next to the facts of their generation; `systems` reads them.
+next to the facts of their generation; `parse_systems` builds them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ from trninv.topology.clos import ClosFabric
 
 _MAX_DOMAINS: Final = 1_000_000
 COMPUTE = ("mxfp8_compute", "fp8_compute", "bf16_compute", "fp32_compute", "sparse_compute", "int8_compute")
-"""Attributes of a chip that count 10⁹ operations per second; a chip without the type has none."""
+"""Attributes of a chip in 10⁹ operations per second; a chip that lacks the number format has no such fact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +36,17 @@ class ChipModel:
 
 @dataclass(frozen=True, slots=True)
 class ServerModel:
-    """A server, with the chips of each compute tray in tray order (empty if no document says).
+    """A model of server, with the chips of each compute tray in tray order (empty if undocumented).
 
     Attributes
     ----------
     chip_sets
-        Chips that a scheduler gives to a job together, besides a single one and all; fact ``chip_sets`` of its slug.
+        Sets of chips that a scheduler allocates together, besides a single chip and all; fact ``chip_sets`` of its
+        slug.
     ec2_types
-        EC2's types of such an instance; with ``*``, ``?`` or ``[…]`` it is a pattern, and assumed: fact ``ec2_types``.
+        EC2 instance types; one with ``*``, ``?`` or ``[…]`` is a pattern, and an assumption: fact ``ec2_types``.
     chip_addresses, efa_addresses, numa_nodes
-        Of each chip its PCI address, that of the EFA device beside it, and its NUMA node; empty if no document says.
-
+        For each chip its PCI address, that of the EFA device beside it, and its NUMA node; empty if undocumented.
     """
 
     slug: str
@@ -61,13 +61,12 @@ class ServerModel:
 
 @dataclass(frozen=True, slots=True)
 class LinkModel:
-    """Wires of one kind: a fact ``bandwidth`` (one direction), lanes where documented.
+    """A kind of link, with the fact ``bandwidth`` (one direction), and lanes where documented.
 
     Attributes
     ----------
     scope
-        What the link joins: chips of a "server", a "rack" or a "domain", or a chip and its NIC ("host").
-
+        What the link connects: chips of a "server", a "rack" or a "domain", or a chip and its NIC ("host").
     """
 
     slug: str
@@ -85,18 +84,17 @@ class SwitchModel:
 
 @dataclass(frozen=True, slots=True)
 class DomainModel:
-    """A scale-up domain: its blueprint, its servers, and the kind of wire for each role in the blueprint.
+    """A scale-up domain: its blueprint, its servers, and the link model for each role in the blueprint.
 
     Attributes
     ----------
     switch
         The model of its switches; None if it has none, or no document names it.
     server_sets
-        Servers that a job may hold together, besides a single one and all, as "0 1", or "any 3" where any three of a
-        rack do; fact ``server_sets`` of its slug.
+        Sets of servers that can be allocated together, besides a single one and all: ordinals such as "0 1", or "any 3"
+        for any three of a rack; fact ``server_sets`` of its slug.
     own_ec2_types
-        EC2's types of its servers where they are other than those of the server model elsewhere.
-
+        EC2 instance types of its servers, if they differ from those of the server model.
     """
 
     slug: str
@@ -111,31 +109,30 @@ class DomainModel:
 
     @property
     def ec2_types(self) -> tuple[str, ...]:
-        """EC2's types, or patterns of them, of its servers."""
+        """EC2 instance types of its servers, or patterns of them."""
         return self.own_ec2_types or self.server.ec2_types
 
     @property
     def chips_per_server(self) -> int:
-        """Chips of each of its servers."""
+        """The number of chips in each server."""
         return self.blueprint.chips // self.blueprint.servers
 
     @property
     def nic_link(self) -> LinkModel | None:
-        """The wire of its EFA devices; None where it has none."""
+        """The link model of its EFA devices; None if it has none."""
         return self.links.get(NIC)
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """Something that can be seeded: a cluster of ``domains`` equal domains.
+    """A system that can be seeded: a cluster of ``domains`` equal domains.
 
     Attributes
     ----------
-    large
-        Left out by a plain ``seed``; ``--all`` includes it.
-    by_name
-        Left out too, as no seed document describes it: a plain ``seed`` keeps to what those describe.
-
+    is_opt_in
+        Skipped by a plain ``seed``; ``--all`` includes it.
+    is_by_name
+        Seeded only by name, since no seed document describes it.
     """
 
     slug: str
@@ -148,29 +145,28 @@ class System:
 
     @property
     def chips(self) -> int:
-        """Chips in all."""
+        """The number of chips."""
         return self.domains * self.domain.blueprint.chips
 
     @property
     def servers(self) -> int:
-        """Servers in all."""
+        """The number of servers."""
         return self.domains * self.domain.blueprint.servers
 
     def fabric(self, catalog: Catalog) -> ClosFabric | None:
-        """The EFA fabric between its domains; None if there is only one, as where there are no EFA devices."""
+        """Return the EFA fabric between domains, or None for a single domain (as without EFA devices)."""
         if self.domains == 1:
             return None
         sizes = (catalog.picked_value(self.domain.slug, f"{unit}_per_network_node") for unit in ("domains", "nodes"))
         return ClosFabric(self.domains, *sizes)
 
     def resized(self, domains: int) -> "System":
-        """The same system with another number of domains.
+        """Return the same system with another number of domains.
 
         Raises
         ------
-        LimitError
-            There are more than a million, or several that nothing joins.
-
+        InvalidArgumentError
+            There are more than a million domains, or several that no fabric can connect.
         """
         if domains > _MAX_DOMAINS:
             raise InvalidArgumentError(f"{domains:,} domains: ask for {_MAX_DOMAINS:,} at most")
@@ -181,13 +177,12 @@ class System:
         return replace(self, domains=domains)
 
     def domains_for(self, chips: int) -> int:
-        """How many domains hold that many chips.
+        """Return the number of domains with that many chips in total.
 
         Raises
         ------
-        LimitError
-            No whole number of them does.
-
+        InvalidArgumentError
+            It is not a whole number of domains.
         """
         chips_per_domain = self.domain.blueprint.chips
         domains, remainder = divmod(chips, chips_per_domain)
@@ -199,7 +194,7 @@ class System:
         return domains
 
     def fact_subjects(self) -> tuple[str, ...]:
-        """Subjects of the facts that the system rests on."""
+        """Return the subjects of all facts about the system."""
         links = (link.slug for link in self.domain.links.values())
         fabric = [EFA_FABRIC] if self.domains > 1 else []
         switch = [self.domain.switch.slug] if self.domain.switch else []
@@ -207,7 +202,7 @@ class System:
         return tuple(dict.fromkeys((*own_subjects, *links, *switch, *fabric)))
 
     def sources(self, catalog: Catalog) -> tuple[Source, ...]:
-        """Sources of the picked facts, without repeats."""
+        """Return the sources of the picked facts, without repeats."""
         picked = {fact.key: fact for fact in reversed(catalog.facts) if fact.subject in self.fact_subjects()}
         return tuple(
             sorted(
@@ -219,40 +214,38 @@ class System:
 
 @dataclass(frozen=True)
 class SystemCatalog:
-    """All systems, in the order of the files that declare them, and each by its slug and aliases.
+    """All systems, in the order of their files, and by slug and alias.
 
     Attributes
     ----------
     declared
-        Systems by the name of their file, without the suffix.
-
+        The systems of each file, by its name without suffix.
     """
 
     declared: Mapping[str, tuple[System, ...]]
 
     @cached_property
     def systems(self) -> tuple[System, ...]:
-        """All of them."""
+        """All systems."""
         return tuple(system for listed in self.declared.values() for system in listed)
 
     @cached_property
     def domains(self) -> Mapping[str, DomainModel]:
-        """The models of domain that they are made of, by slug."""
+        """The domain models of all systems, by slug."""
         return {system.domain.slug: system.domain for system in self.systems}
 
     @cached_property
     def by_name(self) -> Mapping[str, System]:
-        """Each by every name that it goes by."""
+        """The systems by slug and by alias."""
         return {name: system for system in self.systems for name in (system.slug, *system.aliases)}
 
     def get(self, name: str) -> System:
-        """The system of a slug or alias, in any case of letters.
+        """Return the system with a slug or alias, ignoring case.
 
         Raises
         ------
         UnknownSystemError
-            None is called so.
-
+            There is no such system.
         """
         if system := self.by_name.get(name.lower()):
             return system
@@ -263,18 +256,17 @@ class SystemCatalog:
 
 @lru_cache(maxsize=1)
 def default_systems() -> SystemCatalog:
-    """Every system that the shipped catalog declares, smallest generation first."""
+    """Return every system of the shipped catalog, smallest generation first."""
     return parse_systems(read_toml_files(catalog_directory()))
 
 
 def parse_systems(files: TomlFiles) -> SystemCatalog:
-    """The systems that a catalog's files declare; models are named across files.
+    """Build the systems that a catalog's files declare; models may refer to each other across files.
 
     Raises
     ------
     CatalogError
-        With the file, the model and what is wrong: a key that is missing or not known, a wiring that does not fit, …
-
+        A file is wrong: a missing or unknown key, a wiring that does not fit, … The message names file and model.
     """
     return _ModelLoader(files).systems()
 
@@ -282,14 +274,14 @@ def parse_systems(files: TomlFiles) -> SystemCatalog:
 _TABLES: Final = ("chip", "server", "link", "switch", "domain", "system")
 _OTHER_TABLES: Final = ("table", "facts", "derived", "audit", "reconciliation")
 _KEYED_FILES: Final = ("attributes", "sources")
-"""Files whose tables are named by what they describe."""
+"""Files whose tables are named by their subject, not by kind."""
 _SCOPES: Final[Mapping[str, Callable[[BlueprintNode, BlueprintNode], bool]]] = {
     "server": lambda a, b: a.server == b.server,
     "rack": lambda a, b: a.rack == b.rack,
     "domain": lambda _a, _b: True,
     "host": lambda _a, b: b.kind == "nic",
 }
-"""What a link of a scope may join."""
+"""Whether a link of each scope may connect two nodes."""
 
 M = TypeVar("M", ChipModel, ServerModel, LinkModel, SwitchModel, DomainModel, System)
 
@@ -319,7 +311,7 @@ class _ModelLoader:
         return SystemCatalog({file: tuple(listed) for file, listed in systems_by_file.items()})
 
     def _build_models(self, kind: str, make: Callable[..., M]) -> Iterator[tuple[str, M]]:
-        """Models of a kind with their files."""
+        """Yield the models of a kind, each with its file."""
         for file, content in self.files.items():
             rows = content.get(kind, [])
             if not isinstance(rows, list):
@@ -329,7 +321,7 @@ class _ModelLoader:
                     yield (
                         file,
                         make(**bind_arguments(make, row, minimum=0 if kind == "server" else 1)),
-                    )  # chips count from 0
+                    )  # server lists contain chip ordinals, which start at 0
 
     def _link(self, slug: str, technology: str, scope: str) -> LinkModel:
         if scope not in _SCOPES:
@@ -396,7 +388,7 @@ class _ModelLoader:
 
 @contextmanager
 def _locate_error(where: str) -> Iterator[None]:
-    """Say where a fault is."""
+    """Prefix errors of the catalog with a place."""
     try:
         yield
     except CatalogError as error:
@@ -405,17 +397,16 @@ def _locate_error(where: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class LegalSet:
-    """Chips of a server, or servers of a domain, that a job may hold.
+    """Chips of a server, or servers of a domain, that can be allocated to a job together.
 
     Attributes
     ----------
     unit
         "chip" or "server".
     ordinal
-        Among those of its size.
+        The ordinal among the sets of the same size.
     mask
-        Bit i stands for the unit with ordinal i; None: any so many of a rack.
-
+        Bit i stands for the unit with ordinal i; None: any ``size`` units of a rack.
     """
 
     unit: str
@@ -425,13 +416,12 @@ class LegalSet:
 
 
 def legal_sets(domain: DomainModel) -> tuple[LegalSet, ...]:
-    """The sets that a job may hold of a domain; one chip, and all of a server or of the domain, always are.
+    """Return the legal sets of a domain; a single unit and all units of a server or domain are always among them.
 
     Raises
     ------
     CatalogError
-        A set is not of chips or servers that there are, or two of one size overlap.
-
+        A set names chips or servers that do not exist, or overlaps another one of its size.
     """
     servers = domain.blueprint.servers
     chips = domain.blueprint.chips // servers
@@ -477,7 +467,7 @@ def _lookup(models: Mapping[str, M], kind: str, slug: str) -> M:
 
 
 def _check_server(server: ServerModel, chips: int) -> None:
-    """Refuse what is said of a server's chips where it is not of each of them once."""
+    """Refuse per-chip data of a server that does not cover each chip once."""
     if server.trays and sorted(chip for tray in server.trays for chip in tray) != list(range(chips)):
         raise CatalogError(f"the trays of server {server.slug!r} do not hold each of its chips once")
     for name in ("chip_addresses", "efa_addresses", "numa_nodes"):
@@ -486,7 +476,7 @@ def _check_server(server: ServerModel, chips: int) -> None:
 
 
 def _check_roles(blueprint: Blueprint, wires: Mapping[str, LinkModel]) -> None:
-    """Refuse roles without a link, links without a role, and links that reach further than their scope."""
+    """Refuse roles without a link, links without a role, and links that reach beyond their scope."""
     roles = {link.role for link in blueprint.links}
     if missing := sorted(roles - wires.keys()):
         raise CatalogError(f"the role {missing[0]!r} of its wiring has no link in links")

@@ -1,4 +1,4 @@
-"""Facts that a model cannot do without, so that all that are missing are reported at once."""
+"""Refuse models that lack a fact, naming all that are missing at once."""
 
 from collections.abc import Iterable, Iterator
 
@@ -13,18 +13,17 @@ _FABRIC = ("domains_per_network_node", "nodes_per_network_node")
 
 
 def check_facts(catalog: Catalog, domains: Iterable[DomainModel], *, fabric: bool = False) -> None:
-    """Refuse models of domain of which a number is needed that no document gives.
+    """Refuse domain models with required numbers that no document states.
 
     Parameters
     ----------
     fabric
-        Whether there will be a fabric of the documented shape between domains.
+        Whether domains will be connected by a fabric of the documented shape.
 
     Raises
     ------
     UnknownFactError
-        Naming every fact that is missing, or is no number.
-
+        Facts are missing, or are not numbers; the message names them all.
     """
     needed = dict.fromkeys(fact for domain in domains for fact in _required_facts(domain, fabric=fabric))
     missing = [
@@ -39,7 +38,7 @@ def check_facts(catalog: Catalog, domains: Iterable[DomainModel], *, fabric: boo
 
 
 def _required_facts(domain: DomainModel, *, fabric: bool) -> Iterator[tuple[str, str]]:
-    """Subjects and attributes."""
+    """Yield subject and attribute of every required fact."""
     yield from ((domain.server.chip.slug, attribute) for attribute in _CHIP)
     yield from ((domain.server.slug, attribute) for attribute in _SERVER)
     yield from ((link.slug, attribute) for link in domain.links.values() for attribute in _LINK)

@@ -1,4 +1,7 @@
-"""Bearer tokens: shown once when they are created, stored as SHA-256, each with one scope."""
+"""Create, authenticate and revoke bearer tokens.
+
+A token is shown once, when it is created. The database holds its SHA-256 and its one scope.
+"""
 
 import hashlib
 import re
@@ -17,7 +20,7 @@ from trninv.inventory.schema import TABLES, TOKEN_SCOPES_ALLOWED
 from trninv.timestamps import current_timestamp, format_timestamp
 
 PREFIX = "trninv_"
-"""Every token starts with it, so that leaked tokens can be found."""
+"""The prefix of every token, by which secret scanners find leaked ones."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _DAYS = re.compile(r"(\d{1,4})([dh])")
@@ -26,19 +29,19 @@ _TOKEN, _DIGEST = TABLES["token"], TABLES["_token_digest"]
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who a token identifies, and what it has reported in this hour."""
+    """A token's name and scope, with what it has reported in the current hour."""
 
     name: str
     scope: str
     usage: Usage | None = field(default=None, compare=False)
 
     def allows(self, scope: str) -> bool:
-        """Whether its scope allows what needs another."""
+        """Return whether this token may do what `scope` is required for."""
         return scope in TOKEN_SCOPES_ALLOWED[self.scope]
 
 
 class ListedToken(NamedTuple):
-    """A token without its secret; of one of scope observe, what it has reported since the hour began."""
+    """A token without its secret; usage in the current hour only for tokens of scope "observe"."""
 
     name: str
     scope: str
@@ -50,18 +53,12 @@ class ListedToken(NamedTuple):
 
 
 def create_token(connection: Connection, name: str, scope: str, expires: str | None) -> str:
-    """Create a token; it can't be read again later.
+    """Create a token and return its text, which cannot be read again later.
 
     Parameters
     ----------
     expires
-        After how many days or hours, such as 90d or 12h; None: never.
-
-    Raises
-    ------
-    LimitError
-        The name is taken or not allowed, or the time makes no sense.
-
+        The lifetime in days or hours, such as "90d" or "12h"; None: the token never expires.
     """
     if not _NAME.fullmatch(name):
         raise InvalidArgumentError(f"{name[:80]!r} can't name a token: 1 to 64 letters, digits, dots, dashes or @")
@@ -84,23 +81,22 @@ def _parse_lifetime(text: str) -> timedelta:
 
 
 def list_tokens(connection: Connection) -> Sequence[ListedToken]:
-    """All tokens, without their secrets."""
-    found, now = list[ListedToken](), datetime.now(UTC)
+    """Return all tokens, without their secrets."""
+    tokens, now = list[ListedToken](), datetime.now(UTC)
     for row in connection.execute(select(_TOKEN).order_by(_TOKEN.c.id)):
-        used = Usage.of(row, now) if row.scope == "observe" else None
+        used = Usage.from_row(row, now) if row.scope == "observe" else None
         usage = (used.rows, used.bytes) if used else (None, None)
-        found.append(ListedToken(row.name, row.scope, row.created, row.expires, row.revoked, *usage))
-    return found
+        tokens.append(ListedToken(row.name, row.scope, row.created, row.expires, row.revoked, *usage))
+    return tokens
 
 
 def revoke_token(connection: Connection, name: str) -> None:
-    """Revoke a token.
+    """Revoke a token; revoking it again keeps the first time.
 
     Raises
     ------
     UnknownTokenError
         There is no token of that name.
-
     """
     names = list(connection.scalars(select(_TOKEN.c.name)))
     if name not in names:
@@ -110,19 +106,18 @@ def revoke_token(connection: Connection, name: str) -> None:
 
 
 def find_principal(connection: Connection, token: str) -> Principal:
-    """Who a token identifies, if it is valid.
+    """Return the principal that a valid token identifies.
 
     Raises
     ------
     UnauthenticatedError
-        It is unknown, revoked or expired; the message does not tell which.
-
+        The token is unknown, revoked or expired; the message does not say which, so that it helps no attacker.
     """
     query = select(_TOKEN).join(_DIGEST, _DIGEST.c.id == _TOKEN.c.id).where(_DIGEST.c.sha256 == _digest(token))
     row = connection.execute(query).first()
     if row is None or row.revoked or (row.expires and row.expires <= current_timestamp()):
         raise UnauthenticatedError("the token is unknown, revoked or expired: trninv token create makes another")
-    return Principal(row.name, row.scope, Usage.of(row, datetime.now(UTC)))
+    return Principal(row.name, row.scope, Usage.from_row(row, datetime.now(UTC)))
 
 
 def _digest(token: str) -> str:

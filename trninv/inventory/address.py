@@ -1,7 +1,9 @@
-"""Addresses: rainier/d17/s2/c5/nc3. Computed from ordinals, never stored, and stable across reseeding.
+"""Parse addresses such as rainier/d17/s2/c5/nc3 and resolve them to rows.
+
+Addresses are computed from ordinals, never stored, and stay the same when a cluster is seeded again.
 
 cluster[/dD[/sS[/cC[/ncK]]]]    cluster/dD/swN    cluster/dD/sS/efaN    cluster/rR    cluster/fabric/tT/nN
-A--B (a link)    @i-0abc, @hostname (the server where that instance or host stands), @hostname/cC
+A--B (a link)    @i-0abc, @hostname (the server to which that instance or host is bound), @hostname/cC
 """
 
 import re
@@ -35,7 +37,7 @@ LEVELS: Final[Mapping[tuple[str, ...], str]] = {
     ("r",): "rack",
     ("fabric-t", "n"): "network_node",
 }
-"""The level that each letter of an address stands for."""
+"""The level of an address, by the letters of its steps."""
 
 _NAMES: Final = {
     "d": "domain",
@@ -56,19 +58,19 @@ CHIP_CONTAINERS: Final = ("chip", "core", "server", "rack", "domain", "cluster")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A parsed address: the cluster's slug and (letters, ordinal) steps below it."""
+    """A parsed address: the cluster's slug and the (letters, ordinal) steps below it."""
 
     cluster: str
     steps: tuple[tuple[str, int], ...] = ()
 
     @property
     def level(self) -> str:
-        """What the address names: cluster, domain, server, …"""
+        """The level of the named place: cluster, domain, server, …"""
         return LEVELS[tuple(letters for letters, _ in self.steps)]
 
     @property
     def parent(self) -> "Address":
-        """The address of what contains it."""
+        """The address of the container."""
         return Address(self.cluster, self.steps[:-1])
 
     def __str__(self) -> str:
@@ -77,7 +79,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Something that an address names; ``id`` is that of its row in the table of its level."""
+    """A place or link that exists; ``id`` is the id of its row in the table of its level."""
 
     address: str
     level: str
@@ -86,13 +88,12 @@ class Place:
 
 
 def parse(text: str) -> Address:
-    """Read the address of one place, without names, ignoring case and surrounding blanks.
+    """Parse the address of one place, ignoring case and surrounding blanks; machine names are not resolved.
 
     Raises
     ------
     AddressError
-        It has none of the forms shown at the top of this module.
-
+        The text has none of the forms shown at the top of this module.
     """
     cluster, *rest = text.strip().lower().replace("/fabric/t", "/fabric-t").split("/")
     steps = [_STEP.fullmatch(step) for step in rest]
@@ -107,13 +108,12 @@ def parse(text: str) -> Address:
 
 
 def parse_cluster_name(text: str) -> str:
-    """A cluster's name as it appears in addresses.
+    """Return a cluster's name as it appears in addresses.
 
     Raises
     ------
     AddressError
-        It cannot be part of an address.
-
+        The name cannot be part of an address.
     """
     name = text.strip().lower()
     if len(name) > _MAX_NAME or not _CLUSTER.fullmatch(name):
@@ -125,29 +125,17 @@ def parse_cluster_name(text: str) -> str:
 
 
 def parse_or_look_up(connection: Connection, text: str) -> Address:
-    """Read the address of one place, the names of instances and hosts included.
-
-    Raises
-    ------
-    AddressError, UnknownAddressError
-
-    """
+    """Parse the address of one place, with the names of instances and hosts replaced by their slots."""
     return parse(replace_machine_name(connection, text))
 
 
 def is_link(text: str) -> bool:
-    """Whether an address has the form of a link's."""
+    """Return whether an address has the form of a link."""
     return len(split_link(text)) > 1
 
 
 def level_of(text: str) -> str:
-    """The level of what an address names, as its form tells.
-
-    Raises
-    ------
-    AddressError
-
-    """
+    """Return the level that an address names, judged by its form alone."""
     if is_link(text):
         return "link"
     text = text.strip()
@@ -158,25 +146,23 @@ def level_of(text: str) -> str:
 
 
 def resolve(connection: Connection, text: str) -> Place:
-    """The place or link that an address names.
+    """Return the place or link that an address names.
 
     Raises
     ------
     AddressError, UnknownAddressError
-        The message says what exists instead.
-
+        The message of the second names what exists instead.
     """
     return (resolve_link if is_link(text) else resolve_place)(connection, text)
 
 
 def resolve_place(connection: Connection, text: str) -> Place:
-    """The place that an address names, in one query.
+    """Return the place that an address names, in one query.
 
     Raises
     ------
     AddressError, UnknownAddressError
-        The message says what exists instead.
-
+        The message of the second names what exists instead.
     """
     address = parse_or_look_up(connection, text)
     place = find_place(connection, address)
@@ -184,7 +170,7 @@ def resolve_place(connection: Connection, text: str) -> Place:
         if omitted := next(
             (cluster for cluster in omitted_clusters(connection) if cluster.slug == address.cluster), None
         ):
-            from trninv.inventory.unknown import history_start_error  # noqa: PLC0415 # it knows triggers, and they know addresses
+            from trninv.inventory.unknown import history_start_error  # noqa: PLC0415 # circular: that module needs triggers, which need addresses
 
             raise history_start_error(connection, omitted)
         raise UnknownAddressError(_suggestion(connection, address))
@@ -192,13 +178,13 @@ def resolve_place(connection: Connection, text: str) -> Place:
 
 
 def find_place(connection: Connection, address: Address) -> Place | None:
-    """The same of an address that was read; None where there is nothing, without a look at what exists instead."""
+    """Return the place of a parsed address, or None if it does not exist."""
     row = connection.execute(_place_query(address)).first()
     return None if row is None else Place(str(address), address.level, row.id, row.cluster_id)
 
 
 def resolve_link(connection: Connection, text: str) -> Place:
-    """The link that "A--B" names, with its ends in either order."""
+    """Return the link "A--B"; its ends may be in either order."""
     joined = [resolve_place(connection, end) for end in split_link(text)]
     for end in joined:
         if end.level not in NODE_KINDS:
@@ -214,7 +200,7 @@ def resolve_link(connection: Connection, text: str) -> Place:
 
 
 def neighbours(connection: Connection, node_id: int) -> list[str]:
-    """Addresses of the nodes that a node has links to."""
+    """Return the addresses of the nodes linked to a node."""
     link = _TABLES["link"]
     others = (
         select(link.c.b_id).where(link.c.a_id == node_id).union_all(select(link.c.a_id).where(link.c.b_id == node_id))
@@ -225,13 +211,12 @@ def neighbours(connection: Connection, node_id: int) -> list[str]:
 
 
 def chip_ids_of(place: Place) -> Select[Any]:
-    """Node ids of the chips that a place holds.
+    """Return a query of the node ids of the chips that a place contains.
 
     Raises
     ------
     WrongLevelError
-        It is a switch, NIC or link, which hold none.
-
+        The place is a switch, NIC or link, which contain no chips.
     """
     chip, node, server, core = _TABLES["chip"], _TABLES["node"], _TABLES["server"], _TABLES["core"]
     match place.level:
@@ -251,9 +236,9 @@ def chip_ids_of(place: Place) -> Select[Any]:
 
 
 def node_condition(place: Place) -> ColumnElement[bool]:
-    """Condition on ``node`` that picks all chips, switches, NICs and network nodes that a place is or holds.
+    """Return a condition on ``node`` for all chips, switches, NICs and network nodes at or below a place.
 
-    A core stands for its chip; a server holds its own switch, a rack the switches in it.
+    A core stands for its chip. A server contains its own switch, a rack the switches in it.
     """
     if place.level == "core":
         return _TABLES["node"].c.id.in_(chip_ids_of(place))
@@ -261,7 +246,7 @@ def node_condition(place: Place) -> ColumnElement[bool]:
 
 
 def node_condition_at(level: str, key: int | ColumnElement[int]) -> ColumnElement[bool]:
-    """The same of a place by its level and id."""
+    """Return the same condition for a place given by its level and id."""
     node, server = _TABLES["node"], _TABLES["server"]
     match level:
         case "domain" | "cluster":
@@ -282,13 +267,13 @@ def node_condition_at(level: str, key: int | ColumnElement[int]) -> ColumnElemen
 
 
 def node_addresses(id_condition: Callable[[ColumnElement[int]], ColumnElement[bool]] | None = None) -> Select[Any]:
-    """Node id and address of every vertex; narrow it with conditions on ``node``.
+    """Return a query of the id and address of every node; narrow it with conditions on ``node``.
 
     Parameters
     ----------
-    among
-        A condition that the ids asked for meet: PostgreSQL then reads no whole tables of chips and NICs to join them.
-
+    id_condition
+        A condition that the requested ids meet. With it PostgreSQL joins chips and NICs without reading their whole
+        tables.
     """
     node, domain, cluster = _TABLES["node"], _TABLES["domain"], _TABLES["cluster"]
     chip, switch, nic, server, above = (
@@ -319,7 +304,7 @@ def node_addresses(id_condition: Callable[[ColumnElement[int]], ColumnElement[bo
 
 
 def address_expression(level: str, tables: Mapping[str, FromClause] = TABLES) -> ColumnElement[str]:
-    """The address, in SQL, of a row of a level that is joined with the rows of everything containing it.
+    """Return the address, as a SQL expression, of a row joined with the rows of all its containers.
 
     Parameters
     ----------
@@ -327,7 +312,6 @@ def address_expression(level: str, tables: Mapping[str, FromClause] = TABLES) ->
         One of the values of LEVELS.
     tables
         Tables or their aliases, by the tables' names.
-
     """
     letters = next(letters for letters, name in LEVELS.items() if name == level)
     steps = ((_format_letters(letters_), _ordinal_column(tables[_NAMES[letters_]], letters_)) for letters_ in letters)
@@ -341,13 +325,13 @@ _CONTAINERS: Final = {
     "switch": ("node", "domain", "cluster"),
     "network_node": ("node", "cluster"),
 }
-"""Tables that lead from a vertex to its cluster, the ordinals of its address among them."""
+"""The tables from a node up to its cluster, which hold the ordinals of the node's address."""
 
 
 def node_address_expression(key: ColumnElement[int]) -> ColumnElement[str]:
-    """The address, in SQL, of the vertex with this id: one scalar, with no join in the statement around it.
+    """Return the address, as a SQL expression, of the node with this id: one scalar, without a join in the outer query.
 
-    Each kind of vertex is tried in turn, chips first: they are the most.
+    Each kind of node is tried in turn; chips come first because they are the most.
     """
     names = {name for kind, above in _CONTAINERS.items() for name in (kind, *above)}
     aliases = {name: _TABLES[name].alias(f"at_{name}") for name in names}
@@ -364,12 +348,12 @@ def node_address_expression(key: ColumnElement[int]) -> ColumnElement[str]:
 
 
 def concat(*parts: str | ColumnElement[Any]) -> ColumnElement[str]:
-    """Constant text and ordinals concatenated, in a way that works on both databases."""
+    """Concatenate constant text and ordinals in SQL that both databases accept."""
     return Concat(parts)
 
 
 def _format_letters(letters: str) -> str:
-    """The letters of an address's step as they stand in it."""
+    """Return the letters of a step as they stand in an address."""
     return f"/{letters.replace('-', '/')}"
 
 
@@ -378,7 +362,7 @@ def _ordinal_column(table: FromClause, letters: str) -> ColumnElement[int]:
 
 
 def _place_query(address: Address, *, siblings: bool = False) -> Select[Any]:
-    """The row of an address: id, cluster_id, ordinal; with siblings, also the rows next to it, by ordinal."""
+    """Select id, cluster_id and ordinal of an address or, with `siblings`, of all rows of its last step."""
     cluster = last = _TABLES["cluster"]
     query = select(cluster).where(cluster.c.slug == address.cluster)
     for position, (letters, ordinal) in enumerate(address.steps, start=1):
@@ -396,7 +380,7 @@ def _place_query(address: Address, *, siblings: bool = False) -> Select[Any]:
 
 
 def _suggestion(connection: Connection, address: Address) -> str:
-    """What exists where an address leads nowhere: the first step that is missing, and its siblings."""
+    """Name the first missing step of an address and the siblings that exist instead."""
     missing = address
     while missing.steps and connection.execute(_place_query(missing.parent)).first() is None:
         missing = missing.parent

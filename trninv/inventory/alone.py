@@ -1,4 +1,4 @@
-"""The place that is meant where none is named: the one cluster."""
+"""Choose the only cluster where the caller names no place."""
 
 from typing import Final
 
@@ -12,14 +12,7 @@ _FEW: Final = 6
 
 
 def only_cluster(connection: Connection) -> str:
-    """The address of the one cluster that there is, for who names no place.
-
-    Raises
-    ------
-    LimitError
-        There is none, or there are several.
-
-    """
+    """Return the address of the only cluster, or refuse if there are none or several."""
     cluster = TABLES["cluster"]
     slugs = connection.scalars(select(cluster.c.slug).order_by(cluster.c.id)).all()
     if len(slugs) == 1:

@@ -1,4 +1,4 @@
-"""Who changes something, and why: one limit for both, whatever is changed."""
+"""Check who makes a change, and why."""
 
 from typing import Final
 
@@ -6,21 +6,16 @@ from trninv.characters import FORBIDDEN_MESSAGE, has_forbidden_characters
 from trninv.errors import InvalidArgumentError
 
 MAX_LENGTH: Final = 1_000
-"""Characters of who or why."""
+"""The maximum length of `who` and of `why`, in characters."""
 
 
 def check_author(who: str, why: str | None = None) -> None:
-    """Refuse a who or why that is missing, too long or not writable.
+    """Refuse a `who` or `why` that is empty, too long or holds control characters.
 
     Parameters
     ----------
     why
         None where no reason is needed.
-
-    Raises
-    ------
-    LimitError
-
     """
     for name, value in (("who", who), ("why", why)):
         if value is None:

@@ -1,6 +1,6 @@
-"""Which instance stands in which slot (a server's place in the design), since when, and how that is known.
+"""Bind instances to slots (a server's place in the design) and keep the history of bindings.
 
-A slot, an instance and a host have at most one open binding each; what was is kept for ever.
+A slot, an instance and a host have at most one open binding each; ended bindings are kept.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ _BATCH_SIZE: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class ProposedBinding:
-    """That an instance, or a host whose instance is not known, stands in a slot, and how that is known."""
+    """An instance to bind to a slot, or a host whose instance is unknown, with the method and evidence."""
 
     server_id: int
     address: str
@@ -40,7 +40,7 @@ class ProposedBinding:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The same as it was written down; times are UTC."""
+    """A stored binding; times are UTC, `until` None while it is open."""
 
     server_id: int
     address: str
@@ -58,20 +58,19 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class BindingChanges:
-    """Bindings that were made, and those that they ended."""
+    """The bindings that a call created and those that it ended."""
 
     created: tuple[Binding, ...] = ()
     ended: tuple[Binding, ...] = ()
 
 
 def resolve_slot(connection: Connection, address: str) -> Place:
-    """The server that an address names.
+    """Return the server that an address names.
 
     Raises
     ------
     WrongLevelError
-        It names something else.
-
+        The address names something else.
     """
     place = resolve_place(connection, address)
     if place.level != "server":
@@ -80,18 +79,16 @@ def resolve_slot(connection: Connection, address: str) -> Place:
 
 
 def bind(connection: Connection, proposals: Sequence[ProposedBinding], *, who: str) -> BindingChanges:
-    """Write bindings, in a number of statements that does not grow with them; what is so already is left alone.
+    """Store bindings, in a fixed number of statements; bindings that exist already are skipped.
 
-    Whatever stood in a slot before ends, and where the instance stood. A host's name that another instance keeps stays
-    with that one.
+    A new binding ends the open one of its slot and the open one of its instance. If another instance keeps the host
+    name,
+    the new binding has no host name.
 
     Raises
     ------
     UsageError
-        A name that no instance or host can have, or a slot or an instance that comes twice.
-    LimitError
-        Nobody is named who says so.
-
+        A name is not valid for an instance or a host, or a slot or instance appears twice.
     """
     _check_proposals(proposals, who)
     open_bindings = _OpenBindings(connection.execute(select(_BINDING).where(_IS_OPEN)))
@@ -117,13 +114,12 @@ def bind(connection: Connection, proposals: Sequence[ProposedBinding], *, who: s
 
 
 def unbind(connection: Connection, address: str, *, who: str) -> Binding:
-    """End what stands in a slot, because a person says so; an inference is not made again from the same.
+    """End the open binding of a slot by hand; the same evidence does not create it again.
 
     Raises
     ------
     UnknownAddressError
-        Nothing stands there.
-
+        Nothing is bound to the slot.
     """
     place = resolve_slot(connection, address)
     check_author(who)
@@ -136,19 +132,19 @@ def unbind(connection: Connection, address: str, *, who: str) -> Binding:
 
 
 def end_bindings(connection: Connection, servers: Select[Any], *, who: str) -> None:
-    """End every binding of servers that are about to go."""
+    """End all open bindings of servers that are about to be removed."""
     query = update(_BINDING).where(_IS_OPEN, _BINDING.c.server_id.in_(servers))
     connection.execute(query.values(until=current_timestamp(), ending="unseeded", ended_by=who))
 
 
 def list_bindings(connection: Connection, place: Place | None = None, *, ended: bool = False) -> Iterator[Binding]:
-    """Bindings of a place's slots, in the order of the slots; those that have ended come first of theirs, if asked for.
+    """Return the open bindings of a place's slots, in the order of slots; with `ended`, also the ended ones, oldest
+    first.
 
     Raises
     ------
     WrongLevelError
-        The place holds no servers.
-
+        The place contains no servers.
     """
     query = select(*(_BINDING.c[field.name] for field in fields(Binding))).order_by(_BINDING.c.server_id, _BINDING.c.id)
     if place is not None:
@@ -159,7 +155,7 @@ def list_bindings(connection: Connection, place: Place | None = None, *, ended: 
 
 
 def bound_machines(connection: Connection, addresses: Iterable[str]) -> Iterator[tuple[str, str | None, str | None]]:
-    """Address, instance and host of what stands at servers, in the order of addresses."""
+    """Yield address, instance and host of every bound server among `addresses`, ordered by address."""
     batch, columns = sorted(set(addresses)), (_BINDING.c.address, _BINDING.c.instance, _BINDING.c.host)
     for first in range(0, len(batch), _BATCH_SIZE):
         some = _BINDING.c.address.in_(batch[first : first + _BATCH_SIZE])
@@ -168,13 +164,12 @@ def bound_machines(connection: Connection, addresses: Iterable[str]) -> Iterator
 
 
 def slot_addresses(place: Place) -> Select[Any]:
-    """Addresses of the servers that a place is or holds.
+    """Return a query of the addresses of the servers at or below a place.
 
     Raises
     ------
     WrongLevelError
-        It holds none.
-
+        The place contains no servers.
     """
     column = {
         "server": _SERVER.c.id,
@@ -197,7 +192,7 @@ def _read(row: Row[Any]) -> Binding:
 
 
 class _OpenBindings:
-    """Open bindings, by their keys, and by what no two of them share."""
+    """Open bindings, indexed by id, slot, instance and host."""
 
     def __init__(self, rows: Iterable[Row[Any]]) -> None:
         self.open = {row[0]: _read(row) for row in rows}
@@ -208,7 +203,7 @@ class _OpenBindings:
         self.used_hosts = set[str]()
 
     def superseded(self, proposal: ProposedBinding) -> dict[int, str]:
-        """Keys of what a new binding ends, and why."""
+        """Return the ids of the bindings that a new one ends, each with the reason."""
         keys_found = (
             self._server.get(proposal.server_id),
             self._instance.get(proposal.instance or ""),
@@ -218,7 +213,7 @@ class _OpenBindings:
         return {key: why for key in keys if (why := _end_reason(self.open[key], proposal))}
 
     def available_host(self, proposal: ProposedBinding, superseded_: Collection[int]) -> str | None:
-        """The host's name that a new binding may have."""
+        """Return the host name of a new binding, or None if another binding keeps it."""
         holder = self._host.get(proposal.host or "")
         if proposal.host is None or proposal.host in self.used_hosts or not (holder is None or holder in superseded_):
             return None
@@ -227,7 +222,7 @@ class _OpenBindings:
 
 
 def _end_reason(previous: Binding, proposal: ProposedBinding) -> str | None:
-    """Why an open binding ends; None if it does not."""
+    """Return why a new binding ends an open one, or None if it does not."""
     if previous.instance is None or proposal.instance is None:
         is_same = previous.host is not None and previous.host == proposal.host
     else:

@@ -1,8 +1,11 @@
-"""Bulk changes on PostgreSQL: keys, indexes and foreign keys are created after the rows, in the same transaction.
+"""Load many rows quickly; on PostgreSQL, build indexes afterwards.
 
-Maintained row by row they cost several times the load itself (PostgreSQL documentation, 14.4 Populating a Database).
-Readers of the tables wait meanwhile; a kill leaves everything as it was. SQLite loads faster with its indexes in place.
-Afterwards PostgreSQL's planner knows the new sizes: autovacuum, where it runs at all, tells it a minute later.
+Keys, indexes and foreign keys are dropped and created again in the same transaction: maintained row by row they cost
+several times the load itself (PostgreSQL documentation, 14.4 Populating a Database). Readers of the tables wait
+meanwhile; a killed load leaves everything as it was. SQLite loads faster with its indexes in place.
+
+Afterwards the tables are analyzed, since autovacuum, if it runs at all, would tell the planner the new sizes only a
+minute later.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +27,7 @@ from trninv.inventory.database import redacted_url
 from trninv.inventory.schema import INSERT_ORDER, TABLES
 
 MIN_ROWS = 50_000
-"""The number of rows from which recreating the indexes pays, unless more rows exist already."""
+"""The minimum number of rows for which recreating the indexes pays, unless more rows exist already."""
 
 
 _ANALYZED = 0.1
@@ -33,7 +36,9 @@ _ANALYZED = 0.1
 
 @contextmanager
 def deferred_indexes(connection: Connection, rows: int, existing_rows: int) -> Iterator[None]:
-    """Speed up inserting or deleting ``rows`` rows beside ``others``, and what is asked after it."""
+    """Speed up inserting or deleting `rows` rows in tables that hold `existing_rows`, and analyze the tables if it
+    matters.
+    """
     if connection.dialect.name != "postgresql":
         yield
         return
@@ -72,7 +77,7 @@ def _without_indexes(connection: Connection) -> Iterator[None]:
 
 
 def estimated_rows(connection: Connection) -> int:
-    """Roughly how many rows there are, as PostgreSQL's planner has it; 0 elsewhere."""
+    """Return PostgreSQL's own estimate of the number of rows; 0 on SQLite."""
     if connection.dialect.name != "postgresql":
         return 0
     rows = "SELECT coalesce(sum(greatest(reltuples, 0)), 0) FROM pg_class WHERE oid = ANY(CAST(:tables AS regclass[]))"
@@ -80,13 +85,12 @@ def estimated_rows(connection: Connection) -> int:
 
 
 def bulk_insert(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert rows with a value for each column: on PostgreSQL by COPY.
+    """Insert rows with a value for each column; on PostgreSQL with COPY.
 
     Raises
     ------
     DatabaseError
-        A row was refused.
-
+        PostgreSQL refused a row.
     """
     if not rows:
         return
@@ -99,6 +103,8 @@ def bulk_insert(connection: Connection, table: Table, rows: Sequence[tuple[Any, 
         with cursor, cursor.copy(f"COPY {table.name} ({columns}) FROM STDIN") as copied:
             for row in rows:
                 copied.write_row(row)
-    except connection.dialect.loaded_dbapi.Error as error:  # SQLAlchemy, which would word it, knows no COPY
+    except (
+        connection.dialect.loaded_dbapi.Error
+    ) as error:  # SQLAlchemy does not support COPY, so it does not translate its errors
         reason = str(error).partition("\n")[0]
         raise DatabaseError(f"{redacted_url(connection.engine.url)} refused rows of {table.name}: {reason}") from error

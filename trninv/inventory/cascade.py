@@ -1,6 +1,6 @@
-"""A server takes its chips, NICs and switches along: the rule in SQL, as triggers and `verify` have it.
+"""Generate the SQL by which chips, NICs and switches follow the state of their server.
 
-``node.state`` is the worse of a node's own state and its server's; ``own_state`` is kept while the server is not up.
+``node.state`` is the worse of a node's own state and its server's. ``own_state`` is kept while the server is not up.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from trninv.inventory.schema import TABLES
 from trninv.units import pluralize
 
 PARTS: Final = ("chip", "nic", "switch")
-"""Tables of the nodes that a server has."""
+"""The tables of nodes that belong to a server."""
 COLUMNS: Final = ("state", "factor_ppm", "own_state", "own_factor_ppm")
 _LEAST: Final = {"sqlite": "min", "postgresql": "least"}
 _IS_SAID: Final = "EXISTS (SELECT * FROM _change)"
@@ -35,16 +35,16 @@ _CASCADED: Final = {
             WHERE node.id = part.id AND ({changed})$update$;
         DELETE FROM _change WHERE id = 2;""",
 }
-"""What follows the event of a server: its parts change with it, as one change.
+"""Statements that update a server's parts after its event, as part of the same change.
 
-PostgreSQL plans the statement for as many servers as there are each time.
+On PostgreSQL, EXECUTE plans the update for the actual number of servers each time.
 """
 _OWN_LITE: Final = """
     UPDATE node SET {assigned}
     FROM (SELECT {own}, coalesce(max(server.state), 'up') AS server_state, max(server.factor_ppm) AS server_factor
         FROM (SELECT ({inside}) AS id) AS part LEFT JOIN server ON server.id = part.id) AS is_now
     WHERE node.id = NEW.id AND (OLD.own_state IS NOT NULL OR NEW.own_state IS NOT NULL) AND NOT {is_said};"""
-"""Plain SQL that writes a node's state means its own."""
+"""On SQLite: a state that plain SQL writes to a node is the node's own state."""
 _OWN: Final = """ DECLARE is_now record; BEGIN
     IF {is_said} THEN RETURN new; END IF;
     SELECT {own}, coalesce(max(server.state), 'up') AS server_state, max(server.factor_ppm) AS server_factor INTO is_now
@@ -60,7 +60,7 @@ _DIFFER: Final = """
 
 
 def cascaded(dialect: str, changed: str) -> str:
-    """Return statements that let a server's parts follow it, after those that write its event."""
+    """Return the statements that update a server's parts, to run after those that write its event."""
     server = "NEW" if dialect == "sqlite" else "became"
     inside = _inside(f"{server}.id")
     own = "coalesce(node.own_state, node.state)", _own_factor("node")
@@ -71,7 +71,7 @@ def cascaded(dialect: str, changed: str) -> str:
 
 
 def own_state_lite() -> str:
-    """Return the statement with which SQLite's trigger of nodes takes a written state for the node's own."""
+    """Return the statement by which SQLite's node trigger takes a written state as the node's own."""
     return _OWN_LITE.format(
         own=_own_written("NEW", "OLD", "IS NOT"),
         inside=_server_of("NEW.id"),
@@ -81,7 +81,7 @@ def own_state_lite() -> str:
 
 
 def cascade_triggers(dialect: str) -> Iterator[Trigger]:
-    """Declare PostgreSQL's trigger for that; SQLite's is part of the one that writes events."""
+    """Declare PostgreSQL's trigger for a node's own state; SQLite's is part of the trigger that writes events."""
     if dialect == "sqlite":
         return
     body = _OWN.format(
@@ -98,12 +98,12 @@ def cascade_triggers(dialect: str) -> Iterator[Trigger]:
 
 
 def check(connection: Connection) -> str | None:
-    """Return which parts are not as their servers leave them, in one line, else None."""
+    """Return one line about the parts that do not follow their servers, or None."""
     dialect = connection.dialect.name
     own = ("node.own_state", "node.own_factor_ppm")
     must = _assigned(own, ("server.state", "server.factor_ppm"), dialect)[:2]
     is_other = "IS NOT" if dialect == "sqlite" else "IS DISTINCT FROM"
-    parts = " UNION ALL ".join(f"SELECT id, server_id FROM {table}" for table in PARTS)  # noqa: S608 # names of ours
+    parts = " UNION ALL ".join(f"SELECT id, server_id FROM {table}" for table in PARTS)  # noqa: S608 # only our own names
     differs = " OR ".join(f"node.{column} {is_other} {value}" for column, value in must)
     row = connection.execute(text(_DIFFER.format(parts=parts, differs=differs))).one()
     if not row.parts:
@@ -119,12 +119,12 @@ def check(connection: Connection) -> str | None:
 
 def _inside(server: str) -> str:
     """Return a query of the nodes of a server."""
-    return " UNION ALL ".join(f"SELECT id FROM {table} WHERE server_id = {server}" for table in PARTS)  # noqa: S608 # names of ours
+    return " UNION ALL ".join(f"SELECT id FROM {table} WHERE server_id = {server}" for table in PARTS)  # noqa: S608 # only our own names
 
 
 def _server_of(node: str) -> str:
     """Return a query of the server of a node."""
-    return " UNION ALL ".join(f"SELECT server_id FROM {table} WHERE id = {node}" for table in PARTS)  # noqa: S608 # names of ours
+    return " UNION ALL ".join(f"SELECT server_id FROM {table} WHERE id = {node}" for table in PARTS)  # noqa: S608 # only our own names
 
 
 def _own_factor(row: str) -> str:
@@ -132,7 +132,7 @@ def _own_factor(row: str) -> str:
 
 
 def _own_written(new: str, old: str, differs: str) -> str:
-    """Return the own state and factor that an update means: those it writes, else the state and factor it writes."""
+    """Return the own state and factor that an update means: the own columns if it changes them, else the others."""
     is_own = f"{new}.own_state IS NOT NULL AND ({new}.own_state {differs} {old}.own_state"
     is_own += f" OR {new}.own_factor_ppm {differs} {old}.own_factor_ppm)"
     state = f"CASE WHEN {is_own} THEN {new}.own_state ELSE {new}.state END"
@@ -146,8 +146,8 @@ def _of_now(dialect: str) -> list[tuple[str, str]]:
 
 
 def _assigned(own: tuple[str, str], server: tuple[str, str], dialect: str) -> list[tuple[str, str]]:
-    """Return the columns of a node and their values, given its own condition and its server's."""
-    (state, factor), (server_state, server_factor) = ((of, _factor(of, value)) for of, value in (own, server))
+    """Return the columns of a node with their values, from its own condition and its server's."""
+    (state, factor), (server_state, server_factor) = ((name, _factor(name, value)) for name, value in (own, server))
     worst = f"CASE WHEN {_rank(state)} > {_rank(server_state)} THEN {state} ELSE {server_state} END"
     least = f"{_LEAST[dialect]}(coalesce({factor}, 1000000), coalesce({server_factor}, 1000000))"
     values = (
@@ -160,7 +160,7 @@ def _assigned(own: tuple[str, str], server: tuple[str, str], dialect: str) -> li
 
 
 def _factor(state: str, value: str) -> str:
-    """Return the factor of a state, which plain SQL may leave behind where a part is no longer degraded."""
+    """Return a state's factor; plain SQL may leave one behind on a part that is no longer degraded."""
     return f"CASE {state} WHEN 'degraded' THEN {value} END"
 
 

@@ -1,10 +1,11 @@
-"""The chain of digests over the events and recorded starts: whoever edits history by hand breaks it.
+"""Seal events in a hash chain and verify it, so that edits of the history are noticed.
 
-A seal is the SHA-256 of the seal before it and of every start and event since, each as a line of JSON. Whatever changes
-states through trninv calls `seal` in the transaction of the change; events that plain SQL left are sealed by the next
-one, since SQLite's triggers can't hash. Until then they are the unsealed tail, which `trninv verify` tells.
+A seal is the SHA-256 of the previous seal and of every start and event since, each as one line of JSON. Every change of
+states through trninv calls `seal_events` in its own transaction. Events written by plain SQL are sealed by the next
+such change, because SQLite's triggers cannot hash; until then they are the unsealed tail, which `trninv verify`
+reports.
 
-Somebody who may write the database can make a whole new chain: keep the last seal elsewhere to notice that.
+Whoever may write to the database can also make a new chain: keep the last seal elsewhere to notice that.
 """
 
 import json
@@ -33,32 +34,33 @@ SEALED_COLUMNS: Final = tuple(
         *("own_factor_ppm", "clock_went_back", "action", "job", "chip_ids"),
     )
 )
-"""Columns in the order in which they are hashed; those that older revisions lack only where they are filled."""
+"""Columns in the order in which they are hashed."""
 _ADDED_COLUMNS: Final = (1, 2)
-"""How many columns at the end revisions 0028 and 0024 added."""
+"""How many of the last columns revisions 0028 and 0024 added; left out of the hash where they are all NULL, so that
+older seals stay valid.
+"""
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _BATCH: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class ChainStatus:
-    """What became of the chain.
+    """The result of verifying the chain.
 
     Attributes
     ----------
     events
-        How many there are.
+        Number of events in the database.
     sealed
-        The number of the last event that is sealed; 0 where none is.
+        Number of the last sealed event; 0 if there is none.
     sha256
-        The last seal; empty where there is none.
+        The last seal; empty if there is none.
     unsealed
-        Events after it.
+        Count of events after the last sealed one.
     broken
-        What is not as it was sealed, in a few words; None where all is.
+        What differs from its seal, in a few words; None if nothing does.
     archived
-        The number of the last event that is in an archive alone; 0 where none is.
-
+        Number of the last event that exists only in an archive; 0 if there is none.
     """
 
     events: int
@@ -71,18 +73,11 @@ class ChainStatus:
 
 @contextmanager
 def record_change(connection: Connection, *, who: str, why: str, source: str) -> Iterator[datetime]:
-    """What is written within is one change, of the time given: triggers write its events, which are sealed in the end.
+    """Write a change inside this context: triggers record its events, which are sealed at the end.
 
-    A change that leaves no event seals nothing.
-
-    All of it is written or, where that raises, nothing. Nobody else changes states, jobs or closings meanwhile, nor
-    until the caller's transaction ends.
-
-    Raises
-    ------
-    LimitError
-        There is no such source.
-
+    Yields the time of the change. The change is written as a whole or, on an exception, not at all; one without events
+    is
+    not sealed. Other changes of states, jobs and cordons wait until the caller's transaction ends.
     """
     if source not in EVENT_SOURCES:
         raise InvalidArgumentError(f"source {source!r}: choose {', '.join(EVENT_SOURCES[:-1])} or {EVENT_SOURCES[-1]}")
@@ -93,41 +88,41 @@ def record_change(connection: Connection, *, who: str, why: str, source: str) ->
         connection.execute(insert(_CURRENT_CHANGE).values(id=1, **values))
         yield now
         if connection.scalar(delete(_CURRENT_CHANGE).returning(_CURRENT_CHANGE.c.batch)) is not None:
-            seal_events(connection)  # so that each seal but those of migrations ends with an event of trninv's own
+            seal_events(connection)  # so each seal, except those of migrations, ends with one of trninv's own events
 
 
 def lock_events(connection: Connection) -> None:
-    """Wait until nobody else changes what leaves events, plain SQL included; nobody does until the transaction ends."""
+    """Wait until no other transaction writes events, and keep others from doing so until this transaction ends."""
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
 
 
 def seal_events(connection: Connection) -> None:
-    """Seal every event that is not sealed yet, within the caller's transaction."""
+    """Seal all unsealed events within the caller's transaction."""
     lock_events(connection)
     last = newest_seal(connection)
     sealed, digest, starts = last or (0, "", None)
     for start, hashed in _starts(connection, starts or 0):
         starts, digest = start, next_seal(digest, hashed)
     end = sealed
-    for end, hashed in _event_lines(connection, sealed):  # noqa: B007 # that of the last one is sealed
+    for end, hashed in _event_lines(connection, sealed):  # noqa: B007 # the last one is sealed
         digest = next_seal(digest, hashed)
     if end > sealed:
         connection.execute(insert(_SEAL).values(id=end, sha256=digest, starts=starts))
 
 
 def newest_seal(connection: Connection) -> Any:
-    """Return the newest seal: its event, its digest, and the last start that it covers; None: there is none."""
+    """Return the newest seal (its event, its digest, the last start that it covers), or None."""
     return connection.execute(select(_SEAL).order_by(_SEAL.c.id.desc()).limit(1)).first()
 
 
 def last_archived_event(connection: Connection) -> Any:
-    """The row of ``history_archive`` that tells which events are in an archive alone; None where all are here."""
+    """Return the newest row of ``history_archive``, which names the last event that is only in an archive, or None."""
     return connection.execute(select(_ARCHIVE).order_by(_ARCHIVE.c.id.desc()).limit(1)).first()
 
 
 def verify_chain(connection: Connection) -> ChainStatus:
-    """Compute every seal anew and compare; of removed events the last seal is the beginning."""
+    """Recompute every seal and compare; if events were archived, the chain begins at their last seal."""
     seals = list(connection.execute(select(_SEAL).order_by(_SEAL.c.id)))
     last_archived = last_archived_event(connection)
     events = connection.scalar(select(func.count()).select_from(_EVENT)) or 0
@@ -142,11 +137,11 @@ def verify_chain(connection: Connection) -> ChainStatus:
 
 
 _BEFORE_FIRST_SEAL: Final = (0, "", None)
-"""What the first seal follows: no event, no digest, no start."""
+"""The predecessor of the first seal: no event, no digest, no start."""
 
 
 def _first_difference(connection: Connection, seals: Sequence[Any]) -> str | None:
-    """Return what differs from the seals that follow the first one, which is the beginning."""
+    """Return the first difference from the seals after the first, which is taken as given."""
     previous_end = seals[0][0]
     for (end, sealed, _), digest, missing in recomputed_seals(
         connection, _event_lines(connection, previous_end), seals[0], seals[1:]
@@ -162,15 +157,15 @@ def _first_difference(connection: Connection, seals: Sequence[Any]) -> str | Non
 def recomputed_seals(
     connection: Connection, events: Iterator[tuple[int, bytes]], first_seal: Any, seals: Iterable[Any]
 ) -> Iterator[tuple[Any, str, str]]:
-    """Yield each seal with its digest computed anew and, at the end, what is missing where an event or a start is.
+    """Yield each seal with its recomputed digest and "", or finally with the name of the first event or start that is
+    missing.
 
     Parameters
     ----------
     events
-        Number and text of those after the beginning.
-    beginning
+        Number and bytes of every event after `first_seal`.
+    first_seal
         Event, digest and last start of the seal before the first of `seals`.
-
     """
     last, digest, covered = first_seal[0], first_seal[1], first_seal[2] or 0
     starts = _starts(connection, covered)
@@ -192,13 +187,13 @@ def recomputed_seals(
 
 
 def _starts(connection: Connection, after: int) -> Iterator[tuple[int, bytes]]:
-    """Yield number and text of every recorded start after one."""
+    """Yield number and bytes of every recorded start after `after`."""
     for row in connection.execute(select(_START).where(_START.c.id > after).order_by(_START.c.id)):
         yield row.id, _json(tuple(row))
 
 
 def _event_lines(connection: Connection, after: int) -> Iterator[tuple[int, bytes]]:
-    """Number and text of every event after one."""
+    """Yield number and bytes of every event after `after`."""
     query = select(*SEALED_COLUMNS).where(_EVENT.c.id > after).order_by(_EVENT.c.id)
     with connection.execute(query, execution_options={"yield_per": _BATCH}) as rows:
         for row in rows:
@@ -206,7 +201,7 @@ def _event_lines(connection: Connection, after: int) -> Iterator[tuple[int, byte
 
 
 def event_bytes(values: Sequence[Any]) -> bytes:
-    """What is hashed of an event, given its `SEALED` columns."""
+    """Return the bytes hashed for an event, from its `SEALED_COLUMNS`."""
     columns = tuple(values)
     for added in _ADDED_COLUMNS:
         if columns[-added:].count(None) < added:
@@ -220,5 +215,5 @@ def _json(values: Sequence[Any]) -> bytes:
 
 
 def next_seal(digest: str, line: bytes) -> str:
-    """The digest after one more event."""
+    """Return the digest after one more line."""
     return sha256(f"{digest}\n".encode() + line).hexdigest()

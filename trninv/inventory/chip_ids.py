@@ -1,17 +1,17 @@
-"""The chips of a job as text: ids of those to work on, then, after a semicolon, of those to spare: ``1-16,40;41``."""
+"""Write the chips of a job as text and parse them: working ids, then spare ids after a semicolon: ``1-16,40;41``."""
 
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 _MAX_CHIPS: Final = 10_000_000
-"""Chips of a job: plain SQL may write a range that no memory holds."""
+"""The maximum number of chips of a job: plain SQL may write a range too large for memory."""
 _RUNS: Final = r"\d{1,18}(?:-\d{1,18})?(?:,\d{1,18}(?:-\d{1,18})?)*"
 _FORM: Final = re.compile(rf"(?:{_RUNS})?(?:;{_RUNS})?", re.ASCII)
 
 
 def format_chip_ids(roles: Mapping[int, str]) -> str:
-    """Write chips, given by id with what each is for; the same chips are always the same text."""
+    """Write chip ids with their roles as text; equal chips give equal text."""
     work, spare = (
         _ranges(sorted(key for key, chip_role in roles.items() if chip_role == role)) for role in ("work", "spare")
     )
@@ -19,7 +19,7 @@ def format_chip_ids(roles: Mapping[int, str]) -> str:
 
 
 def parse_chip_ids(text: str) -> dict[int, str] | None:
-    """Return the chips of a text, by id with what each is for; None of one that `written` does not write."""
+    """Return the role of each chip id in a text, or None if `format_chip_ids` does not write such a text."""
     if not _FORM.fullmatch(text):
         return None
     runs = {role: _runs_of(part) for role, part in zip(("work", "spare"), text.split(";"), strict=False)}

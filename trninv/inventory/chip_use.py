@@ -1,4 +1,4 @@
-"""What a chip is to the next job: allocated, free or unusable. Every chip is one of these, whatever its state."""
+"""Classify each chip as allocated, free or unusable, in SQL; exactly one applies, whatever the chip's state."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -19,29 +19,29 @@ _allocation, _cordon = TABLES["allocation"].alias("held_now"), TABLES["closing"]
 
 
 def is_allocated(chip: Sql = _chip.c.id) -> ColumnElement[bool]:
-    """Whether a job holds a chip, by its id."""
+    """Test whether a job has a chip allocated, by the chip's id."""
     open_allocation = _allocation.c.chip_id == chip, _allocation.c.ended.is_(None)
     return select(literal_column("1")).where(*open_allocation).correlate_except(_allocation).exists()
 
 
 def takes_jobs(state: Sql = _node.c.state, server: Sql = _chip.c.server_id) -> ColumnElement[bool]:
-    """Whether a chip of a state works, and its server, by its id, takes jobs."""
+    """Test whether a chip's state carries work and its server is not cordoned."""
     open_cordon = _cordon.c.server_id == server, _cordon.c.until.is_(None)
     is_cordoned = select(literal_column("1")).where(*open_cordon).correlate_except(_cordon).exists()
     return and_(state.in_([literal_column(f"'{carrying}'") for carrying in CARRYING_STATES]), ~is_cordoned)
 
 
 def chip_use() -> ColumnElement[str]:
-    """Which of the three the chip of a row of ``chip`` and ``node`` is."""
+    """Return the use of the chip of a row of ``chip`` and ``node``."""
     uses: list[ColumnElement[str]] = [literal_column(f"'{use}'") for use in CHIP_USE_MEANINGS]
     allocated, free, unusable = uses
     return case((is_allocated(), allocated), (takes_jobs(), free), else_=unusable)
 
 
 def chip_uses(connection: Connection, chips: Mapping[str, int]) -> dict[tuple[str, str], int]:
-    """How many chips of each cluster are of each use, by its slug, of clusters with so many chips.
+    """Count the chips by cluster slug and use.
 
-    Only rows that are not free are read.
+    Only unhealthy, cordoned and allocated chips are read: free ones are what remains of the totals in `chips`.
     """
     unhealthy = select(_node.c.id).where(is_unhealthy(_node))
     cordoned = select(_chip.c.id).join(_cordon, _cordon.c.server_id == _chip.c.server_id)

@@ -1,6 +1,7 @@
-"""Who closed a server: somebody, or an import that left out a job which runs there.
+"""Tell a cordon set by a person from one set by an import that omitted a job running on the server.
 
-What an import closes is not free for jobs placed here. Its scheduler knows the job: it is not told to drain the server.
+Servers that an import cordoned are not free for new jobs, but its scheduler knows the job and is not told to drain
+them.
 """
 
 from typing import Final
@@ -8,9 +9,9 @@ from typing import Final
 from sqlalchemy import ColumnElement, FromClause, and_
 
 OMITTED_JOB_PREFIX: Final = "an import left out a job that runs here: "
-"""How the reason begins of a server that an import closed."""
+"""The prefix of the reason for cordons that an import sets."""
 
 
 def is_deliberate(closing: FromClause) -> ColumnElement[bool]:
-    """Whether a closing has not ended and is somebody's will."""
+    """Test whether a cordon is open and was set by a person."""
     return and_(closing.c.until.is_(None), ~closing.c.why.startswith(OMITTED_JOB_PREFIX, autoescape=True))

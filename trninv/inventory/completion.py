@@ -1,4 +1,4 @@
-"""What an address that is half written may go on to be, level by level."""
+"""Complete a partly typed address, one level at a time."""
 
 from itertools import islice
 from typing import Final
@@ -15,10 +15,10 @@ MAX_COMPLETIONS: Final = 200
 
 
 def complete_address(connection: Connection, text: str, limit: int = MAX_COMPLETIONS) -> list[str]:
-    """Up to ``most`` addresses that begin so: clusters, or what the place before the last / contains.
+    """Return up to `limit` addresses that start with `text`: clusters, or the children of the place before the last
+    slash.
 
-    After @ the instances and hosts that are bound to slots, after A-- the nodes that A has links to; none where what is
-    before names nothing.
+    After "@" these are the bound instances and hosts, after "A--" the nodes linked to A. An unknown place has none.
     """
     parent, slash, prefix = text.rpartition("/")
     try:

@@ -1,4 +1,4 @@
-"""Engines: SQLite with foreign keys on and a write-ahead log, PostgreSQL as it is configured."""
+"""Create engines for SQLite files and PostgreSQL servers, open transactions on them and translate driver errors."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,22 +32,26 @@ _CANCELED = "57014"
 """PostgreSQL's error code for a cancelled statement."""
 _NO_TABLE = "42P01"
 _READ_ONLY = "25006"
-"""For a change in a transaction that only reads, as all of a standby do."""
+"""PostgreSQL's error code for a change in a read-only transaction; a standby has no others."""
 _CONNECTION_LOST = ("08", "57P")
-"""How those begin that say that the server ended the connection."""
+"""The prefixes of PostgreSQL's error codes for a connection that the server ended."""
 _CONNECT_TIMEOUT = 5
-"""How long a host of PostgreSQL may take to accept a connection."""
+"""Seconds that a PostgreSQL host has to accept a connection."""
 _SECRETS = ("password", "sslpassword", "passfile")
 
 
 def open_engine(url: str | URL, seconds: float | None = None) -> Engine:
-    """An engine for a SQLAlchemy URL of SQLite or PostgreSQL, with a statement timeout on PostgreSQL.
+    """Create an engine from a SQLAlchemy URL of SQLite or PostgreSQL.
+
+    Parameters
+    ----------
+    seconds
+        The statement timeout on PostgreSQL; None: no timeout.
 
     Raises
     ------
     UsageError
-        It is not a URL, or one of another kind of database.
-
+        The text is not a URL, or names another kind of database.
     """
     try:
         parsed_url = parse_url(url) if isinstance(url, str) else url
@@ -66,7 +70,7 @@ def open_engine(url: str | URL, seconds: float | None = None) -> Engine:
         if parsed_url.drivername not in ("sqlite", "sqlite+pysqlite"):
             raise UsageError(f"{parsed_url.drivername} is not supported: use sqlite:///FILE or postgresql://…")
         engine = create_engine(parsed_url, connect_args={"timeout": sqlite.BUSY_TIMEOUT_MS / 1000})
-    except (ArgumentError, ValueError):  # not repeating the URL, which may hold a password
+    except (ArgumentError, ValueError):  # the message omits the URL, which may hold a password
         raise UsageError("not a database URL: write sqlite:///FILE or postgresql://USER@HOST/DATABASE") from None
     sqlite.configure(engine, database_file(engine))
     return engine
@@ -74,7 +78,7 @@ def open_engine(url: str | URL, seconds: float | None = None) -> Engine:
 
 @contextmanager
 def temporary_engine(url: str) -> Iterator[Engine]:
-    """An engine that is disposed of when the context ends."""
+    """Open an engine and dispose of it when the context ends."""
     engine = open_engine(url)
     try:
         yield engine
@@ -83,24 +87,23 @@ def temporary_engine(url: str) -> Iterator[Engine]:
 
 
 def redacted_url(url: str | URL) -> str:
-    """The URL without its passwords."""
+    """Return the URL without its passwords."""
     parsed_url = parse_url(url) if isinstance(url, str) else url
     return format_url(parsed_url.difference_update_query(_SECRETS))
 
 
 @contextmanager
 def read_transaction(engine: Engine) -> Iterator[Connection]:
-    """A connection that sees a single state of the database, which must be of this revision.
+    """Open a connection that reads one snapshot of a database whose schema is up to date.
 
     Raises
     ------
-    NotReachableError
+    DatabaseUnreachableError
         No server answers, or the file is not a database.
-    NotMigratedError
-        The database has none of trninv's tables, or has those of another revision.
+    SchemaOutdatedError
+        The database has no tables of trninv, or those of another schema version.
     DatabaseError
         A statement failed: the database is locked, read only, damaged, …
-
     """
     file = database_file(engine)
     if file and not file_exists(file):  # SQLite would create an empty one
@@ -111,7 +114,7 @@ def read_transaction(engine: Engine) -> Iterator[Connection]:
     with (
         translate_statement_errors(engine),
         connection,
-    ):  # closing rolls back, which fails too where the server has stopped
+    ):  # closing rolls back, which also fails if the server has stopped
         _check_schema_version(connection)
         yield connection
 
@@ -136,24 +139,24 @@ def _check_schema_version(connection: Connection) -> None:
 
 @lru_cache(maxsize=1)
 def newest_schema_version() -> str:
-    """The revision of the last file in migrations/versions, taken from its name."""
+    """Return the version of the newest migration, from its file name."""
     return max(file.name[:4] for file in (resource_directory() / "migrations" / "versions").glob("[0-9]*.py"))
 
 
 @contextmanager
 def translate_connect_errors(engine: Engine) -> Iterator[None]:
-    """Say in one line why a database does not answer."""
+    """Turn errors of connecting into errors of trninv with one line of text."""
     try:
         yield
     except PoolTimeoutError:
         raise _busy_error(engine) from None
-    except (DBAPIError, engine.dialect.loaded_dbapi.Error) as error:  # the pool's are the driver's own
+    except (DBAPIError, engine.dialect.loaded_dbapi.Error) as error:  # the pool raises the driver's errors unwrapped
         raise DatabaseUnreachableError(f"no database at {redacted_url(engine.url)}: {_reason(error)}") from error
 
 
 @contextmanager
 def translate_statement_errors(engine: Engine) -> Iterator[None]:
-    """Say in one line why a statement failed."""
+    """Turn errors of statements into errors of trninv with one line of text."""
     try:
         yield
     except PoolTimeoutError:
@@ -162,7 +165,7 @@ def translate_statement_errors(engine: Engine) -> Iterator[None]:
         raise_if_expired()
         if getattr(error.orig, "sqlstate", None) == _CANCELED:
             raise TimeLimitError("the database stopped a statement that took too long: ask for less") from error
-        if getattr(error.orig, "sqlite_errorname", "") == "SQLITE_INTERRUPT":  # by Ctrl-C, since the time is not over
+        if getattr(error.orig, "sqlite_errorname", "") == "SQLITE_INTERRUPT":  # by Ctrl-C: the deadline has not passed
             raise KeyboardInterrupt from error
         where = redacted_url(engine.url)
         if sqlite.is_locked(error):
@@ -176,18 +179,18 @@ def translate_statement_errors(engine: Engine) -> Iterator[None]:
 
 
 def _busy_error(engine: Engine) -> BusyError:
-    """There was none left of the connections that an engine makes at most."""
+    """Return the error for an exhausted connection pool."""
     return BusyError(
         f"{redacted_url(engine.url)}: all connections of this process are in use: ask again, or fewer at once"
     )
 
 
 def error_class(error: BaseException | None) -> type[DatabaseError]:
-    """What an error of a driver, in a statement, means."""
+    """Return the class of trninv's errors that a driver's error in a statement belongs to."""
     code = getattr(error, "sqlstate", "")
     if code == _READ_ONLY or getattr(error, "sqlite_errorname", "").startswith("SQLITE_READONLY"):
         return ReadOnlyError
-    if code is None:  # it is not the server's
+    if code is None:  # raised by the driver, not by the server
         connection_lost = any(kind.__name__ in ("OperationalError", "InterfaceError") for kind in type(error).__mro__)
     else:
         connection_lost = code.startswith(_CONNECTION_LOST)
@@ -200,7 +203,7 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def write_transaction(engine: Engine) -> Iterator[Connection]:
-    """A transaction that is the only one to write: committed at the end, rolled back by an error or a kill."""
+    """Open the only write transaction of a database: committed at the end, rolled back by an exception or a kill."""
     with read_transaction(engine):
         pass
     with translate_statement_errors(engine), engine.connect().execution_options(writes=True) as connection:
@@ -213,17 +216,20 @@ def write_transaction(engine: Engine) -> Iterator[Connection]:
 
 
 def database_file(engine: Engine) -> Path | None:
-    """The file of an SQLite database."""
+    """Return the file of an SQLite database, or None for PostgreSQL and databases in memory."""
     name = engine.url.database if engine.dialect.name == "sqlite" else None
     return Path(name) if name and name != ":memory:" and not name.startswith("file:") else None
 
 
 def enable_wal(engine: Engine) -> None:
-    """Let readers and a writer of an SQLite file not wait for each other, where it can have a write-ahead log."""
+    """Switch an SQLite file to a write-ahead log, so that readers and the writer do not block each other.
+
+    File systems without shared memory do not support it; the database then stays as it is.
+    """
     if (file := database_file(engine)) and file_exists(file):
         pooled = engine.raw_connection()
         driver: Any = pooled.driver_connection
-        pooled.detach()  # nothing stays open of an engine that is not used
+        pooled.detach()  # leaves no connection open in an unused engine
         try:
             sqlite.enable_wal(driver)
         finally:
@@ -231,13 +237,12 @@ def enable_wal(engine: Engine) -> None:
 
 
 def file_exists(file: Path) -> bool:
-    """Whether there is such a file.
+    """Return whether a file exists.
 
     Raises
     ------
-    NotReachableError
-        That can't be told, such as in a directory without permission.
-
+    DatabaseUnreachableError
+        The directory cannot be searched, for example for lack of permission.
     """
     try:
         return file.exists()
@@ -246,7 +251,7 @@ def file_exists(file: Path) -> bool:
 
 
 def create_directory(engine: Engine) -> None:
-    """Create the directory that an SQLite file will be in."""
+    """Create the directory of an SQLite file."""
     if file := database_file(engine):
         try:
             file.parent.mkdir(parents=True, exist_ok=True)

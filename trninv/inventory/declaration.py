@@ -1,4 +1,4 @@
-"""What a trigger is declared as: the text that creates it, which is also what the database must say of it."""
+"""Declare triggers by the text that creates them, which is compared with what the database reports."""
 
 import re
 from dataclasses import dataclass
@@ -9,13 +9,12 @@ _BLANKS: Final = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of PostgreSQL that a trigger calls.
+    """A PostgreSQL function that a trigger calls.
 
     Attributes
     ----------
     sees_change
-        Whether it runs with its owner's rights, since others may not read ``_change``.
-
+        Whether it runs with its owner's rights, since other users may not read ``_change``.
     """
 
     name: str
@@ -24,7 +23,7 @@ class Function:
 
     @property
     def statement(self) -> str:
-        """The statement that creates it."""
+        """The statement that creates the function."""
         rights = " SECURITY DEFINER" if self.sees_change else ""
         head = f"CREATE FUNCTION {self.name}() RETURNS trigger LANGUAGE plpgsql{rights} SET search_path FROM CURRENT"
         return f"{head}\nAS $${self.body}$$"
@@ -32,7 +31,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """A trigger of one database: its name, its table, the statement that creates it, and what it calls.
+    """A trigger of one dialect: name, table, creating statement and called function.
 
     PostgreSQL's statements are written as ``pg_get_triggerdef`` prints them.
     """
@@ -44,7 +43,13 @@ class Trigger:
 
     @classmethod
     def lite(cls, name: str, table: str, when: str, body: str) -> "Trigger":
-        """A trigger of SQLite; ``when`` is what stands before ON, and the condition after it, if any, past a bar."""
+        """Declare a trigger of SQLite.
+
+        Parameters
+        ----------
+        when
+            The text before ON, such as "AFTER INSERT"; a condition may follow after " | ".
+        """
         verb, _, condition = when.partition(" | ")
         test = f"\nWHEN {condition}" if condition else ""
         return cls(name, table, f"CREATE TRIGGER {name} {verb} ON {table}{test}\nBEGIN\n    {body.strip()}\nEND")
@@ -53,7 +58,7 @@ class Trigger:
     def statement_level(
         cls, name: str, table: str, verb: str, function: Function, *arguments: str, tables: str = ""
     ) -> "Trigger":
-        """A trigger of PostgreSQL that runs once a statement."""
+        """Declare a trigger of PostgreSQL that runs once per statement."""
         rows = f" REFERENCING {tables}" if tables else ""
         called = _call(function, arguments)
         text = f"CREATE TRIGGER {name} {verb} ON {table}{rows} FOR EACH STATEMENT EXECUTE FUNCTION {called}"
@@ -63,7 +68,7 @@ class Trigger:
     def row_level(
         cls, name: str, table: str, verb: str, function: Function, *arguments: str, when: str = ""
     ) -> "Trigger":
-        """A trigger of PostgreSQL that runs once a row."""
+        """Declare a trigger of PostgreSQL that runs once per row."""
         test = f" WHEN ({when})" if when else ""
         called = _call(function, arguments)
         text = f"CREATE TRIGGER {name} {verb} ON {table} FOR EACH ROW{test} EXECUTE FUNCTION {called}"
@@ -76,5 +81,5 @@ def _call(function: Function, arguments: tuple[str, ...]) -> str:
 
 
 def same_text(one: str, other: str) -> bool:
-    """Return whether two statements differ in nothing but blanks."""
+    """Return whether two statements differ only in white space."""
     return _BLANKS.sub(" ", one).strip() == _BLANKS.sub(" ", other).strip()

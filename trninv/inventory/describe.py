@@ -1,4 +1,4 @@
-"""One thing of the inventory: what it is, its parts, its links, and the facts about its models."""
+"""Describe one place: its parts, links, state and facts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _MAX_DIGITS = 9  # of an ordinal in an address
 
 @dataclass(frozen=True, slots=True)
 class LinkSummary:
-    """A link of a described node; bandwidth of one direction."""
+    """A link of a described node, with its bandwidth in one direction."""
 
     to: str
     bandwidth: Bandwidth
@@ -38,17 +38,16 @@ class LinkSummary:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What is known about a place.
+    """The description of a place.
 
     Attributes
     ----------
     attributes
-        Name and value, formatted for people; totals cover everything installed.
+        Names and values, formatted for people; totals cover everything installed.
     not_up
-        The first MAX_NOT_UP servers, nodes and links of the place that are not up, with their states.
+        The first MAX_UNHEALTHY unhealthy servers, nodes and links of the place, with their states.
     has_more_not_up
-        Whether there are others.
-
+        Whether there are more of them.
     """
 
     address: str
@@ -62,7 +61,7 @@ class Description:
 
 
 def describe(connection: Connection, catalog: Catalog, place: Place) -> Description:
-    """Everything that the tables and the catalog say about a place."""
+    """Describe a place from the tables and the catalog."""
     attributes, subjects = _DESCRIBERS[place.level](connection, catalog, place)
     event = TABLES["state_event"]
     own_changes = event.c.address == place.address, event.c.action.is_(None), ~is_cascaded()
@@ -108,7 +107,7 @@ def _cluster(connection: Connection, catalog: Catalog, place: Place) -> Describe
 
 
 def _models(connection: Connection, cluster: int) -> Sequence[Any]:
-    """The models of a cluster's domains, and how many are of each."""
+    """Return the models of a cluster's domains, with the number of domains of each."""
     domain, model, server, chip = (TABLES[name] for name in ("domain", "domain_model", "server_model", "chip_model"))
     query = (
         select(model.c.slug, model.c.name, chip.c.slug.label("chip"), func.count().label("domains"))
@@ -251,9 +250,12 @@ _DESCRIBERS = {
 
 
 def children(connection: Connection, place: Place, prefix: str = "", limit: int | None = None) -> Iterator[str]:
-    """Addresses of what a place directly contains, by ordinal: ``most`` of each kind, with a step that begins so.
+    """Yield the addresses of a place's direct children by ordinal, at most `limit` of each kind.
 
-    Those of a rack are not looked at so closely.
+    Parameters
+    ----------
+    prefix
+        The start of the last step, such as "s1"; ignored for the servers of a rack.
     """
     server, domain = TABLES["server"], TABLES["domain"]
     if place.level == "rack":
@@ -280,7 +282,7 @@ def children(connection: Connection, place: Place, prefix: str = "", limit: int 
 
 
 def _has_leading_digits(number: ColumnElement[int], digits: str) -> ColumnElement[bool]:
-    """Whether these are the first digits of a whole number: ranges, which an index finds."""
+    """Return a condition that a number starts with these digits, as ranges that an index serves."""
     first, more = int(digits[:_MAX_DIGITS]), _MAX_DIGITS - len(digits)
     if more < 0 or (first == 0 and len(digits) > 1):
         return false()
@@ -343,7 +345,7 @@ def _unhealthy(connection: Connection, place: Place) -> Iterator[str]:
 def _nodes(
     connection: Connection, *conditions: ColumnElement[bool], limit: int | None = None
 ) -> dict[int, tuple[str, str]]:
-    """Addresses and states of nodes, by id."""
+    """Return the addresses and states of nodes, by id."""
     query = node_addresses().add_columns(TABLES["node"].c.state).where(*conditions)
     rows = connection.execute(query.order_by(TABLES["node"].c.id).limit(limit))
     return {row.id: (row.address, row.state) for row in rows}

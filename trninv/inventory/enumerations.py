@@ -1,4 +1,4 @@
-"""The enumerations of the table of fields; their values come from where they are defined."""
+"""Collect the enumerations that fields use; their values come from the modules that define them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
@@ -35,7 +35,7 @@ def _join_unique(names: Iterable[str]) -> str:
 
 
 def _wiring_meanings() -> Mapping[str, str]:
-    """Every pattern of the register."""
+    """Return the description of every wiring pattern."""
     return {name: f"{pattern.description.removesuffix('.')}." for name, pattern in all_patterns().items()}
 
 
@@ -95,4 +95,4 @@ GROUP_BY: Final = Enumeration(
     },
 )
 GROUPS: Final[Mapping[str, Enumeration]] = {"generation": GENERATION, "state": STATE}
-"""What aggregates are grouped by, where that is an enumeration."""
+"""The enumeration of a group's values, for the groups that have one."""

@@ -1,12 +1,15 @@
-"""Triggers that keep an event of every change of a state, of every job that begins to hold chips, moves or gives them
-back, and of every server that is closed or opened, whoever does it: nothing else writes ``state_event``.
+"""Create the triggers that record changes as events; nothing else writes ``state_event``.
 
-Who, why and from where stand in the one row of ``_change`` while trninv makes a change. A statement of SQL has none:
-PostgreSQL then tells the login; SQLite knows no users, and whoever it is is written ``sqlite3``. PostgreSQL keeps the
-events of a statement as one change. SQLite's triggers see one row at a time: each is a change of its own.
+They cover changes of states, jobs that are allocated chips, move or release them, and servers that are cordoned or
+uncordoned, whoever makes the change.
 
-On PostgreSQL whoever changes states, jobs, what they hold or closings holds a lock until the end of the transaction,
-taken before any row's, so that the order of the events is that in which they were committed.
+While trninv makes a change, the one row of ``_change`` names its author, reason and source. Plain SQL has no such row:
+PostgreSQL then records the login, and SQLite, which has no users, the word ``sqlite3``. PostgreSQL records the events
+of
+a statement as one change. SQLite's triggers see single rows, so that each row is a change of its own.
+
+On PostgreSQL, writers of states, jobs, allocations and cordons take a lock before they lock any row and keep it until
+their transaction ends, so that the order of events is the order of commits.
 """
 
 from collections.abc import Iterator
@@ -22,7 +25,7 @@ from trninv.inventory.guards import GUARDS
 from trninv.inventory.schema import TABLES
 
 LOCK: Final = 7475
-"""PostgreSQL's advisory lock of whoever changes states, jobs or closings."""
+"""The key of PostgreSQL's advisory lock for writers of states, jobs and cordons."""
 
 _TABLES: Final = ("server", "node", "link")
 _CONDITION: Final = ("state", "factor_ppm")
@@ -44,7 +47,7 @@ _LITE: Final = """{before}
     UPDATE _change SET batch = (SELECT max(id) FROM state_event) WHERE batch IS NULL;{after}"""
 _ROW_OF_NODE: Final = """
     JOIN node AS became ON became.id = NEW.id WHERE {changed}"""
-"""What became of the row, which the trigger has written again by then."""
+"""Reads the row again: the trigger itself has changed it by then."""
 _FUNCTION: Final = """ DECLARE last bigint; said _change%ROWTYPE; BEGIN
     SELECT coalesce(max(id), 0) INTO last FROM state_event;
     SELECT * INTO said FROM _change;{unless}
@@ -64,13 +67,13 @@ _FUNCTION: Final = """ DECLARE last bigint; said _change%ROWTYPE; BEGIN
 END """
 _READ_BACK: Final = """
     IF said.id IS NULL AND starts_with(lower(current_query()), 'copy') THEN RETURN NULL; END IF;"""
-"""Rows of a dump that is read back, whose events come with it."""
+"""Skips rows that a dump brings back with COPY, since the dump contains their events too."""
 _ONE_AT_A_TIME: Final = Function("one_state_writer", f" BEGIN PERFORM pg_advisory_xact_lock({LOCK}); RETURN NULL; END ")
 
 
 @dataclass(frozen=True, slots=True)
 class _Watch:
-    """What is watched of a table: columns that are updated, or, where there are none, rows that are inserted."""
+    """A watched change of a table: an update of `columns` or, if there are none, an insert."""
 
     name: str
     table: str
@@ -123,13 +126,13 @@ class _Watch:
         return " OR ".join(f"{was}.{column} {differs} {became}.{column}" for column in self.columns)
 
     def _part(self, was: str, became: str, dialect: str) -> str:
-        """What a row is of, and what became of it, in the order of `_WRITTEN`."""
+        """Return the values that describe the changed row, in the order of `_WRITTEN`."""
         if self.table == "job":
             begun = f"CASE WHEN {became}.first_began IS NULL THEN 'hold' ELSE 'move' END"
             goes_on = f"{became}.ended IS NULL OR {became}.moved = {became}.ended"
             again = f"WHEN {was}.ended IS NOT NULL THEN 'hold'"
             action = f"CASE {again} WHEN {goes_on} THEN 'move' ELSE 'release' END" if self.columns else begun
-            address = f"coalesce({became}.place, (SELECT slug FROM cluster WHERE id = {became}.cluster_id))"  # noqa: S608 # of ours
+            address = f"coalesce({became}.place, (SELECT slug FROM cluster WHERE id = {became}.cluster_id))"  # noqa: S608 # only our own names
             chips = f"CASE WHEN {became}.ended IS NULL THEN coalesce({became}.chip_ids, '') END"
             return _done(f"{became}.id", address, action, f"{became}.name", chips)
         if self.table == "closing":
@@ -140,9 +143,9 @@ class _Watch:
 
 
 _LASTING: Final = {table: guard.ended for table, guard in GUARDS.items() if guard.ended}
-"""Tables whose rows begin and end, and what tells when they did."""
+"""Tables whose rows end instead of being deleted, each with the column of the end."""
 _MOVES: Final = ("moved", "place", "chip_ids")
-"""Columns of a job that change where it moves within its row."""
+"""Columns of a job that change when it moves."""
 _PARTS: Final = tuple(_Watch(name, name, (*_CONDITION, *_OWN) if name == "node" else _CONDITION) for name in _TABLES)
 _WATCHED: Final = (
     *_PARTS,
@@ -154,7 +157,7 @@ _WATCHED: Final = (
 
 
 def event_triggers(dialect: str) -> Iterator[Trigger]:
-    """Declare the triggers that write events and, on PostgreSQL, those that let one writer after another do so."""
+    """Declare the triggers that write events and, on PostgreSQL, those that serialize their writers."""
     if dialect == "sqlite":
         yield from (watch.in_sqlite() for watch in _WATCHED)
         return
@@ -165,9 +168,9 @@ def event_triggers(dialect: str) -> Iterator[Trigger]:
 
 
 def _of_part(table: str, was: str, became: str, dialect: str) -> str:
-    """What part a row is, and its condition before and after."""
+    """Return the values for a change of a part: its kind, id and address, and its condition before and after."""
     kind = f"{became}.kind" if table == "node" else f"'{table}'"
-    previous = f"(SELECT max(id) FROM state_event WHERE kind = {kind} AND part_id = {became}.id)"  # noqa: S608 # names of ours
+    previous = f"(SELECT max(id) FROM state_event WHERE kind = {kind} AND part_id = {became}.id)"  # noqa: S608 # only our own names
     own = [f"{row}.{column}" if table == "node" else "NULL" for row in (was, became) for column in _OWN]
     conditions = [f"{row}.{column}" for row in (was, became) for column in _CONDITION]
     address = _address(table, became, dialect)
@@ -175,12 +178,12 @@ def _of_part(table: str, was: str, became: str, dialect: str) -> str:
 
 
 def _done(key: str, address: str, action: str, job: str, chips: str) -> str:
-    """What was done to a job or a server."""
+    """Return the values for an action on a job or a server."""
     return ", ".join(("NULL", key, "NULL", address, *("'up'", "NULL") * 2, *("NULL",) * 4, action, job, chips))
 
 
 def _address(table: str, row: str, dialect: str) -> str:
-    """The address of a row, in the text of a dialect that no driver reads."""
+    """Return the address of a row as SQL text in a dialect, without bound parameters."""
 
     def node(column: str) -> str:
         return _text(node_address_expression(literal_column(f"{row}.{column}")), dialect)
@@ -191,7 +194,7 @@ def _address(table: str, row: str, dialect: str) -> str:
 
 
 def _server(key: str, dialect: str) -> str:
-    """The address of the server with a key."""
+    """Return the address of the server with this id as SQL text."""
     at = {name: TABLES[name].alias(f"at_{name}") for name in ("server", "domain", "cluster")}
     joined = at["server"].join(at["domain"], at["domain"].c.id == at["server"].c.domain_id)
     joined = joined.join(at["cluster"], at["cluster"].c.id == at["domain"].c.cluster_id)

@@ -1,4 +1,4 @@
-"""What a kind of thing is asked for: its fields, the things it leads to, the lists below it."""
+"""Define what a thing declares: fields, relations and lists."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ Sql = ColumnElement[Any]
 
 
 class ValueFormat(Enum):
-    """How a raw value is shown."""
+    """How a raw value is formatted."""
 
     ID = "its kind and number"
     ADDRESS = "an address"
@@ -39,8 +39,7 @@ class Enumeration:
     Attributes
     ----------
     meanings
-        What each value means, in their order; called once, when the GraphQL schema is made.
-
+        Returns the meaning of each value, in order; called once, when the GraphQL schema is built.
     """
 
     name: str
@@ -55,16 +54,15 @@ class Field:
     Attributes
     ----------
     fact
-        Subject (SQL) and attribute of the fact that it rests on.
-    known
-        Every value there is, where they can be told.
+        Subject (SQL) and attribute of the fact that the value comes from.
+    choices
+        Returns all possible values, where they can be listed.
     enumeration
-        Of the form ENUM: its values.
-    listed
-        Whether lists are filtered and, if it can't be null, ordered by it.
+        The values of a field of the format ENUM.
+    is_filterable
+        Whether lists can be filtered by it and, if it is never null, ordered by it.
     search
-        What lists are filtered and ordered by, if that is found faster in a whole table than the same in ``sql``.
-
+        An expression for filtering and ordering lists, where that is faster on a whole table than ``sql``.
     """
 
     name: str
@@ -80,21 +78,20 @@ class Field:
 
     @property
     def filter_expression(self) -> Sql:
-        """What lists are filtered and ordered by."""
+        """The expression by which lists are filtered and ordered."""
         return self.sql if self.search is None else self.search
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Another thing that a thing leads to.
+    """A thing that a thing refers to.
 
     Attributes
     ----------
-    kinds
-        Of which it may be.
+    things
+        The names of the things that it may be.
     key
-        Its id; where its table is among the thing's own joins, it is that row.
-
+        Its id; if its table is among the thing's joins, the joined row is the related one.
     """
 
     name: str
@@ -106,19 +103,18 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class RelatedList:
-    """The things below a thing: a page of them, or (of facts and the like) all.
+    """A list of the things that belong to a thing, in pages or (facts and the like) as a whole.
 
     Attributes
     ----------
-    on
-        Columns of the others, any of which must equal ``key``; none where the key is the id of their cluster.
+    foreign_columns
+        Columns of the listed things, any of which must equal ``key``; empty if the key is the id of their cluster.
     key
-        Of the thing.
-    but
-        A column of the others that must not equal the thing's id.
-    inside
-        Whether ``on`` and ``key`` are addresses, and the others those of the place and of what it holds.
-
+        The expression of the thing that the columns must equal.
+    exclude
+        A column of the listed things that must not equal the thing's id.
+    by_containment
+        Whether the columns and ``key`` are addresses; the list then covers the place and all places below it.
     """
 
     name: str
@@ -133,19 +129,18 @@ class RelatedList:
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """A kind of thing.
+    """A kind of thing that can be queried.
 
     Attributes
     ----------
     joins
-        Tables that its fields may need beside its own, with their conditions, in order; True where there may be none.
-    block
-        Column of ``cluster`` with the first id of its rows of this kind.
-    within
-        Ids of what else contains it, that lists filter by.
+        Tables that its fields may need beside its own, with their conditions, in order; True for an outer join.
+    id_block
+        Column of ``cluster`` with the first id of the cluster's rows of this kind.
+    containers
+        Ids of the containers by which lists can be filtered.
     groups, sums
-        What its aggregates are grouped by, and add up.
-
+        What its aggregates can be grouped by, and what they sum.
     """
 
     name: str
@@ -163,17 +158,17 @@ class Thing:
 
     @property
     def key(self) -> Sql:
-        """The column of its id."""
+        """The id column."""
         return self.table.c.id
 
     @property
     def members(self) -> tuple[Field | Relation | RelatedList, ...]:
-        """Everything that may be asked of it."""
+        """All fields, relations and lists."""
         return (*self.fields, *self.relations, *self.lists)
 
     @property
     def is_node(self) -> bool:
-        """Whether it has an id that GraphQL gives out."""
+        """Whether it has an id that GraphQL exposes."""
         return any(field_.format is ValueFormat.ID for field_ in self.fields)
 
     @property
@@ -183,13 +178,13 @@ class Thing:
 
 
 def is_in_cluster(thing: Thing, key: Sql, cluster: Sql) -> Sql:
-    """That an id is in a cluster's block of ids (docs/decisions/ids-in-blocks.md)."""
+    """Return the condition that an id is in a cluster's block of ids (docs/decisions/ids-in-blocks.md)."""
     first, end = id_block_range(thing, cluster)
     return and_(key >= first, key < end)
 
 
 def id_block_range(thing: Thing, cluster: Sql) -> tuple[Sql, Sql]:
-    """The first id of a cluster's block, and the first one after it."""
+    """Return the first id of a cluster's block and the first id after it."""
     own, after = TABLES["cluster"].alias("own_block"), TABLES["cluster"].alias("block_after")
     first = select(own.c[thing.id_block]).where(own.c.id == cluster).correlate_except(own).scalar_subquery()
     end = select(func.min(after.c[thing.id_block])).where(after.c[thing.id_block] > first).correlate_except(after)
@@ -197,7 +192,7 @@ def id_block_range(thing: Thing, cluster: Sql) -> tuple[Sql, Sql]:
 
 
 def select_thing(thing: Thing) -> Select[Any]:
-    """Every row of a kind: its fields and, named NAME_key, what leads to other things, in raw values."""
+    """Select all rows of a thing: raw values of its fields and, as NAME_key, the keys of its relations and lists."""
     source = thing.table
     for table, (condition, outer) in thing.joins.items():
         source = source.join(table, condition, isouter=outer)

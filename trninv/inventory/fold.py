@@ -1,4 +1,4 @@
-"""The state of a cluster that its events lead to, from its recorded start."""
+"""Fold the events of a cluster, from its recorded start, into the state they lead to."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from trninv.inventory.unknown import history_starts
 
 _EVENT: Final = TABLES["state_event"]
 KINDS_BY_TABLE: Final[Mapping[str, tuple[str, ...]]] = {"server": ("server",), "node": NODE_KINDS, "link": ("link",)}
-"""Kinds of parts by the table that they are in."""
+"""The kinds of parts in each table."""
 _AFTER: Final = tuple(_EVENT.c[name] for name in ("state", "factor_ppm", "own_state", "own_factor_ppm"))
 _BEFORE: Final = tuple(
     _EVENT.c[name] for name in ("before", "factor_ppm_before", "own_before", "own_factor_ppm_before")
@@ -22,15 +22,18 @@ _BATCH_SIZE: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class EventSpan:
-    """The events of a cluster after its start.
+    """The events of a cluster after its recorded start.
 
     Attributes
     ----------
+    start
+        Number of the event at which the recorded start was taken.
     blocks
-        First and last id of its rows, by table.
+        First and last id of the cluster's rows, by table.
+    state
+        The recorded state to start from.
     until
-        The last of the events; None: the newest.
-
+        Number of the last event of the span; None: up to the newest.
     """
 
     slug: str
@@ -41,7 +44,7 @@ class EventSpan:
     until: int | None = None
 
     def part_events(self, table: str, event: Any = _EVENT) -> ColumnElement[bool]:
-        """Condition for the events of the cluster's parts in a table."""
+        """Return the condition for events of the cluster's parts in a table."""
         first, last = self.blocks[table]
         return and_(
             event.c.kind.in_(KINDS_BY_TABLE[table]), event.c.part_id.between(first, last), self._is_after_start(event)
@@ -49,7 +52,7 @@ class EventSpan:
 
     @property
     def job_events(self) -> ColumnElement[bool]:
-        """Condition for the events of the cluster's jobs and closings."""
+        """The condition for events of the cluster's jobs and cordons."""
         place = _EVENT.c.address
         in_cluster = or_(place == self.slug, and_(place >= f"{self.slug}/", place < f"{self.slug}0"))
         return and_(_EVENT.c.action.is_not(None), in_cluster, self._is_after_start(_EVENT))
@@ -60,7 +63,7 @@ class EventSpan:
 
 
 def event_spans(connection: Connection, until: int | None = None) -> Iterator[EventSpan]:
-    """Yield each cluster that has a recorded start which can be read, with its events up to one."""
+    """Yield the span of each cluster with a readable recorded start, with events up to `until`."""
     starts_by_slug = latest_starts(connection)
     for cluster in history_starts(connection):
         row = starts_by_slug.get(cluster.slug)
@@ -74,7 +77,7 @@ def event_spans(connection: Connection, until: int | None = None) -> Iterator[Ev
 
 
 def _used_ids(connection: Connection, table: str, first: int, last: int) -> tuple[int, int]:
-    """Return the first and last row that there are: events of ids after them are of a cluster that is gone."""
+    """Return the first and last id in use; events with higher ids belong to a cluster that was removed."""
     id_column = TABLES[table].c.id
     return first, connection.scalar(select(func.max(id_column)).where(id_column.between(first, last))) or first
 
@@ -98,14 +101,14 @@ def fold_events(connection: Connection, span: EventSpan) -> ClusterState:
 
 
 def last_actions(connection: Connection, span: EventSpan, actions: Sequence[str]) -> Iterable[Any]:
-    """Return the last event of each job, or of each server that was closed or opened."""
+    """Return the last event of each job or server among those with one of `actions`."""
     is_action = _EVENT.c.action.in_(actions)
     last = select(func.max(_EVENT.c.id)).where(span.job_events, is_action).group_by(_EVENT.c.part_id)
     return connection.execute(select(_EVENT).where(_EVENT.c.id.in_(last)).order_by(_EVENT.c.id)).all()
 
 
 def discontinuities(connection: Connection, span: EventSpan, table: str) -> Iterator[Any]:
-    """Yield events whose part was not before as the event before them, or the start, left it."""
+    """Yield events whose state before differs from the one that the previous event, or the start, left."""
     event, previous = _EVENT, _EVENT.alias("previous")
     previous_after = (previous.c[column.name] for column in _AFTER)
     differs = or_(*(one.is_distinct_from(other) for one, other in zip(_BEFORE, previous_after, strict=True)))
@@ -128,14 +131,14 @@ def _parts_of_table(parts: Mapping[Part, Condition], table: str) -> list[tuple[P
 
 
 def _changed_parts(connection: Connection, span: EventSpan, table: str) -> Iterator[Part]:
-    """Yield the parts that were not up at the start and have events since."""
+    """Yield the parts that were unhealthy at the start and have events since."""
     columns = select(_EVENT.c.kind, _EVENT.c.part_id).distinct()
     for ids in _batches([key for (_, key), _ in _parts_of_table(span.state.parts, table)]):
         yield from map(tuple, connection.execute(columns.where(span.part_events(table), _EVENT.c.part_id.in_(ids))))
 
 
 def _parts_left_unhealthy(connection: Connection, span: EventSpan, table: str) -> dict[Part, Condition]:
-    """Return the parts that their last event left other than up."""
+    """Return the parts whose last event left them unhealthy."""
     last = select(func.max(_EVENT.c.id)).where(span.part_events(table)).group_by(_EVENT.c.kind, _EVENT.c.part_id)
     other = or_(*(column.is_distinct_from(value) for column, value in zip(_AFTER, UP, strict=True)))
     query = select(_EVENT.c.kind, _EVENT.c.part_id, *_AFTER).where(_EVENT.c.id.in_(last), other)

@@ -1,6 +1,6 @@
-"""Triggers that keep rows: what is append only, what never changes of a row, and which rows may go.
+"""Create the triggers that protect rows: which are append only, which columns never change, which rows may be deleted.
 
-Each table with such rows is declared here once; whoever copies a database lifts the triggers of these tables.
+Each protected table is declared here once; copying a database lifts the triggers of these tables.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from trninv.settings import LEAST_OBSERVATIONS
 
 _ARCHIVED: Final = "(SELECT coalesce(max(id), 0) FROM history_archive)"
 _COVERED: Final = "(SELECT coalesce(max(starts), 0) FROM event_seal WHERE id = (SELECT max(id) FROM history_archive))"
-"""The last start that the seal covers with which the history begins: what is before is in an archive."""
+"""The last start covered by the seal with which the history begins; earlier starts are in an archive."""
 _FOLLOWED: Final = """EXISTS (SELECT * FROM history_start AS later
         WHERE later.cluster = {row}.cluster AND later.id > {row}.id)"""
 _IN_CHANGE: Final = "EXISTS (SELECT * FROM _change)"
@@ -23,26 +23,25 @@ _LATER: Final = """SELECT later.id FROM observation AS later
 _SUPERSEDED: Final = f"""{{row}}.speaker IS NOT NULL AND NOT {{row}}.is_cited
     AND EXISTS ({_LATER} AND later.id > {{row}}.id)
     AND (SELECT count(*) FROM ({_LATER} AND (later.seen_at, later.id) > ({{row}}.seen_at, {{row}}.id)
-        LIMIT {LEAST_OBSERVATIONS}) AS newest) = {LEAST_OBSERVATIONS}"""  # noqa: S608 # names of ours
-"""Not cited, and the machine has so many newer observations from the same source."""
+        LIMIT {LEAST_OBSERVATIONS}) AS newest) = {LEAST_OBSERVATIONS}"""  # noqa: S608 # only our own names
+"""True of an observation that no finding cites and whose machine has enough newer ones from the same source."""
 _ORPHANED: Final = "NOT EXISTS (SELECT * FROM {parent} AS parent WHERE parent.id = {{row}}.{parent}_id)"
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """How the rows of a table are kept.
+    """How the rows of a table are protected.
 
     Attributes
     ----------
     fixed
-        Columns that never change; empty: none ever does.
+        Columns that never change; empty: no column does.
     closed
-        A column after which, once it is written, nothing of its row changes.
+        A column that freezes its row once it is written.
     may_go
-        A condition, in SQL, on the row ``{row}`` that may be deleted; empty: none may.
+        A condition, in SQL, on the row ``{row}`` under which it may be deleted; empty: never.
     ended
-        The column that is written instead, where rows end; they are deleted by trninv alone.
-
+        The column that is written to end a row instead of deleting it; only trninv itself deletes such rows.
     """
 
     fixed: str = ""
@@ -72,9 +71,9 @@ GUARDS: Final[Mapping[str, Guard]] = {
     "allocation": Guard("id, job_id, chip_id, role, began", ended="ended"),
     "closing": Guard(_IDENTITY.format("server_id, since, why"), ended="until"),
 }
-"""Tables whose rows are kept."""
+"""The protected tables."""
 KEPT: Final = tuple(name for name, guard in GUARDS.items() if not guard.ended)
-"""Those whose rows are kept for ever."""
+"""The protected tables whose rows are never ended, but kept as written."""
 
 
 def guard_triggers(dialect: str) -> Iterator[Trigger]:
@@ -85,7 +84,7 @@ def guard_triggers(dialect: str) -> Iterator[Trigger]:
 
 
 def _refusals(table: str, guard: Guard) -> tuple[str, str]:
-    """Return what is said of a change, and of a deletion."""
+    """Return the messages that refuse a change and a deletion."""
     if not guard.ended:
         return (f"{table} is append only",) * 2
     changed = f"{table}: {guard.fixed} never change: set {guard.ended}, and begin another row"
@@ -125,17 +124,17 @@ def _in_postgresql(table: str, guard: Guard) -> Iterator[Trigger]:
 
 
 def evidence_triggers(dialect: str) -> Iterator[Trigger]:
-    """Declare the triggers that mark the observations which findings cite, and keep the mark."""
+    """Declare the triggers that mark observations cited by findings, and keep the mark."""
     refusal = "observation is append only"
     if dialect == "sqlite":
         ids = "SELECT value FROM json_each('[' || replace(NEW.evidence, ' ', ',') || ']')"
-        cite = f"UPDATE observation SET is_cited = true WHERE NOT is_cited AND id IN ({ids});"  # noqa: S608 # names of ours
+        cite = f"UPDATE observation SET is_cited = true WHERE NOT is_cited AND id IN ({ids});"  # noqa: S608 # only our own names
         yield Trigger.lite("finding_cites", "finding", "AFTER INSERT | NEW.evidence IS NOT NULL", cite)
         when = "BEFORE UPDATE OF is_cited | OLD.is_cited AND NOT NEW.is_cited"
         yield Trigger.lite("observation_stays_cited", "observation", when, f"SELECT RAISE(ABORT, '{refusal}');")
         return
     ids = "SELECT CAST(unnest(string_to_array(evidence, ' ')) AS bigint) FROM made"
-    cite = f"UPDATE observation SET is_cited = true WHERE NOT is_cited AND id IN ({ids});"  # noqa: S608 # names of ours
+    cite = f"UPDATE observation SET is_cited = true WHERE NOT is_cited AND id IN ({ids});"  # noqa: S608 # only our own names
     function = Function("finding_cites", f" BEGIN\n    {cite}\n    RETURN NULL;\nEND ")
     yield Trigger.statement_level("finding_cites", "finding", "AFTER INSERT", function, tables="NEW TABLE AS made")
     when = "old.is_cited AND NOT new.is_cited"

@@ -1,4 +1,4 @@
-"""What can be asked of an event, in SQL: its fields, and of which places it is."""
+"""Declare the fields of events and how things relate to them."""
 
 from typing import Any, Final
 
@@ -16,15 +16,15 @@ _SAME: Final = and_(
     func.coalesce(EVENT.c.factor_ppm_before, literal_column("0"))
     == func.coalesce(EVENT.c.factor_ppm, literal_column("0")),
 )
-"""Only what the part would be without its server has changed."""
+"""Only the part's own state changed, not the effective one, because its server is not up."""
 
 
 IS_STATE_CHANGE: Final = EVENT.c.action.is_(None)
-"""A row that tells a change of a part's state, and not what was done to a job or for jobs' sake."""
+"""The event is a change of a part's state, not an action on a job or a server."""
 
 
 def _own_or_effective(column: str, own: str, tells: str) -> Sql:
-    """A condition's column, or that of the part's own condition where only that has changed; null of what has none."""
+    """Return a column of the effective condition, or the own one where only that changed; null for actions."""
     return case(
         (~IS_STATE_CHANGE, None), (and_(_SAME, EVENT.c[tells].is_not(None)), EVENT.c[own]), else_=EVENT.c[column]
     )
@@ -101,8 +101,8 @@ EVENT_FIELDS: Final = (
 
 
 def is_at_or_below(address: ColumnElement[Any], place: ColumnElement[Any]) -> Sql:
-    """That an address is a place's, of what it holds, or of a link that is named from there."""
-    prefix_ends = {"/": "0", "--": "-."}  # what comes next
+    """Return the condition that an address is a place, below it, or a link whose first end is at or below it."""
+    prefix_ends = {"/": "0", "--": "-."}  # the next character or text in sort order
     ranges = (
         and_(address >= place + _text(begins), address < place + _text(ends)) for begins, ends in prefix_ends.items()
     )
@@ -114,13 +114,12 @@ def _text(text: str) -> Sql:
 
 
 def event_relations(address: Sql, *, include_parts: bool = False) -> tuple[Relation, RelatedList]:
-    """The last event of a thing with an address, and all of them.
+    """Return the last event of a thing with an address and the list of all its events.
 
     Parameters
     ----------
-    holds
-        Whether those of what it holds are among them, and of links that are named from there.
-
+    include_parts
+        Whether events of places below it count too, and of links whose first end is one of them.
     """
     description = "it, of what it holds and of links named from there (A of A--B)" if include_parts else "it"
     where = is_at_or_below(_PART_EVENT.c.address, address) if include_parts else _PART_EVENT.c.address == address

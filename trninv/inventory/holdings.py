@@ -1,4 +1,4 @@
-"""Who holds which chips, and who ever did, by the rows of `allocation` and by the events of jobs."""
+"""Compare allocations with the events of jobs."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
@@ -17,7 +17,7 @@ _BATCH_SIZE: Final = 50_000
 
 
 def current_allocations(connection: Connection, cluster_id: int) -> dict[int, dict[int, str]]:
-    """Return the chips that jobs of a cluster hold by `allocation`, each with its role, by the job's key."""
+    """Return the allocated chips of a cluster with their roles, by the job's id."""
     columns = select(_ALLOCATION.c.job_id, _ALLOCATION.c.chip_id, _ALLOCATION.c.role)
     query = columns.join(_JOB, _JOB.c.id == _ALLOCATION.c.job_id)
     chips_by_job = defaultdict[int, dict[int, str]](dict)
@@ -29,9 +29,10 @@ def current_allocations(connection: Connection, cluster_id: int) -> dict[int, di
 
 
 def allocation_differences(connection: Connection, span: EventSpan, jobs: Collection[int]) -> Iterator[tuple[int, int]]:
-    """Yield job and chip where `allocation` and the events of a span differ in whether one ever held the other.
+    """Yield job and chip ids where ``allocation`` and the events of a span disagree on whether the job ever had the
+    chip.
 
-    Jobs whose events are not all there, or do not say which chips, are left out.
+    Jobs without complete events, or with events that do not name their chips, are skipped.
     """
     columns = select(_EVENT.c.part_id, _EVENT.c.chip_ids).where(_EVENT.c.part_id > span.state.last_job)
     texts = defaultdict[int, set[str | None]](set)
@@ -52,12 +53,12 @@ def allocation_differences(connection: Connection, span: EventSpan, jobs: Collec
 
 
 def count_unreadable_chips(connection: Connection, span: EventSpan) -> int:
-    """Count the jobs of which an event does not say the chips, or says them in a text that nobody can read."""
+    """Count the jobs with an event whose chips are missing or unreadable."""
     columns = select(_EVENT.c.part_id, _EVENT.c.chip_ids).where(span.job_events, _EVENT.c.chip_ids.is_not(None))
     return len({key for key, text in connection.execute(columns) if _chips([text]) is None})
 
 
 def _chips(texts: Collection[str | None]) -> set[int] | None:
-    """Return the chips of events of a job; None where one of them does not say which."""
+    """Return the chips of a job's events, or None if one of them does not name its chips."""
     read = [chip_ids.parse_chip_ids(text) if text else None for text in texts if text is not None]
     return None if None in read else {chip for chips in read if chips for chip in chips}

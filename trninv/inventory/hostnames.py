@@ -1,4 +1,4 @@
-"""What machines are called in other programs' files: the single place that decides it."""
+"""Generate host names for servers from a template, for the files of other programs."""
 
 import re
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from trninv.errors import NotExpressibleError, UsageError
 
 DEFAULT_TEMPLATE: Final = "{cluster}-d{domain}-s{server}"
-"""What a server is called unless it is said."""
+"""The template of host names unless the user gives one."""
 
 _PLACEHOLDER = re.compile(r"\{(cluster|domain|server)(?::0(\d))?\}", re.ASCII)
 _LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
@@ -17,7 +17,7 @@ _MAX_LENGTH = 253
 
 
 class ServerAddress(NamedTuple):
-    """A server's address in its parts: its cluster's slug and the ordinals."""
+    """A server's address in parts: its cluster's slug, its domain's ordinal and its own."""
 
     cluster: str
     domain: int
@@ -30,28 +30,27 @@ class ServerAddress(NamedTuple):
 def hostnames(
     servers: Sequence[ServerAddress], template: str = DEFAULT_TEMPLATE, bound: Sequence[str | None] = ()
 ) -> list[str]:
-    """A host name for each server, in their order: that of the host which stands there, or else what the template says.
+    """Return a host name for each server, in order: the bound host's name, or else the template's.
 
     Parameters
     ----------
     bound
-        Of each server, the name of the host that is bound to its slot, if there is one.
+        The name of the host bound to each server's slot, or None.
 
     Raises
     ------
     UsageError
-        The template has a blank that nothing fills, or gives one name to two servers.
+        The template has an unknown placeholder, or gives one name to two servers.
     NotExpressibleError
-        A name is none: it has a character that means something else in a scheduler's files.
-
+        A name has a character that means something else in a scheduler's files.
     """
     names = [host or name for host, name in zip_longest(bound, template_names(servers, template))]
     server_by_name: dict[str, ServerAddress] = {}
     for name, server in zip(names, servers, strict=True):
         if not _NAME.fullmatch(name) or len(name) > _MAX_LENGTH:
             raise NotExpressibleError(
-                f"{name[:_MAX_LENGTH]!r} can't name a machine: lower-case letters, digits, '-' and '.' make a "
-                "host name; "
+                f"{name[:_MAX_LENGTH]!r} can't name a machine: lower-case letters, digits, '-' and '.' "
+                "make a host name; "
                 "give another --hostname, such as 'node-d{domain}-s{server}', or bind the instance without its host"
             )
         if (other := server_by_name.setdefault(name, server)) is not server:
@@ -61,13 +60,12 @@ def hostnames(
 
 
 def template_names(servers: Sequence[ServerAddress], template: str) -> list[str]:
-    """What the template calls each server, whether a host can be called so or not.
+    """Fill the template for each server, whether or not the result is a valid host name.
 
     Raises
     ------
     UsageError
-        The template has a blank that nothing fills.
-
+        The template has an unknown placeholder.
     """
     if "{" in _PLACEHOLDER.sub("", template) or "}" in _PLACEHOLDER.sub("", template):
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Ids come in blocks: docs/decisions/ids-in-blocks.md."""
+"""Give out ids in blocks, one for each cluster and table (docs/decisions/ids-in-blocks.md)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -9,7 +9,7 @@ from trninv.inventory.schema import TABLES
 from trninv.topology.tree import MAX_NODES_PER_TIER, MAX_TIERS
 
 BLOCK_TABLES = ("domain", "rack", "server", "tray", "node", "core", "link")
-"""Tables whose ids come in blocks; chip, switch, nic and network node share their node's id."""
+"""Tables whose ids come in blocks; chips, switches, NICs and network nodes share the id of their node."""
 BLOCK_CAPACITY: Final[Mapping[str, int]] = {
     "domain": 100_000,
     "rack": 100_000,
@@ -19,19 +19,20 @@ BLOCK_CAPACITY: Final[Mapping[str, int]] = {
     "core": 15_000_000,
     "link": 20_000_000,
 }
-"""Ids that the domains of a cluster have which may grow; those of its fabric follow in ``node`` and ``link``."""
+"""Ids reserved for the domains of a cluster that can grow; in ``node`` and ``link`` those of its fabric follow."""
 _FABRIC: Final = {"node": MAX_TIERS * MAX_NODES_PER_TIER, "link": MAX_TIERS * MAX_NODES_PER_TIER}
 
 
 def next_id(connection: Connection, table: Table) -> int:
-    """The first id after the table's last one, where a new block starts. Callers hold the write lock."""
+    """Return the id after the table's last one. The caller holds the write lock."""
     return int(connection.scalar(select(func.coalesce(func.max(table.c.id), 0))) or 0) + 1
 
 
 def next_block_start(connection: Connection, block: str, growing: str) -> int:
-    """Where a new cluster's ids start: after all there are, and after the room of those of a system that may grow.
+    """Return the first id of a new cluster's block: after all rows and after the reserve of every cluster that can
+    grow.
 
-    Also after where others start, of which one without such rows has none: a block ends where the next one starts.
+    It is also after the start of every other block: a block ends where the next one starts, even one without rows.
     """
     first, system = (TABLES["cluster"].c[name] for name in (f"first_{block}_id", "system"))
     last = connection.scalar(select(func.max(first))) or 0

@@ -1,4 +1,4 @@
-"""Rows within a statement, where no table can be made for them: on a standby of PostgreSQL."""
+"""Pass rows inside a statement, for standbys of PostgreSQL, where no temporary table can be created."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,14 +8,14 @@ from sqlalchemy import CTE, JSON, Connection, Table, Text, cast, column, func, l
 
 
 def is_read_only(connection: Connection) -> bool:
-    """Whether not even a temporary table can be made, as on a standby."""
+    """Return whether not even a temporary table can be created, as on a standby."""
     if connection.dialect.name != "postgresql":
         return False
     return connection.exec_driver_sql("SHOW transaction_read_only").scalar() == "on"
 
 
 def rows_as_cte(table: Table, rows: Sequence[Mapping[str, Any]]) -> CTE:
-    """Rows that a statement finds under the name of a table that does not exist."""
+    """Return rows as a CTE that a statement reads in place of a table that does not exist."""
     recordset = func.json_to_recordset(cast(literal(json.dumps(rows), Text), JSON))
     columns = (column(column_.name, column_.type) for column_ in table.c)
     return select(recordset.table_valued(*columns).render_derived(with_types=True)).cte(table.name)

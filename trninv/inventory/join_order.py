@@ -1,4 +1,4 @@
-"""Joins whose order SQLite keeps, whatever its statistics say: https://www.sqlite.org/optoverview.html, CROSS JOIN."""
+"""Fix the order of joins on SQLite (https://www.sqlite.org/optoverview.html, CROSS JOIN), whatever its statistics."""
 
 from typing import Any
 
@@ -7,10 +7,11 @@ from sqlalchemy.ext.compiler import compiles
 
 
 class OrderedJoin(Join):
-    """An inner join with a table, which SQLite reads from the left to the right; others choose the order themselves.
+    """An inner join with a table that SQLite reads from left to right; other databases choose the order themselves.
 
-    After ANALYZE, SQLite may read the tables of a cluster in another order, and compare each row of a domain with each
-    that its blueprint has.
+    After ANALYZE, SQLite may read the tables of a cluster in another order, and then compares every row of a domain
+    with
+    every row of its blueprint.
     """
 
     inherit_cache = True
@@ -18,5 +19,7 @@ class OrderedJoin(Join):
 
 @compiles(OrderedJoin, "sqlite")
 def _cross(join: OrderedJoin, compiler: Any, **how: Any) -> str:
-    left, _, right = compiler.visit_join(join, **how).rpartition(" JOIN ")  # no other is to the right of a table
+    left, _, right = compiler.visit_join(join, **how).rpartition(
+        " JOIN "
+    )  # the right side is a table, so this is the last JOIN
     return f"{left} CROSS JOIN {right}"

@@ -1,7 +1,8 @@
-"""The table of fields: what can be asked of each kind of thing, in SQL.
+"""Declare the fields, relations and lists of every thing.
 
-GraphQL's types, filters and orders are made from it, and so are the statements that documents are compiled to: a field
-is one line here. Expressions are written on the tables themselves; whoever uses them puts aliases in their place.
+GraphQL's types, filters and orders are generated from these declarations, and so are the SQL statements that documents
+are compiled to: a field is one line here. Expressions are written on the tables themselves; their users substitute
+aliases.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -65,7 +66,7 @@ _WITHIN_SERVER = {"domain": _domain.c.id, "server": _server.c.id, "rack": _serve
 
 @lru_cache(maxsize=1)
 def _models() -> dict[str, tuple[str, ...]]:
-    """Slugs of every model that a system is made of, and what its facts are about."""
+    """Return the slugs of all models that systems consist of, by the subject of their facts."""
     domains = [system.domain for system in default_systems().systems]
     links = [link for domain in domains for link in domain.links.values()]
     return {
@@ -117,14 +118,14 @@ _IN_SERVER = (_TO_CLUSTER, _TO_DOMAIN, _TO_RACK, _TO_SERVER)
 
 
 def _binding_column(column: str) -> Sql:
-    """What an open binding says of the instance in a server; a thing within the server may ask it too."""
+    """Return a column of the server's open binding, as a subquery that things inside the server can use too."""
     open_ = _binding.alias("open_binding")
     value = select(open_.c[column]).where(open_.c.server_id == _server.c.id, open_.c.until.is_(None))
     return value.correlate_except(open_).scalar_subquery()
 
 
 def _job_name() -> Sql:
-    """The job that holds a chip, as it is released."""
+    """Return the name of the job to which a chip is allocated, as ``trninv release`` takes it."""
     allocation, job = _TABLES["allocation"].alias("held_now"), _TABLES["job"].alias("holder")
     qualified_name = job.c.system + literal_column("':'") + job.c.external_id
     name = case((job.c.system == literal_column("'trninv'"), job.c.external_id), else_=qualified_name)

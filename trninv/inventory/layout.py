@@ -1,9 +1,10 @@
-"""The rows that a cluster must have: SELECTs over the blueprints of its parts, which `trninv.inventory.staging` holds.
+"""Build the SELECTs for every row that a cluster should have, over the blueprints in `trninv.inventory.staging`.
 
-`trninv.inventory.stamp` inserts them, `trninv.inventory.verify` compares them with what exists. Rows of one domain
-are consecutive in each table: id = start of the part's block + number of the domain in it × rows per domain + local
-number. The fabric's come after those of all parts; where that is as it was seen, so that it may grow, after room for
-more domains, and each tier has room for more network nodes.
+`trninv.inventory.stamp` inserts these rows, `trninv.inventory.verify` compares them with the stored ones.
+
+Rows of one domain are consecutive in each table: id = start of the group's block + number of the domain in it × rows
+per domain + local number. The fabric's rows follow those of all groups. An observed fabric may grow, so its rows follow
+the reserve for more domains, and each tier has a reserve for more network nodes.
 """
 
 from collections import Counter
@@ -57,7 +58,7 @@ Rows = Select[Any] | CompoundSelect[Any]
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRows:
-    """For each table in `ORDER`, a SELECT of the rows that a cluster must have, and their number."""
+    """A SELECT of the rows that a cluster should have, and their number, for each table in `INSERT_ORDER`."""
 
     rows: Mapping[str, Rows]
     sizes: Mapping[str, int]
@@ -67,13 +68,12 @@ class ExpectedRows:
 def expected_rows(
     connection: Connection, catalog: Catalog, plan: ClusterPlan, cluster: Mapping[Any, Any], since: int = 0
 ) -> Iterator[ExpectedRows]:
-    """What a cluster must have; valid while the context lasts.
+    """Prepare the rows that a cluster should have; they can be read while the context lasts.
 
     Parameters
     ----------
     since
-        The ordinal of a domain: what is in those before it is left out of the rows, but not of their numbers.
-
+        The ordinal of the first domain whose rows are selected; row counts and ids still cover all domains.
     """
     blueprints = blueprint_rows(connection, catalog, plan)
     layout = _ClusterRows(cluster, plan, _row_counts(plan, blueprints), _ModelIds.from_connection(connection), since)
@@ -84,7 +84,7 @@ def expected_rows(
 
 @dataclass(frozen=True, slots=True)
 class _ModelIds:
-    """Ids of models by their slugs."""
+    """The ids of models, by slug."""
 
     domain: Mapping[str, int]
     server: Mapping[str, int]
@@ -98,14 +98,14 @@ class _ModelIds:
 
 @dataclass(frozen=True, slots=True)
 class _RowCounts:
-    """Rows of a domain in each table, and of the fabric."""
+    """The number of rows of a domain in each table, with the domains and racks of its group."""
 
     domains: int
     racks: int
     per_domain: Mapping[str, int]
 
     def total(self, table: str) -> int:
-        """Of the whole part."""
+        """Return the number of the group's rows in a table."""
         return {"domain": self.domains, "rack": self.racks}.get(table, self.domains * self.per_domain.get(table, 0))
 
 
@@ -128,7 +128,7 @@ def _racks(part: DomainGroup) -> int:
 
 
 def _rack_sharing(part: DomainGroup) -> tuple[int, int]:
-    """How many racks a domain spans, and how many domains share a rack; one of the two is 1."""
+    """Return how many racks a domain spans and how many domains share a rack; one of the two is 1."""
     return len(part.model.blueprint.servers_by_rack), part.model.domains_per_rack
 
 
@@ -141,7 +141,7 @@ class _ClusterRows:
     since: int
 
     def sizes(self) -> dict[str, int]:
-        """The number of rows in each table."""
+        """Return the number of rows in each table."""
         counts_by_table = {name: sum(size.total(name) for size in self.part_sizes) for name in INSERT_ORDER}
         network_nodes = sum(1 for _ in self.plan.fabric.nodes()) if self.plan.fabric else 0
         counts_by_table["network_node"] = network_nodes
@@ -189,7 +189,7 @@ class _ClusterRows:
         return int(self.cluster[f"first_{block}_id"])
 
     def _node_above_nic(self) -> ColumnElement[Any] | None:
-        """The network node above a NIC; None where there is no fabric."""
+        """Return the id of the network node above a NIC, or None if there is no fabric."""
         match self.plan.fabric:
             case ClosFabric(domains_per_node=domains_per_node):
                 return self._fabric_row_id("node", _DOMAIN.c.ordinal // domains_per_node)
@@ -198,7 +198,9 @@ class _ClusterRows:
         return None
 
     def _fabric_row_id(self, block: str, local: ColumnElement[Any]) -> ColumnElement[Any]:
-        """The fabric's rows come after those of all domains, and after the room for more of them."""
+        """Return the id of a row of the fabric: these follow the rows of all domains and the reserve for more
+        domains.
+        """
         has_room = isinstance(self.plan.fabric, FabricTree) and not self.plan.fabric.is_dense
         domains = BLOCK_CAPACITY[block] if has_room else sum(size.total(block) for size in self.part_sizes)
         return literal(self._first(block) + domains) + local
@@ -225,19 +227,18 @@ class _ClusterRows:
 
 @dataclass(frozen=True, slots=True)
 class _DomainGroupRows:
-    """The rows of one part: its blueprint, crossed with its domains.
+    """The rows of one domain group: its blueprint, crossed with its domains.
 
     Attributes
     ----------
     first, first_rack
         Ordinals of its first domain and rack.
     starts
-        Where its ids begin in each table.
-    over, by_server
-        The network node above a NIC, and whether it is one of its server.
+        The first id of the group in each table.
+    node_above, is_above_server
+        The network node above a NIC, and whether the blueprint names one for each server.
     since
-        Ordinal of the first domain of which the rows are wanted.
-
+        Ordinal of the first domain whose rows are selected.
     """
 
     cluster: int
@@ -330,7 +331,7 @@ class _DomainGroupRows:
         )
 
     def _rows_per_domain(self, blueprint: Table, block: str, *columns: ColumnElement[Any]) -> Select[Any]:
-        """The blueprint's rows in every domain of the part."""
+        """Select the blueprint's rows in every domain of the group."""
         key = self._row_id(block, blueprint.c.local).label("id")
         source: FromClause = OrderedJoin(_DOMAIN, blueprint, blueprint.c.part == self.number)
         if blueprint is LINK and self.is_above_server:
@@ -371,5 +372,5 @@ def _range(size: int) -> ColumnElement[Any]:
 
 
 def _common_columns(blueprint: Table, target: str) -> list[Column[Any]]:
-    """Columns that the blueprint and the target table have in common."""
+    """Return the columns that a blueprint and its target table have in common."""
     return [column for column in blueprint.c if column.name in TABLES[target].c and column.name != "local"]

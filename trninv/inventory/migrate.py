@@ -1,4 +1,4 @@
-"""Applies the schema's revisions to a database, with Alembic underneath."""
+"""Upgrade and downgrade the schema with Alembic."""
 
 import io
 import itertools
@@ -27,34 +27,33 @@ from trninv.settings import resource_directory
 from trninv.units import pluralize
 
 _MOVED = {"_token_digest": ("token", "sha256")}
-"""Tables whose rows older revisions have in a column of another one."""
+"""Tables whose rows were a column of another table in older schema versions."""
 _USAGE = "trninv migrate --to head, base, or a revision in migrations/"
 
 
 def schema_version(connection: Connection) -> str | None:
-    """The revision of a database, or None if it has none."""
+    """Return the schema version of a database, or None if it has none."""
     return MigrationContext.configure(connection).get_current_revision()
 
 
 def migrate(engine: Engine, to: str = "head", progress: Progress = silent) -> None:
-    """Upgrade or downgrade the schema to a revision ("head", "base" or an identifier) in one transaction.
+    """Upgrade or downgrade the schema to a version ("head", "base" or an identifier) in one transaction.
 
-    Where that leads to the newest revision, the facts of a database that has some are brought up to date as well.
+    On the newest version, stored facts are updated as well.
 
     Parameters
     ----------
     progress
-        Told how many revisions there were, and of how many, on the way to the newest.
+        Called with the number of versions done and their total, on the way to "head".
 
     Raises
     ------
     UsageError
-        There is no such revision.
-    NotMigratedError
-        The database is at a revision of a newer trninv.
+        There is no such version.
+    SchemaOutdatedError
+        The database has the schema of a newer trninv.
     DatabaseError
-        A statement failed, or SQLite reports rows that break a foreign key after the migration.
-
+        A statement failed, or rows break a foreign key on SQLite after the migration.
     """
     if not to:
         raise UsageError(_USAGE)
@@ -79,7 +78,7 @@ def migrate(engine: Engine, to: str = "head", progress: Progress = silent) -> No
 
 
 def create_tables_if_missing(engine: Engine) -> None:
-    """Give a database that has none of trninv's tables all of them; any other is left as it is."""
+    """Create all tables in a database that has none of trninv's; leave any other database unchanged."""
     create_directory(engine)
     with translate_connect_errors(engine), engine.connect() as connection:
         now = schema_version(connection)
@@ -88,9 +87,9 @@ def create_tables_if_missing(engine: Engine) -> None:
 
 
 def data_loss(engine: Engine, to: str) -> list[str]:
-    """What a database would lose by going to a revision: its tables and columns that have rows and go.
+    """List the tables and columns with data that a database would lose by migrating to a version.
 
-    Which go is seen from an empty database that does the same, so that this one need not be locked to be asked.
+    An empty database is migrated the same way to see which ones go, so that this one is not locked.
     """
     file = database_file(engine)
     if file and not file_exists(file):
@@ -104,7 +103,7 @@ def data_loss(engine: Engine, to: str) -> list[str]:
             before = _columns(trial)
             migrate(trial, to)
             with trial.connect() as trial_connection:
-                if (schema_version(trial_connection) or "") >= now:  # a newer one takes along what is there
+                if (schema_version(trial_connection) or "") >= now:  # an upgrade keeps all data
                     return []
             after = _columns(trial)
         return list(_lost_data(connection, before, after))
@@ -136,7 +135,7 @@ def _non_empty(connection: Connection, name: str, query: Select[int], thing: str
 
 @contextmanager
 def _foreign_keys_off(connection: Connection) -> Iterator[None]:
-    """Switch SQLite's foreign keys off: they would forbid its batch mode to recreate tables."""
+    """Switch SQLite's foreign keys off: they would keep its batch mode from recreating tables."""
     if connection.dialect.name != "sqlite":
         yield
         return
@@ -150,7 +149,7 @@ def _foreign_keys_off(connection: Connection) -> Iterator[None]:
 
 
 def schema_differences(engine: Engine) -> str | None:
-    """What `alembic check` would report: how the database differs from the schema; None if it does not."""
+    """Return how the database differs from the schema, as `alembic check` reports it, or None."""
     with engine.connect() as connection, redirect_stdout(io.StringIO()):
         try:
             command.check(_config(connection))
@@ -160,7 +159,7 @@ def schema_differences(engine: Engine) -> str | None:
 
 
 def upgrade_sql(engine: Engine, to: str = "head") -> str:
-    """The DDL of an upgrade from an empty database, as text to run by hand."""
+    """Return the DDL of an upgrade from an empty database, for running it by hand."""
     out = io.StringIO()
     config = _config()
     config.output_buffer = out
@@ -180,7 +179,7 @@ def _config(connection: Connection | None = None) -> Config:
 
 
 def _revision_counter(config: Config, now: str | None, progress: Progress) -> Callable[[], None]:
-    """What is called after each revision, up to the newest."""
+    """Return the callback that counts finished versions up to the newest."""
     total = len(list(ScriptDirectory.from_config(config).iterate_revisions("head", now or "base")))
     done = itertools.count(1)
     return lambda: progress("revisions", next(done), total)

@@ -1,4 +1,4 @@
-"""Instances and hosts by name: @i-0abc, @hostname, @hostname/c5 stand for the slot that they are bound to."""
+"""Resolve instance ids and host names (@i-0abc, @hostname, @hostname/c5) to the slots to which they are bound."""
 
 import re
 from collections import defaultdict
@@ -19,17 +19,20 @@ _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
 
 
 def is_instance_id(name: str) -> bool:
-    """Whether a name has the form of an instance's id."""
+    """Return whether a name has the form of an instance id."""
     return bool(_INSTANCE.fullmatch(name))
 
 
 def is_host_name(name: str, instance: str | None = None) -> bool:
-    """Whether a name has the form of a host's; one that is an instance's id can be that instance's host alone."""
+    """Return whether a name has the form of a host name.
+
+    A name that is an instance id is accepted only as the host name of that same instance.
+    """
     return bool(len(name) <= _MAX_NAME and _HOST.fullmatch(name)) and (name == instance or not is_instance_id(name))
 
 
 def unique_full_names(hosts: Iterable[str]) -> dict[str, str]:
-    """Map what hosts are called without their domains to their names, where that is one only."""
+    """Map short host names to full ones, where a short name belongs to one host only."""
     by_short = defaultdict[str, set[str]](set)
     for host in hosts:
         by_short[host.partition(".")[0]].add(host)
@@ -37,22 +40,24 @@ def unique_full_names(hosts: Iterable[str]) -> dict[str, str]:
 
 
 def split_link(text: str) -> list[str]:
-    """The ends of a link A--B, or the one address that it is. A host's name may have -- in it; a cluster's has none."""
+    """Return the two ends of a link A--B, or the text itself if it is no link.
+
+    Host names may contain "--", cluster names may not: the separator is searched for after the first slash.
+    """
     starts_with_name = text.lstrip().startswith("@")
     position = text.find("--", max(text.find("/"), 0)) if not starts_with_name or "/" in text else -1
     return [text] if position < 0 else [text[:position], text[position + 2 :]]
 
 
 def replace_machine_name(connection: Connection, text: str) -> str:
-    """An address without names: one that begins with @ is looked up, any other is left alone.
+    """Replace a leading @name by the address of its slot; return other texts unchanged.
 
     Raises
     ------
     AddressError
-        It names nothing that an instance or a host can be called, or several.
+        The name is not valid for an instance or a host, or several hosts match it.
     UnknownAddressError
-        No slot has what it names.
-
+        Nothing of that name is bound to a slot.
     """
     if not text.lstrip().startswith("@"):
         return text
@@ -66,11 +71,11 @@ def replace_machine_name(connection: Connection, text: str) -> str:
 
 
 def _slot_address(connection: Connection, name: str) -> str:
-    """The address where an instance or host of that name stands; a host may leave its domain out."""
+    """Return the address of the slot to which a name is bound; a host's domain suffix may be omitted."""
     binding, is_open = _BINDING.c, _BINDING.c.until.is_(None)
     exactly = select(binding.address).where(is_open)
     for spelling in dict.fromkeys((name, name.lower())):
-        for column in (binding.instance, binding.host):  # an instance's id first: a host may call itself so
+        for column in (binding.instance, binding.host):  # instance ids first: a host may be named like one
             if address := connection.scalar(exactly.where(column == spelling)):
                 return str(address)
     longer = (binding.host > f"{name}.") & (binding.host < f"{name}/")

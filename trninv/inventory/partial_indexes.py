@@ -1,4 +1,6 @@
-"""Indexes over some rows: they allow a chip one holder and a slot one binding, so each has to have its condition."""
+"""Check partial indexes: they allow one allocation per chip and one open binding per slot, if their conditions are
+right.
+"""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +22,7 @@ _CAST: Final = re.compile(r"::\w+|[()]")
 
 
 def outdated(connection: Connection) -> dict[str, str]:
-    """Return which index over some rows is missing, or is not as declared."""
+    """Return the names of partial indexes that differ from their declaration, each with "missing" or "replaced"."""
     standing = {row.name: row.sql for row in connection.execute(text(_STANDING[connection.dialect.name]))}
     return {
         name: "replaced" if name in standing else "missing"
@@ -30,7 +32,7 @@ def outdated(connection: Connection) -> dict[str, str]:
 
 
 def _declared() -> Mapping[str, tuple[bool, str, str]]:
-    """Return whether an index is unique, its columns and its condition, by its name."""
+    """Return uniqueness, columns and condition of every declared partial index, by name."""
     return {
         str(index.name): (index.unique, ", ".join(index.columns.keys()), str(condition))
         for table in TABLES.values()
@@ -40,7 +42,7 @@ def _declared() -> Mapping[str, tuple[bool, str, str]]:
 
 
 def _read(sql: str) -> tuple[bool, str, str]:
-    """Return the same of an index as its database prints it."""
+    """Parse uniqueness, columns and condition from an index definition as the database prints it."""
     head, _, condition = sql.partition(" WHERE ")
     columns = head[head.index("(") + 1 : head.rindex(")")]
     return sql.startswith("CREATE UNIQUE "), columns, _CAST.sub("", condition)

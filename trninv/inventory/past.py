@@ -1,17 +1,17 @@
-"""The tables as they were: an engine with a moment sees the states that held after an event.
+"""Show the tables as they were after an earlier event.
 
-What is read under the names of ``server``, ``node``, ``link`` and ``state_event`` is then a view that undoes what
-happened since: a part's state is what its first event after the moment says was so before, and its own where there is
-none. Jobs, what they hold, closed servers and bindings have times of their own: what began later is not there, and what
-ended later has not ended. So whatever reads them reads those of the moment, SQL included, and nothing is copied.
+An engine with an earlier event reads views under the names of ``server``, ``node``, ``link`` and ``state_event``. These
+undo later changes: a part's state is what its first later event recorded as the state before, or its present state if
+there is none. Jobs, allocations, cordons and bindings carry their own times: rows that began later are hidden, and rows
+that ended later are still open. Every reader therefore sees the past, SQL from users included, and nothing is copied.
 
-On SQLite they are temporary views of the connection, made where a transaction begins and gone where it ends. PostgreSQL
-has them in the schema ``trninv_past``, since neither a standby nor a transaction that only reads can make any; the
-transaction has that schema on its path, the event in the setting ``trninv.at`` and the time in ``trninv.time``.
+On SQLite these are temporary views, created when a transaction begins and dropped when it ends. PostgreSQL keeps them
+in the schema ``trninv_past``, since neither a standby nor a read-only transaction can create any. The transaction has
+that schema on its search path, the event in the setting ``trninv.at`` and the time in ``trninv.time``.
 
-A condition on the state can't use an index then: `among_lost` narrows it to what may not have been up.
+Conditions on such a state cannot use an index; `maybe_unhealthy` narrows them to parts that may have been unhealthy.
 
-A cluster of which nothing is known at the moment, since it was seeded later, is left out with all its rows.
+Clusters that were seeded later have no history at the event and are omitted with all their rows.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,43 +30,42 @@ _AS_OF_EVENT: Final = "moment"
 _AS_OF_TIME: Final = "time_of_moment"
 _OMITTED: Final = "unknown_at_moment"
 PARTS: Final = ("server", "node", "link")
-"""Tables with states."""
+"""The tables of parts with a state."""
 _IN_BLOCKS: Final[Mapping[str, str]] = {
     **{name: name for name in ("cluster", "domain", "rack", "server", "tray", "node", "core", "link")},
     **dict.fromkeys(NODE_KINDS, "node"),
 }
-"""Tables with rows of clusters, and in which block of a cluster's ids theirs are; its own id is a block too."""
+"""The block of ids, by table, that holds a cluster's rows; the cluster's own id counts as a block."""
 _BEFORE: Final = {
     "state": "before",
     "factor_ppm": "factor_ppm_before",
     "own_state": "own_before",
     "own_factor_ppm": "own_factor_ppm_before",
 }
-"""Columns of a part, and those of an event that tell what they were before it."""
+"""The columns of a part, each with the column of an event that holds its earlier value."""
 _INTERVAL_TABLES: Final = {
     "job": ("began", {"ended": "ended"}),
     "allocation": ("began", {"ended": "ended"}),
     "closing": ("since", {"until": "until"}),
     "binding": ("since", {"until": "until", "ending": "until", "ended_by": "until"}),
 }
-"""The column that says since when a row holds, and those that are filled later, each with the one that says when."""
+"""The column with the start of a row, and the columns written when it ends, each with the column of that time."""
 _MOVED: Final = {"place": "address", "moved": "at", "chip_ids": "chip_ids"}
-"""Columns of a job that change as it moves within its row, and those of its events that tell what they were."""
+"""The columns of a job that change when it moves, each with the column of an event that holds the earlier value."""
 
 
 @dataclass(frozen=True, slots=True)
 class OmittedCluster:
-    """A cluster of which nothing is known at a moment.
+    """A cluster without history at a point in time.
 
     Attributes
     ----------
     since
-        When what is known of it begins; None: it never does.
+        When its history begins; None: it has none.
     event
         The last event before that.
     ids
-        Of each block of its ids the first and the last.
-
+        Name, first and last id of each of its blocks.
     """
 
     id: int
@@ -82,44 +81,45 @@ class OmittedCluster:
 
 
 def engine_as_of(engine: Engine, event: int, time: datetime, omitted: tuple[OmittedCluster, ...] = ()) -> Engine:
-    """The same database, on the same connections, as it was after an event; the time is that of its answers.
+    """Return an engine for the same database and connections that sees the tables as they were after an event.
 
     Parameters
     ----------
-    unknown
-        Clusters that are left out.
-
+    time
+        The time that answers report.
+    omitted
+        Clusters without history at that event.
     """
     engine_then: Engine = engine.execution_options(**{_AS_OF_EVENT: event, _AS_OF_TIME: time, _OMITTED: omitted})
     return engine_then
 
 
 def omitted_clusters(source: Engine | Connection) -> tuple[OmittedCluster, ...]:
-    """The clusters that an engine or a connection leaves out."""
+    """Return the clusters that an engine or a connection omits."""
     omitted: tuple[OmittedCluster, ...] = source.get_execution_options().get(_OMITTED, ())
     return omitted
 
 
 def as_of_time(engine: Engine) -> datetime | None:
-    """When what an engine sees was the newest state; None: it still is."""
+    """Return the time as of which an engine reads, or None if it reads the present."""
     time: datetime | None = engine.get_execution_options().get(_AS_OF_TIME)
     return time
 
 
 def as_of_event(source: Engine | Connection) -> int | None:
-    """The event after which an engine or a connection sees the tables; None: the last one."""
+    """Return the event as of which an engine or a connection reads, or None if it reads the present."""
     event: int | None = source.get_execution_options().get(_AS_OF_EVENT)
     return event
 
 
 def install_views(connection: Connection) -> None:
-    """Let a transaction that begins see the tables as they were, if its engine has a moment."""
+    """Install the views of the past in a transaction that begins, if its engine reads an earlier event."""
     for statement in view_statements(connection):
         connection.exec_driver_sql(statement)
 
 
 def view_statements(source: Engine | Connection) -> Iterator[str]:
-    """Statements with which a transaction sees the tables as they were, if there is a moment."""
+    """Yield the statements that let a transaction read the past; none if its engine reads the present."""
     options = source.get_execution_options()
     if _AS_OF_EVENT not in options:
         return
@@ -149,7 +149,7 @@ def _block_ranges(cluster: OmittedCluster, block: str) -> Iterator[tuple[int, in
 
 
 def create_schema_statements() -> Iterator[str]:
-    """Statements that create PostgreSQL's schema of the past, with what is read in place of tables."""
+    """Yield the statements that create PostgreSQL's schema of views."""
     yield f"CREATE SCHEMA {SCHEMA}"
     conditions = {
         block: f"NOT part.id <@ (SELECT current_setting('trninv.unknown_{block}')::int4multirange)"
@@ -162,22 +162,24 @@ def create_schema_statements() -> Iterator[str]:
 
 
 def maybe_unhealthy(connection: Connection, table_: Table) -> ColumnElement[bool]:
-    """A condition that every row meets which was not up, cheap to search by; none where the present is read."""
+    """Return a condition met by every row that was unhealthy, which is cheap to search by; always true for the
+    present.
+    """
     if as_of_event(connection) is None:
         return true()
     return table_.c.id.in_(select(column("id")).select_from(table(f"lost_{table_.name}", column("id"))))
 
 
 def _view_queries(schema: str, event: str, time: str, conditions: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Names and queries; `known` are conditions, by blocks of ids, on what is not left out."""
+    """Yield names and queries of the views; `conditions` select, by block of ids, the rows of clusters not omitted."""
     prefix = schema and f"{schema}."
     for name, block in _IN_BLOCKS.items():
         if name in PARTS:
             yield name, _part_query(name, prefix, event, conditions[block])
             yield f"lost_{name}", _unhealthy_ids(name, prefix, event)
         elif conditions[block]:
-            yield name, f"SELECT * FROM {prefix}{name} AS part WHERE {conditions[block]}"  # noqa: S608 # names of ours
-    yield "state_event", f"SELECT * FROM {prefix}state_event WHERE id <= {event}"  # noqa: S608 # names of ours
+            yield name, f"SELECT * FROM {prefix}{name} AS part WHERE {conditions[block]}"  # noqa: S608 # only our own names
+    yield "state_event", f"SELECT * FROM {prefix}state_event WHERE id <= {event}"  # noqa: S608 # only our own names
     for name, (began, later) in _INTERVAL_TABLES.items():
         yield name, _interval_rows(name, began, later, prefix, event, time)
     yield "domain_held", _allocation_bits_query(prefix, time)
@@ -197,14 +199,14 @@ def _part_query(name: str, prefix: str, event: str, condition: str) -> str:
 
     columns = ", ".join(expression(column_.name) for column_ in TABLES[name].c)
     where = condition and f" WHERE {condition}"
-    return f"SELECT {columns} FROM {prefix}{name} AS part{where}"  # noqa: S608 # names of ours
+    return f"SELECT {columns} FROM {prefix}{name} AS part{where}"  # noqa: S608 # only our own names
 
 
 def _unhealthy_ids(name: str, prefix: str, event: str) -> str:
-    """Ids of what is not up now, and of what was not before its first event since; read in the order of events."""
+    """Select the ids of parts that are unhealthy now or were before their first later event; reads events in order."""
     kinds = ", ".join(f"'{kind}'" for kind in (NODE_KINDS if name == "node" else (name,)))
     return (
-        f"SELECT part_id AS id FROM {prefix}state_event "  # noqa: S608 # names of ours
+        f"SELECT part_id AS id FROM {prefix}state_event "  # noqa: S608 # only our own names
         f"WHERE id > {event} AND before <> 'up' AND coalesce(previous_id, 0) <= {event} AND kind || '' IN ({kinds}) "
         f"UNION ALL SELECT id FROM {prefix}{name} WHERE state <> 'up'"
     )
@@ -220,24 +222,24 @@ def _interval_rows(
             return column
         actions = "'move'" if column == "moved" else "'hold', 'move'"
         previous_value = (
-            f"SELECT e.{_MOVED[column]} FROM {prefix}state_event AS e "  # noqa: S608 # names of ours
+            f"SELECT e.{_MOVED[column]} FROM {prefix}state_event AS e "  # noqa: S608 # only our own names
             f"WHERE e.action IN ({actions}) AND e.part_id = {name}.id AND e.id <= {event} ORDER BY e.id DESC LIMIT 1"
         )
         return f"CASE WHEN {name}.moved > {time} THEN ({previous_value}) ELSE {column} END AS {column}"
 
     columns = ", ".join(expression(column_.name) for column_ in TABLES[name].c)
-    return f"SELECT {columns} FROM {prefix}{name} WHERE {start_column} <= {time}"  # noqa: S608 # names of ours
+    return f"SELECT {columns} FROM {prefix}{name} WHERE {start_column} <= {time}"  # noqa: S608 # only our own names
 
 
 def _allocation_bits_query(prefix: str, time: str) -> str:
-    """The words of what was held: a chip that two jobs held in the same second counts once."""
+    """Select the allocation masks of domains; a chip allocated to two jobs within a second counts once."""
     words = ", ".join(
         f"CAST(sum(CASE WHEN bit BETWEEN {low} AND {low + 63} THEN CAST(1 AS BIGINT) << (bit - {low}) ELSE 0 END) "
         f"AS BIGINT) AS held_{word}"
         for word, low in enumerate(range(0, 64 * BITMASK_WORDS, 64))
     )
     return (
-        f"SELECT id, {words} FROM (SELECT DISTINCT server.domain_id AS id, "  # noqa: S608 # names of ours
+        f"SELECT id, {words} FROM (SELECT DISTINCT server.domain_id AS id, "  # noqa: S608 # only our own names
         "server.ordinal * server_model.chips + chip.ordinal AS bit "
         f"FROM {prefix}allocation JOIN {prefix}chip ON chip.id = allocation.chip_id "
         f"JOIN {prefix}server ON server.id = chip.server_id "

@@ -1,4 +1,4 @@
-"""One state of a database for everything that makes up an answer, and its name."""
+"""Share one snapshot among all reads of an answer."""
 
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -19,22 +19,21 @@ from trninv.inventory.revision import RevisionTracker, revision_id
 A = TypeVar("A")
 
 _MAX_WAIT = 60.0
-"""Seconds between two looks at the clock."""
+"""Seconds between two checks of the deadline while waiting."""
 
 
 @dataclass(frozen=True, slots=True)
 class AsOf:
-    """Which state of the database was read.
+    """The state of the database that an answer was read from.
 
     Attributes
     ----------
     time
-        When it was the newest.
+        The time at which this state was the newest.
     revision
-        Equal for equal states; None where they can't be told apart.
-    left_out
-        The clusters of which nothing is known at that time.
-
+        Equal for equal states; None where they cannot be compared.
+    omitted
+        The clusters without history at that time.
     """
 
     time: datetime
@@ -43,30 +42,30 @@ class AsOf:
 
     @classmethod
     def latest(cls, revision: Hashable | None) -> "AsOf":
-        """A state that was just found: the newest."""
+        """Return the newest state, as read just now."""
         return cls(datetime.now(UTC), revision_id(revision))
 
     @classmethod
     def from_engine(cls, engine: Engine, revision: Hashable | None) -> "AsOf":
-        """A state that was just found: the newest, or that of the engine's moment."""
+        """Return the state that an engine has just read: the newest, or the one of its earlier event."""
         return cls(as_of_time(engine) or datetime.now(UTC), revision_id(revision), omitted_clusters(engine))
 
     def fields(self) -> dict[str, str | None]:
-        """Both as texts, the time to the millisecond."""
+        """Return time (to the millisecond) and revision as text."""
         return {"time": f"{self.time:%Y-%m-%dT%H:%M:%S}.{self.time.microsecond // 1000:03}Z", "revision": self.revision}
 
 
 def read_with_revision(source: RevisionTracker, read: Callable[[], A]) -> tuple[A, AsOf]:
-    """What is found on connections of its own, and of which state if that was the same throughout."""
+    """Run a read on its own connections; its revision is None if the database changed meanwhile."""
     revision = source.current()
     result = read()
     return result, AsOf.from_engine(source.engine, revision if revision == source.current() else None)
 
 
 class SharedSnapshot:
-    """The state that the first reading finds, through a connection that is kept, for all other readings.
+    """The snapshot of the first read, kept open on one connection for all later reads.
 
-    A reading beside another has a connection of its own as long as that sees the same state; else they take turns.
+    A concurrent read uses a connection of its own if that sees the same revision; otherwise the reads are serialized.
     """
 
     def __init__(self, source: RevisionTracker) -> None:
@@ -77,7 +76,7 @@ class SharedSnapshot:
         self.as_of: AsOf | None = None
 
     def revision(self) -> Hashable | None:
-        """The value of `Revision.current` in this state."""
+        """Return the snapshot's revision, or None if it has none."""
         self._ensure_open()
         try:
             return self._revision
@@ -86,15 +85,14 @@ class SharedSnapshot:
 
     @contextmanager
     def connection(self) -> Iterator[tuple[Connection, Hashable | None]]:
-        """A connection, and the state's revision.
+        """Lend a connection to the snapshot, together with its revision.
 
         Raises
         ------
         TimeLimitError
-            Another reading takes too long.
+            Another read holds the connection for too long.
         DatabaseError
-            A statement failed, or failed before and the state is gone.
-
+            A statement failed, or an earlier failure closed the snapshot.
         """
         self._ensure_open()
         if not self._connection_lock.acquire(blocking=False):
@@ -128,7 +126,7 @@ class SharedSnapshot:
             return self._connection
 
     def read_separately(self, read: Callable[[], A]) -> A:
-        """What is found on a connection of its own; if anything was written since, the state loses its name."""
+        """Run a read on its own connection; the snapshot loses its revision if the database changed meanwhile."""
         revision = self.revision()
         result = read()
         if self.as_of and (revision is None or self._source.current() != revision):
@@ -136,12 +134,12 @@ class SharedSnapshot:
         return result
 
     def refresh(self) -> None:
-        """Let this state go; the next reading finds another."""
+        """Close the snapshot; the next read opens a new one."""
         self._is_refresh_due, self.as_of = True, None
         self._release_if_idle()
 
     def close(self) -> None:
-        """Let this state go, at the end of the reading that still runs."""
+        """Close the snapshot, as soon as the current read ends."""
         self._is_closing = True
         self._release_if_idle()
 

@@ -1,7 +1,7 @@
-"""What a cluster is made of: parts, each so many equal domains, and the fabric above them.
+"""Plan a cluster: groups of equal domains and the fabric above them.
 
-A seeded cluster is one part below a fabric of the documented shape, an adopted one has a part for each model of domain,
-below the network nodes that its instances report.
+A seeded cluster is one group below a fabric of the documented shape. An adopted cluster has a group for each run of
+equal domains, below the network nodes that its instances report.
 """
 
 from collections import Counter
@@ -23,37 +23,37 @@ from trninv.topology.clos import ClosFabric
 from trninv.topology.tree import FabricNode, FabricTree
 
 ADOPTED: Final = "adopted"
-"""What an adopted cluster has as its system."""
+"""The system of an adopted cluster."""
 
 _TABLES = TABLES
 
 
 @dataclass(frozen=True, slots=True)
 class DomainGroup:
-    """Equal domains that follow each other in a cluster."""
+    """Equal, consecutive domains of a cluster."""
 
     model: DomainModel
     domains: int
 
     @property
     def nics(self) -> Counter[int]:
-        """How many NICs each server of a domain has."""
+        """The number of NICs of each server in a domain."""
         return Counter(node.server or 0 for node in self.model.blueprint.nodes if node.kind == "nic")
 
     @property
     def wire(self) -> str:
-        """Slug of the wire of its NICs: below a fabric every domain has some."""
+        """The slug of its NICs' link model; domains below a fabric have NICs."""
         return self.model.links[NIC].slug
 
 
 def group_domains(models: Iterable[DomainModel]) -> tuple[DomainGroup, ...]:
-    """Of domains with these models, one after another."""
+    """Group consecutive domains of the same model."""
     groups = (list(group) for _, group in groupby(models, key=attrgetter("slug")))
     return tuple(DomainGroup(group[0], len(group)) for group in groups)
 
 
 class PlannedUplink(NamedTuple):
-    """From a network node to the one above it, by local numbers, with the cables of each kind of wire below it."""
+    """A link from a network node to its parent, by local numbers, with the cables below it by link model."""
 
     local: int
     a: int
@@ -63,13 +63,12 @@ class PlannedUplink(NamedTuple):
 
 @dataclass(frozen=True)
 class ClusterPlan:
-    """The parts in the order of their domains, and the fabric; None: nothing joins them.
+    """Domain groups in order, and the fabric above them; None: nothing connects the domains.
 
     Attributes
     ----------
     system
-        What the cluster says that it was made as.
-
+        The slug of the system, or `ADOPTED`.
     """
 
     system: str
@@ -78,26 +77,26 @@ class ClusterPlan:
 
     @classmethod
     def from_system(cls, catalog: Catalog, system: System) -> "ClusterPlan":
-        """Of a system as it is seeded."""
+        """Plan a system as it is seeded."""
         return cls(system.slug, (DomainGroup(system.domain, system.domains),), system.fabric(catalog))
 
     @property
     def domains(self) -> int:
-        """Domains of all parts."""
+        """The number of domains of all groups."""
         return sum(part.domains for part in self.domain_groups)
 
     @property
     def models(self) -> tuple[DomainModel, ...]:
-        """The model of each part."""
+        """The model of each group."""
         return tuple(part.model for part in self.domain_groups)
 
     @cached_property
     def first_ordinals(self) -> tuple[int, ...]:
-        """Ordinal of each part's first domain."""
+        """The ordinal of each group's first domain."""
         return tuple(accumulate((part.domains for part in self.domain_groups), initial=0))[:-1]
 
     def uplinks(self) -> Iterator[PlannedUplink]:
-        """Links between network nodes: each carries what all NICs below it do."""
+        """Yield the links between network nodes; each carries the cables of all NICs below it."""
         if isinstance(self.fabric, ClosFabric):
             (part,) = self.domain_groups
             for local, link in enumerate(self.fabric.uplinks()):
@@ -111,7 +110,7 @@ class ClusterPlan:
                     yield PlannedUplink(index, node.local, above, below[node.local])
 
     def _cables(self, fabric: FabricTree) -> dict[int, Counter[str]]:
-        """Cables of servers to each network node."""
+        """Count the cables from servers to each network node."""
         cables = {node.local: Counter[str]() for node in fabric.nodes()}
         parts = [group_nics for part in self.domain_groups for group_nics in [(part.wire, part.nics)] * part.domains]
         for (domain, server), node in fabric.server_parents.items():
@@ -123,7 +122,7 @@ class ClusterPlan:
 def load_plan(
     connection: Connection, catalog: Catalog, systems: SystemCatalog, cluster: Mapping[Any, Any]
 ) -> ClusterPlan | None:
-    """What a cluster must be: as its system is seeded, or as it was adopted; None if there is no such system."""
+    """Return the plan of a stored cluster, or None if its system or a domain model is unknown."""
     if cluster["system"] == ADOPTED:
         return _load_adopted_plan(connection, systems, cluster)
     system = systems.by_name.get(cluster["system"])
@@ -133,7 +132,7 @@ def load_plan(
 def _load_adopted_plan(
     connection: Connection, systems: SystemCatalog, cluster: Mapping[Any, Any]
 ) -> ClusterPlan | None:
-    """From the rows that say which domain is of which model, and what hangs below which network node."""
+    """Load an adopted cluster's plan from its rows."""
     domain, model = _TABLES["domain"], _TABLES["domain_model"]
     query = select(model.c.slug).join(domain, domain.c.domain_model_id == model.c.id)
     slugs = connection.scalars(query.where(domain.c.cluster_id == cluster["id"]).order_by(domain.c.ordinal)).all()

@@ -1,10 +1,10 @@
-"""What tells PostgreSQL's servers and their states apart.
+"""Identify PostgreSQL servers and snapshots.
 
 Two equal snapshots (documentation, 9.27) of one server see the same transactions, hence the same rows. Another server
-may have given the same numbers to other transactions: a standby that was promoted, or this one after a crash in which
-it lost some. So a connection knows its server by the system identifier, by when the server started, and by when its
-statistics began, which a crash resets; the timeline is asked with the snapshot. A standby's snapshot does not say which
-transactions it sees: the states of a standby can't be told apart.
+may have given the same numbers to other transactions: a promoted standby, or the same server after a crash that lost
+some. A connection therefore identifies its server by system identifier, start time and the start of its statistics,
+which a crash resets; the timeline is read with the snapshot. A standby's snapshot does not show which transactions it
+sees, so states of a standby cannot be compared.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ SNAPSHOT = (
     "SELECT CASE WHEN NOT pg_is_in_recovery() "
     "THEN left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) || ' ' || pg_current_snapshot() END"
 )
-"""Timeline and snapshot of what a statement sees; null on a standby."""
+"""Selects timeline and snapshot of the statement; null on a standby."""
 
 _SERVER = (
     "SELECT system_identifier, pg_postmaster_start_time(), pg_stat_get_bgwriter_stat_reset_time(), current_database() "
@@ -24,7 +24,7 @@ _SERVER = (
 
 
 def record_server_identity(connection: Any, entry: ConnectionPoolEntry) -> None:
-    """Note at a connection's birth which server it leads to; None where that may not be asked."""
+    """Record the server's identity when a connection opens; None if the login may not read it."""
     import psycopg  # noqa: PLC0415 # SQLite does without
 
     try:

@@ -1,6 +1,6 @@
-"""What a token of scope observe may report in an hour of UTC: rows, and bytes of bodies, that the database keeps.
+"""Limit the rows and bytes that a token of scope "observe" may report per hour of UTC.
 
-The counts stand in the token's row, so that all workers share them and a restart forgets none. Each hour begins anew.
+The counts are columns of the token's row: all workers share them and a restart keeps them. Each hour starts at zero.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _COLUMNS: Final = tuple(_TOKEN.c[name] for name in ("quota_hour", "quota_rows", 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """How much a token may report in an hour."""
+    """The maximum rows and bytes that a token may report per hour."""
 
     rows: int
     bytes: int
@@ -29,53 +29,53 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a token has reported since the beginning of an hour."""
+    """The rows and bytes that a token has reported since the start of an hour."""
 
     hour: datetime
     rows: int = 0
     bytes: int = 0
 
     @classmethod
-    def of(cls, row: Row[Any], now: datetime) -> "Usage":
-        """Return what a row of ``token`` says of this hour; a clock that went back begins no hour again."""
+    def from_row(cls, row: Row[Any], now: datetime) -> "Usage":
+        """Read the current hour's usage from a row of ``token``; a clock set back does not start the hour again."""
         hour = now.replace(minute=0, second=0, microsecond=0)
         if row.quota_hour is None or (began := datetime.fromisoformat(row.quota_hour)) < hour:
             return cls(hour)
         return cls(began, row.quota_rows, row.quota_bytes)
 
     def check(self, rows: int, size: int, quota: Quota, now: datetime) -> "Usage":
-        """Return it with more rows and bytes.
+        """Return the usage after reporting more, or refuse it.
 
         Raises
         ------
         QuotaError
-            That is more than the quota.
-
+            The sum exceeds the quota.
         """
         end = self.hour + _HOUR
-        for unit, used, more, most in (
+        for unit, used, more, limit in (
             ("rows", self.rows, rows, quota.rows),
             ("bytes", self.bytes, size, quota.bytes),
         ):
-            if used + more > most:
-                says = (
+            if used + more > limit:
+                reported = (
                     f"this token has reported {used:,} {unit} since {self.hour:%H:%M} UTC, and {more:,} more are above"
                 )
                 wait = f"try again at {end:%H:%M} UTC, or have TRNINV_OBSERVE_{unit.upper()} raised"
-                raise QuotaError(f"{says} the {most:,} of an hour: {wait}", unit, ceil((end - now).total_seconds()))
+                raise QuotaError(
+                    f"{reported} the {limit:,} of an hour: {wait}", unit, ceil((end - now).total_seconds())
+                )
         return Usage(self.hour, self.rows + rows, self.bytes + size)
 
 
 def charge(connection: Connection, name: str, rows: int, size: int, quota: Quota, now: datetime) -> None:
-    """Count what a token reports, within the transaction that keeps it.
+    """Add to a token's usage, within the transaction that stores what it reports.
 
     Raises
     ------
     QuotaError
-        It is too much for this hour.
-
+        The sum exceeds the quota of this hour.
     """
     row = connection.execute(select(*_COLUMNS).where(_TOKEN.c.name == name)).one()
-    used = Usage.of(row, now).check(rows, size, quota, now)
+    used = Usage.from_row(row, now).check(rows, size, quota, now)
     values = {"quota_hour": format_timestamp(used.hour), "quota_rows": used.rows, "quota_bytes": used.bytes}
     connection.execute(update(_TOKEN).where(_TOKEN.c.name == name).values(**values))

@@ -1,4 +1,4 @@
-"""Chips of a server in few words, as answers print them: u-trn2x64/d0/s0/c0-3,8 stands for five chips."""
+"""Expand ranges of chips as answers print them: u-trn2x64/d0/s0/c0-3,8 stands for five chips."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -8,20 +8,19 @@ from typing import Final
 from trninv.errors import AddressError, InvalidArgumentError
 
 MAX_ADDRESSES: Final = 100_000
-"""Addresses that are written out at a time."""
+"""The maximum number of addresses that a call returns."""
 _CHIPS = re.compile(r"(.*/c)(\d{1,3}(?:-\d{1,3})?(?:,\d{1,3}(?:-\d{1,3})?)*)", re.ASCII | re.DOTALL)
 
 
 def expand_chip_ranges(addresses: Iterable[str]) -> list[str]:
-    """Addresses with those of chips written out; a comma behind one, as in a list, is left out.
+    """Expand the ranges of chips in addresses and drop a comma after an address, as copied from a list.
 
     Raises
     ------
     AddressError
         A range runs backwards.
-    LimitError
-        They are more than a hundred thousand.
-
+    InvalidArgumentError
+        The result has more than MAX_ADDRESSES addresses.
     """
     all_addresses = (address for text in addresses for address in _expand(text.strip().removesuffix(",")))
     expanded = list(islice(all_addresses, MAX_ADDRESSES + 1))

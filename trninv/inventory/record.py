@@ -1,4 +1,4 @@
-"""The catalog in tables: sources, facts, and hardware models with the numbers of their picked facts."""
+"""Store the catalog's sources, facts and models; a model's numbers are those of its picked facts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 
 def store_facts(connection: Connection, catalog: Catalog) -> None:
-    """Bring the tables source and fact up to date with the catalog; does nothing if they are."""
+    """Update the tables source and fact from the catalog, if they differ."""
     for name, rows in fact_rows(catalog).items():
         if stored_rows(connection, TABLES[name]) != rows:
             break
@@ -31,15 +31,14 @@ def store_facts(connection: Connection, catalog: Catalog) -> None:
 
 
 def store_models(connection: Connection, catalog: Catalog, domains: Sequence[DomainModel]) -> None:
-    """Insert the models that domains are made of, or update those that no cluster uses.
+    """Insert the models of domains, or update them while there are no clusters.
 
     Raises
     ------
     UnknownFactError
-        No document gives numbers that models need.
+        No document states a number that a model needs.
     DatabaseError
-        Clusters were seeded when the catalog had different numbers for a model.
-
+        Clusters exist that were seeded with other numbers of a model.
     """
     check_facts(catalog, domains)
     clusters = connection.scalars(select(TABLES["cluster"].c.slug).limit(1)).all()
@@ -65,7 +64,7 @@ def store_models(connection: Connection, catalog: Catalog, domains: Sequence[Dom
 
 
 def store_legal_sets(connection: Connection, domains: Iterable[DomainModel]) -> None:
-    """Bring the sets that a job may hold of some models of domains up to date with the catalog, where they differ."""
+    """Update the legal sets of domain models from the catalog, where they differ."""
     table = TABLES["legal_set"]
     for key, expected in legal_set_rows(connection, domains).items():
         if stored_legal_sets(connection, key) == expected:
@@ -76,7 +75,7 @@ def store_legal_sets(connection: Connection, domains: Iterable[DomainModel]) -> 
 
 
 def legal_set_rows(connection: Connection, domains: Iterable[DomainModel]) -> dict[int, list[dict[str, Any]]]:
-    """Rows of legal_set, without ids, by the id of each model that the database has."""
+    """Return the rows of legal_set without ids, by the id of each stored domain model."""
     ids = model_ids(connection, TABLES["domain_model"])
     models_by_slug = {domain.slug: domain for domain in domains if domain.slug in ids}
     return {
@@ -89,7 +88,7 @@ def legal_set_rows(connection: Connection, domains: Iterable[DomainModel]) -> di
 
 
 def stored_legal_sets(connection: Connection, domain_model: int) -> list[dict[str, Any]]:
-    """Rows of legal_set as they are, in the order of `legal_rows`."""
+    """Return the stored rows of legal_set without ids, in the order of `legal_set_rows`."""
     table = TABLES["legal_set"]
     query = select(*(column for column in table.c if column.name != "id")).where(
         table.c.domain_model_id == domain_model
@@ -98,18 +97,18 @@ def stored_legal_sets(connection: Connection, domain_model: int) -> list[dict[st
 
 
 def stored_rows(connection: Connection, table: Table) -> list[dict[str, Any]]:
-    """Rows of a table as they are, by id."""
+    """Return the stored rows of a table, by id."""
     return [dict(row) for row in connection.execute(select(table).order_by(table.c.id)).mappings()]
 
 
 def model_ids(connection: Connection, table: Table) -> dict[str, int]:
-    """Ids of a model table by slug."""
+    """Return the ids of a model table, by slug."""
     return {slug: key for key, slug in connection.execute(select(table.c.id, table.c.slug))}
 
 
 @lru_cache(maxsize=1)
 def fact_rows(catalog: Catalog) -> Mapping[str, Sequence[Row]]:
-    """Rows of source and fact, with ids in the order of the catalog."""
+    """Return the rows of source and fact, with ids in the order of the catalog."""
     sources = {slug: key for key, slug in enumerate(catalog.sources, start=1)}
     return {
         "source": [
@@ -153,7 +152,7 @@ def fact_rows(catalog: Catalog) -> Mapping[str, Sequence[Row]]:
 
 
 def model_rows(catalog: Catalog, models: Iterable[DomainModel]) -> dict[str, list[dict[str, Any]]]:
-    """Rows of the model tables for some domains, without ids; a reference to another model is its slug."""
+    """Return the rows of the model tables for some domains, without ids; references to other models are slugs."""
     domains = _unique(models)
     servers = _unique(domain.server for domain in domains)
     return {
@@ -187,7 +186,7 @@ def _chip(catalog: Catalog, chip: ChipModel) -> dict[str, Any]:
 
 
 def compute_column(attribute: str) -> str:
-    """The column of chip_model that holds a compute attribute."""
+    """Return the column of chip_model for a compute attribute."""
     kind = attribute.removesuffix("_compute")
     return f"{kind}_gops" if kind == "int8" else f"{kind}_gflops"
 

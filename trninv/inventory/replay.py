@@ -1,6 +1,6 @@
-"""The tables against the history: what the events of each cluster lead to, from its recorded start, is what there is.
+"""Compare the tables with the state that the history leads to, from each cluster's recorded start.
 
-Bindings have no events: their rows are compared with each other, `trninv.inventory.succession`.
+Bindings have no events: `trninv.inventory.succession` checks their rows against each other.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ _MAX_LENGTH: Final = 200
 
 
 class HistoryMismatch(NamedTuple):
-    """Where the tables are not what the history leads to; without a cluster: where the history itself is at fault."""
+    """A difference between the tables and the history; the cluster is empty if the history itself is at fault."""
 
     cluster: str
     table: str
@@ -32,7 +32,7 @@ class HistoryMismatch(NamedTuple):
 
 
 def replay_history(connection: Connection) -> Iterator[HistoryMismatch]:
-    """Yield what differs, of every cluster."""
+    """Yield the differences of every cluster."""
     yield from _start_mismatches(connection)
     yield from _unreadable_starts(connection)
     for span in event_spans(connection):
@@ -45,7 +45,7 @@ def replay_history(connection: Connection) -> Iterator[HistoryMismatch]:
 
 
 def unverifiable(connection: Connection) -> Iterator[str]:
-    """Yield what no event tells, and is therefore not compared."""
+    """Yield descriptions of rows that cannot be compared because no event covers them."""
     for span in event_spans(connection):
         earlier_jobs = select(_JOB.c.id).where(_JOB.c.cluster_id == span.cluster_id, _JOB.c.id <= span.state.last_job)
         jobs_with_events = {row.part_id for row in last_actions(connection, span, JOB_ACTIONS)} | span.state.jobs.keys()
@@ -56,7 +56,7 @@ def unverifiable(connection: Connection) -> Iterator[str]:
 
 
 def _start_mismatches(connection: Connection) -> Iterator[HistoryMismatch]:
-    """Yield clusters whose start is not the recorded one, and clusters that are gone."""
+    """Yield clusters whose start differs from the recorded one, and clusters that are gone."""
     starts_by_slug = latest_starts(connection)
     clusters = {row.slug: row for row in connection.execute(select(_CLUSTER).order_by(_CLUSTER.c.id))}
     for slug, row in starts_by_slug.items():
@@ -74,7 +74,7 @@ def _start_mismatches(connection: Connection) -> Iterator[HistoryMismatch]:
 
 
 def _unreadable_starts(connection: Connection) -> Iterator[HistoryMismatch]:
-    """Yield starts whose state is not what trninv writes: nothing of their clusters can be compared."""
+    """Yield recorded starts with an unreadable state, whose clusters cannot be compared."""
     for row in latest_starts(connection).values():
         if row.cause != "unseed" and ClusterState.parse(row.state) is None:
             yield HistoryMismatch("", "history_start", "changed", f"the start of {row.cluster} cannot be read")
@@ -112,9 +112,12 @@ def _discontinuity_mismatches(connection: Connection, span: EventSpan, table: st
 def _unhealthy_parts(connection: Connection, span: EventSpan, table: str) -> dict[Part, Condition]:
     table_ = TABLES[table]
     own = [table_.c.own_state, table_.c.own_factor_ppm] if table == "node" else []
-    columns = (table_.c.state, table_.c.factor_ppm, *own)
-    pairs = zip(columns, UP, strict=False)  # servers and links have no state of their own
-    differs = or_(*(column.is_distinct_from(value) for column, value in pairs))
+    differs = or_(
+        *(
+            column.is_distinct_from(value)
+            for column, value in zip((table_.c.state, table_.c.factor_ppm, *own), UP, strict=False)
+        )
+    )  # servers and links have two
     kind = [table_.c.kind] if table == "node" else []
     query = select(table_.c.id, table_.c.state, table_.c.factor_ppm, *own, *kind).where(
         table_.c.id.between(*span.blocks[table]), differs
@@ -160,7 +163,7 @@ def _job_mismatches(connection: Connection, span: EventSpan, expected: ClusterSt
 def _job_problem(
     row: Any, name: str | None, last: Any, live: tuple[str, str, str] | None, span: EventSpan
 ) -> str | None:
-    """Return how a job's row differs from its events; None: it does not."""
+    """Return how a job's row differs from its events, or None."""
     if row is None:
         return f"job {name} is gone"
     if name is None:

@@ -1,7 +1,7 @@
-"""Which observations are kept: the newest of each speaker, and all that findings cite; older ones are removed.
+"""Remove superseded observations: the newest of each speaker and those cited by findings are kept.
 
-A speaker is the instance or host that a file of one machine is of. Listings of managers have none, and are kept. The
-triggers of ``observation`` say the same of the newest ``LEAST_OBSERVATIONS``, whoever deletes.
+A speaker is the instance or host that a file about a single machine belongs to. Listings of managers have no speaker
+and are all kept. The triggers of ``observation`` protect the newest ``LEAST_OBSERVATIONS`` from any deletion.
 """
 
 from collections.abc import Iterable
@@ -11,8 +11,8 @@ from sqlalchemy import Connection, bindparam, delete, func, select, tuple_
 
 from trninv.inventory.schema import TABLES
 
-_AT_ONCE: Final = 500
-"""Observations that are removed by one statement, and of a speaker at a time."""
+_BATCH_SIZE: Final = 500
+"""The maximum number of observations removed per statement, and per speaker and call."""
 _OBSERVATION, _SERVER, _CHIP, _LINK = (
     TABLES[name] for name in ("observation", "observed_server", "observed_chip", "observed_link")
 )
@@ -33,33 +33,32 @@ _SUPERSEDED: Final = (
     .where(tuple_(_OBSERVATION.c.seen_at, _OBSERVATION.c.id) < _OLDEST_KEPT.scalar_subquery())
     .where(_OBSERVATION.c.id < select(func.max(_OBSERVATION.c.id)).where(*_OF_SPEAKER).scalar_subquery())
     .order_by(_OBSERVATION.c.seen_at, _OBSERVATION.c.id)
-    .limit(bindparam("most"))
+    .limit(bindparam("limit"))
 )
 
 
 def remove_superseded(connection: Connection, source: str, speakers: Iterable[str], newest: int) -> int:
-    """Remove what lies before the newest observations of speakers, but for what findings cite; return how many went.
+    """Remove the observations before the newest ones of speakers, except those that findings cite; return how many.
 
-    Of each speaker 500 at most go at a time, the oldest first: the next call goes on.
+    At most 500 per speaker are removed, oldest first; the next call continues.
 
     Parameters
     ----------
     newest
-        How many of each are kept, ``LEAST_OBSERVATIONS`` or more.
-
+        How many to keep per speaker, at least ``LEAST_OBSERVATIONS``.
     """
-    removed, going = 0, list[int]()
+    removed, superseded = 0, list[int]()
     for speaker in speakers:
-        which = {"source": source, "speaker": speaker, "before_it": newest - 1, "most": _AT_ONCE}
-        going += connection.scalars(_SUPERSEDED, which)
-        while len(going) >= _AT_ONCE:
-            removed += _remove(connection, going[:_AT_ONCE])
-            del going[:_AT_ONCE]
-    return removed + _remove(connection, going)
+        parameters = {"source": source, "speaker": speaker, "before_it": newest - 1, "limit": _BATCH_SIZE}
+        superseded += connection.scalars(_SUPERSEDED, parameters)
+        while len(superseded) >= _BATCH_SIZE:
+            removed += _remove(connection, superseded[:_BATCH_SIZE])
+            del superseded[:_BATCH_SIZE]
+    return removed + _remove(connection, superseded)
 
 
 def _remove(connection: Connection, observations: list[int]) -> int:
-    """Remove observations, and then what they said: the triggers let it go once they are gone."""
+    """Remove observations first and then their rows, which triggers protect until the observation is gone."""
     if not observations:
         return 0
     servers = connection.scalars(select(_SERVER.c.id).where(_SERVER.c.observation_id.in_(observations))).all()

@@ -1,8 +1,8 @@
-"""Tells one state of a database from another, for caches that must never be stale, whoever else writes.
+"""Identify the current state of a database, for cache keys that are never stale, whoever else writes.
 
-SQLite: ``PRAGMA data_version`` of a connection that never writes changes with every commit of any other connection. It
-is asked without waiting for a lock, of the file that is in place now.
-PostgreSQL: server, timeline and snapshot; trninv.inventory.postgresql says why.
+SQLite: ``PRAGMA data_version``, on a connection that never writes, changes with every commit of any other connection.
+It is read without waiting for a lock, and from the file that is in place now.
+PostgreSQL: server, timeline and snapshot; see trninv.inventory.postgresql.
 """
 
 import os
@@ -22,26 +22,28 @@ from trninv.inventory.postgresql import SNAPSHOT
 from trninv.inventory.sqlite import file_identity
 
 _MAX_RETRIES = 3
-"""How often a reading begins anew that a commit of another connection came upon."""
+"""How often a read starts again after another connection committed meanwhile."""
 
 
 def revision_id(revision: Hashable | None) -> str | None:
-    """A revision's name for those outside: other states have other names."""
+    """Return a short id of a revision for users; different states have different ids."""
     return None if revision is None else sha256(repr(revision).encode()).hexdigest()[:16]
 
 
 class RevisionTracker:
-    """Watches an engine's database over a connection of its own. Thread safe."""
+    """Tracks the revision of an engine's database over its own connection. Thread safe."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine, self._lock, self._file = engine, Lock(), database_file(engine)
         self._as_of = as_of_event(engine), as_of_time(engine), omitted_clusters(engine)
         self._is_sqlite = engine.dialect.name == "sqlite"
         self._connection: Any = None  # the driver's
-        self._connection_identity: Any = None  # what was noted at its birth
+        self._connection_identity: Any = None  # recorded when it was opened
 
     def current(self) -> Hashable | None:
-        """A value that is equal for equal states; None if they can't be told apart. It never waits for a writer."""
+        """Return a value that is equal for equal states, or None if they cannot be compared; never wait for a
+        writer.
+        """
         if self._is_sqlite and (self._file is None or file_identity(self._file) is None):
             return None
         with self._lock:
@@ -56,12 +58,12 @@ class RevisionTracker:
                 return None
 
     def current_if_cheap(self) -> Hashable | None:
-        """As `current`, of a file that is watched already; None where that would wait for anything."""
+        """Return `current` if its connection is open and idle, else None."""
         return self.current() if self._is_sqlite and self._connection is not None and not self._lock.locked() else None
 
     @contextmanager
     def read(self) -> Iterator[tuple[Connection, Hashable | None]]:
-        """A connection that sees a single state of the database, and the value of `current` in that state."""
+        """Open a connection that reads one snapshot, together with the value of `current` in it."""
         before = self.current() if self._is_sqlite else None
         with read_transaction(self.engine) as connection:
             if not self._is_sqlite:
@@ -69,7 +71,7 @@ class RevisionTracker:
                 yield connection, self._with_as_of(revision)
                 return
             for _ in range(_MAX_RETRIES):
-                # nothing changed while the connection's state was fixed, so that is the state of this revision
+                # nothing changed while the connection took its snapshot, so the snapshot has this revision
                 if before is None or before == (after := self.current()):
                     break
                 connection.rollback()
@@ -80,7 +82,7 @@ class RevisionTracker:
             yield connection, before
 
     def _with_as_of(self, revision: Hashable | None) -> Hashable | None:
-        """A state's revision, told apart from those of the same state at other moments."""
+        """Return a revision that differs from that of other points in time of the same state."""
         return revision if revision is None or self._as_of[0] is None else (revision, self._as_of)
 
     def _query(self) -> Hashable:
@@ -102,7 +104,7 @@ class RevisionTracker:
 
     def _open(self) -> None:
         opened = self.engine.raw_connection()
-        self._connection, info = opened.driver_connection, dict(opened.info)  # the pool's record is used again
+        self._connection, info = opened.driver_connection, dict(opened.info)  # the pool reuses its own record
         opened.detach()
         if self._is_sqlite:
             self._connection.execute("PRAGMA busy_timeout = 0")
@@ -112,7 +114,7 @@ class RevisionTracker:
             self._connection_identity = info
 
     def close(self) -> None:
-        """Close the connection that watches."""
+        """Close the tracker's connection."""
         with self._lock:
             self._close()
 
@@ -123,5 +125,5 @@ class RevisionTracker:
 
 
 def revision_of_snapshot(connection_identity: Any, snapshot: str | None) -> Hashable | None:
-    """The revision of what PostgreSQL's connection sees, by what was noted at its birth."""
+    """Return the revision of what a PostgreSQL connection sees, from its recorded server and its snapshot."""
     return (connection_identity["server"], snapshot) if connection_identity["server"] and snapshot else None

@@ -1,6 +1,5 @@
-"""The rules by which what was seen is compared with the design: names, how bad what they find is, what it means.
-
-The one place for both: the table ``finding`` holds these words.
+"""List the rules of drift, with the severity and meaning of what each finds; the table ``finding`` holds these
+words.
 """
 
 from collections.abc import Mapping
@@ -11,12 +10,12 @@ SEVERITY_MEANINGS: Final[Mapping[str, str]] = {
     "medium": "To be looked at: the inventory and the machines do not agree.",
     "high": "Hardware is missing, wrong or failing, or stands where it should not.",
 }
-"""From the least to the worst."""
+"""Ordered from least to most severe."""
 SEVERITIES: Final = tuple(SEVERITY_MEANINGS)
 
 
 class FindingRule(NamedTuple):
-    """How bad what a rule finds is, and what it says."""
+    """The severity and meaning of a rule's findings."""
 
     severity: str
     description: str

@@ -1,4 +1,4 @@
-"""The tables. ``node`` is the vertex table and ``link`` the edge table of the graph; the others describe them.
+"""Define the tables. ``node`` is the vertex table and ``link`` the edge table of the graph; the others describe them.
 
 Bandwidths are bytes per second in one direction, capacities bytes, compute 10⁹ operations per second.
 """
@@ -42,7 +42,7 @@ METADATA = MetaData(
 TABLES: Mapping[str, Table] = METADATA.tables
 
 INSERT_ORDER = ("domain", "rack", "server", "tray", "node", "chip", "switch", "nic", "network_node", "core", "link")
-"""All tables of a cluster, ordered by their foreign keys."""
+"""The tables of a cluster's rows, ordered by their foreign keys."""
 
 BIGINT = BigInteger().with_variant(Integer(), "sqlite")
 """A 63-bit integer: SQLite's INTEGER is one, PostgreSQL's is not."""
@@ -72,7 +72,7 @@ TOKEN_SCOPES_ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "observe": frozenset({"observe"}),
     "admin": frozenset(TOKEN_SCOPES),
 }
-"""What wants one of these scopes is allowed to a token of which."""
+"""The scopes of tokens that satisfy each required scope."""
 
 NODE_KINDS = ("chip", "switch", "nic", "network_node")
 PART_KIND_MEANINGS: Final[Mapping[str, str]] = {
@@ -92,7 +92,7 @@ EVENT_SOURCE_MEANINGS: Final[Mapping[str, str]] = {
     "sql": "A statement of SQL.",
 }
 EVENT_SOURCES = tuple(EVENT_SOURCE_MEANINGS)
-"""Where a change of state came from."""
+"""The origins of a change of state."""
 ACTION_MEANINGS: Final[Mapping[str, str]] = {
     "hold": "A job began to hold chips.",
     "move": "A job went on to other chips: an event of where it was, and one of where it is; the first alone where an "
@@ -102,7 +102,7 @@ ACTION_MEANINGS: Final[Mapping[str, str]] = {
     "open": "A server takes new jobs again.",
 }
 ACTIONS = tuple(ACTION_MEANINGS)
-"""What is done to jobs, and to servers for their sake; events of states have none of these."""
+"""Actions on jobs, and on servers on behalf of jobs; events of states have none."""
 JOB_ACTIONS, SERVER_ACTIONS = ACTIONS[:3], ACTIONS[3:]
 START_CAUSE_MEANINGS: Final[Mapping[str, str]] = {
     "seed": "The cluster was seeded or adopted.",
@@ -154,40 +154,40 @@ _IS_OPEN = text("until IS NULL")
 
 
 def check_one_of(column: str, values: tuple[str, ...], *, nullable: bool = False) -> CheckConstraint:
-    """A constraint: a column holds one of these words."""
+    """Return the constraint that a column holds one of some words."""
     quoted = ", ".join(f"'{value}'" for value in values)
     test = f"{column} IN ({quoted})"
     return CheckConstraint(f"{column} IS NULL OR {test}" if nullable else test, name=column)
 
 
 def check_positive(column: str) -> CheckConstraint:
-    """A constraint: a column is above 0."""
+    """Return the constraint that a column is positive."""
     return CheckConstraint(f"{column} > 0", name=column)
 
 
 def check_ordinal(column: str = "ordinal") -> CheckConstraint:
-    """A constraint: a column is 0 or more."""
+    """Return the constraint that a column is not negative."""
     return CheckConstraint(f"{column} >= 0", name=column)
 
 
 def is_unhealthy(table: FromClause) -> ColumnElement[bool]:
-    """Condition for rows that are not up, without a bound parameter, which would rule out the index of `not_up`."""
+    """Return the condition for unhealthy rows, without a bound parameter, which would rule out `unhealthy_index`."""
     return table.c.state != literal_column("'up'")
 
 
 def unhealthy_index(table: str) -> Index:
-    """Index over the few rows that are not up."""
+    """Return an index over the few unhealthy rows."""
     return Index(f"ix_{table}_not_up", "id", sqlite_where=_IS_UNHEALTHY)
 
 
 def unique_while_open(table: str, *columns: str, ended: str) -> Index:
-    """Index that allows one row of the same columns that has not ended."""
+    """Return an index that allows one open row for the same values of some columns."""
     name = f"uq_{table}_{'_'.join(columns)}_now"
     return Index(name, *columns, unique=True, sqlite_where=text(f"{ended} IS NULL"))
 
 
 def make_indexes_partial() -> None:
-    """Make the indexes that SQLite has over some rows partial on PostgreSQL too; at once would import its dialect."""
+    """Make SQLite's partial indexes partial on PostgreSQL too; called late, since it imports PostgreSQL's dialect."""
     for table in TABLES.values():
         for index in table.indexes:
             if (where := index.dialect_options["sqlite"]["where"]) is not None:
@@ -195,7 +195,7 @@ def make_indexes_partial() -> None:
 
 
 def condition_columns(prefix: str = "") -> list[Column[Any] | CheckConstraint]:
-    """State and, for something degraded, the millionths that it still carries."""
+    """Return the columns of a state and, for a degraded part, of the millionths that it still carries."""
     state, factor = f"{prefix}state", f"{prefix}factor_ppm"
     in_range = CheckConstraint(f"{factor} > 0 AND {factor} < 1000000", name=factor)
     if prefix:  # a node's own condition while its server is not up
@@ -214,23 +214,23 @@ def condition_columns(prefix: str = "") -> list[Column[Any] | CheckConstraint]:
 
 
 def required_column(name: str, kind: Any, **options: Any) -> Column[Any]:
-    """A column that is never null."""
+    """Return a column that is never null."""
     return Column(name, kind, nullable=False, **options)
 
 
 def primary_key(parent: str | None = None) -> Column[int]:
-    """The primary key: the table's own, or that of the table it extends."""
+    """Return the primary key, which is also a foreign key where the table extends another."""
     same = [ForeignKey(f"{parent}.id")] if parent else []
     return Column("id", Integer, *same, primary_key=True, autoincrement=False)
 
 
 def foreign_key(name: str, table: str, *, nullable: bool = False) -> Column[int]:
-    """A foreign key to the id of a table."""
+    """Return a foreign key to the id of a table."""
     return Column(name, ForeignKey(f"{table}.id"), nullable=nullable)
 
 
 def deferred_foreign_key(name: str, table: str) -> Column[int]:
-    """A foreign key that is looked at when a transaction ends, since the row that it names is written last."""
+    """Return a foreign key that is checked on commit, for rows written before the row that they refer to."""
     return Column(name, ForeignKey(f"{table}.id", deferrable=True, initially="DEFERRED"), nullable=False)
 
 
@@ -249,8 +249,8 @@ Table(
 )
 
 # One number as one document states it: ``value`` exact, in base units, one direction; ``shown`` for people.
-# ``differs_in``: what the facts of its subject and attribute differ in (trninv.catalog.facts.difference); ``others``:
-# values but its own that they give, and ``dispute``: its value with what speaks against it, both for people.
+# ``differs_in``: the kind of disagreement among the facts of its subject and attribute (catalog.facts.conflict_kind);
+# ``others``: the other values that they state; ``dispute``: its value and what contradicts it. Both are for people.
 Table(
     "fact",
     METADATA,
@@ -361,8 +361,8 @@ Table(
     UniqueConstraint("slug"),
 )
 
-# A named fleet. In each table its rows have consecutive ids starting at ``first_…_id``, in the order of stamping, with
-# room before the fabric of one that may grow. ``domain_model_id`` is null where its domains are of several models.
+# A named fleet. In each table its rows have consecutive ids from ``first_…_id`` on, in the order of seeding; a cluster
+# that can grow has a gap before its fabric. ``domain_model_id`` is null if its domains are of several models.
 Table(
     "cluster",
     METADATA,
@@ -493,8 +493,8 @@ Table(
     UniqueConstraint("server_id", "ordinal"),
 )
 
-# A node of the EFA fabric; tier 1 is on top, ordinals count within the tier. ``vendor_id`` is what EC2 calls it, where
-# the fabric is one that was seen.
+# A node of the EFA fabric; tier 1 is on top, ordinals count within the tier. ``vendor_id`` is EC2's id, if the fabric
+# was observed.
 Table(
     "network_node",
     METADATA,
@@ -547,16 +547,16 @@ Table(
     unhealthy_index("link"),
 )
 
-# A recorded change of a part's state, by whom and why; rows are only ever added, by the triggers of
-# trninv.inventory.event_triggers. What is null was not recorded before revision 0017.
+# A recorded change of a part's state, with author and reason. The triggers of trninv.inventory.event_triggers insert
+# the rows; nothing updates them. Null columns were not recorded before schema version 0017.
 #
-# ``batch``: the first event of the change that it belongs to. ``previous_id``: the event of this part before it.
+# ``batch``: the first event of the same change. ``previous_id``: the previous event of this part.
 # ``own_…``: as in node. ``clock_went_back``: the event before it has a later time.
 #
-# With an ``action``: what was done to a job (``job`` is its name, ``part_id`` its key, ``address`` the least place that
-# has all its chips), or to a server (``part_id``, ``address``) that takes no new jobs, or does again. Such a row has no
-# kind, and its states are those of no part. ``chip_ids``: what the job holds from then on, trninv.inventory.chip_ids;
-# null: nothing, or the event is of no job; empty: plain SQL began the job and did not say.
+# With an ``action`` the row is about a job (``job`` is its name, ``part_id`` its id, ``address`` the smallest place
+# with all its chips), or about a server (``part_id``, ``address``) that was cordoned or uncordoned. Such a row has no
+# kind, and its states mean nothing. ``chip_ids``: the job's chips from then on (trninv.inventory.chip_ids); null: none,
+# or the event is not about a job; empty: plain SQL began the job without naming chips.
 Table(
     "state_event",
     METADATA,
@@ -594,12 +594,12 @@ Table(
     Index("ix_state_event_action", "action", "part_id", "id", sqlite_where=text("action IS NOT NULL")),
 )
 
-# The digest of all events up to this one, and of the rows of history_start up to ``starts``, trninv.inventory.chain;
-# rows are only ever added.
+# The digest of all events up to this one and of the rows of history_start up to ``starts`` (trninv.inventory.chain).
+# Rows are never updated.
 Table("event_seal", METADATA, primary_key(), required_column("sha256", String(64)), Column("starts", Integer))
 
-# From which state the events after ``event`` lead to the present one, of a cluster, trninv.inventory.start. Its newest
-# row counts; rows are only ever added, and removed only where an archive has made them superfluous.
+# The state of a cluster from which the events after ``event`` lead to the present one (trninv.inventory.start). The
+# newest row of a cluster counts. Rows are never updated, and deleted only after an archive has made them superfluous.
 Table(
     "history_start",
     METADATA,
@@ -613,8 +613,8 @@ Table(
     check_one_of("cause", tuple(START_CAUSE_MEANINGS)),
 )
 
-# Events up to this one are in an archive alone. ``sha256``: their seal, with which the history begins. ``since``: the
-# time of the first event after them. ``directory``: where the archive was written. Rows are only ever added.
+# Events up to this one exist only in an archive. ``sha256``: their seal, with which the history begins. ``since``: the
+# time of the first event after them. ``directory``: where the archive was written. Rows are never updated.
 Table(
     "history_archive",
     METADATA,
@@ -626,7 +626,7 @@ Table(
     required_column("who", Text),
 )
 
-# Who changes states in this transaction, and why: what the triggers write beside them. Empty outside of transactions.
+# Author and reason of the change in this transaction, which triggers copy into its events. Empty outside transactions.
 Table(
     "_change",
     METADATA,
@@ -638,9 +638,9 @@ Table(
     Column("batch", Integer),
 )
 
-# A file that was imported: what of, when it was written and read, and when the same content was last written
-# (``seen_at``), which alone ever changes, but that a finding cites it. ``speaker``: the instance or host that a file of
-# one machine is of. Rows of a speaker may go where 100 newer ones have superseded them and nothing cites them.
+# An imported file: its source, when it was written and imported, and when the same content was last written
+# (``seen_at``). Only ``seen_at`` and ``is_cited`` ever change. ``speaker``: the instance or host that a file about one
+# machine belongs to. Rows of a speaker may be deleted once 100 newer ones exist and no finding cites them.
 Table(
     "observation",
     METADATA,
@@ -660,8 +660,8 @@ Table(
     Index("ix_observation_speaker", "source", "speaker", "seen_at", "id"),
 )
 
-# What a file says of an instance; text that lists has blanks between. Rows are only ever added, as those below, and go
-# with their observation.
+# An instance as a file reports it; lists are text separated by blanks. These rows and those of the next two tables are
+# never updated, and are deleted with their observation.
 Table(
     "observed_server",
     METADATA,
@@ -682,7 +682,7 @@ Table(
     Column("logical_cores", Integer),
     Column("chip_count", Integer),
     required_column("is_partial", Boolean),
-    Column("missing_fields", Text),  # columns that its source should fill and did not, here or of a chip
+    Column("missing_fields", Text),  # columns that its source should have filled, here or for a chip
     check_one_of("state", STATES, nullable=True),
     CheckConstraint("instance IS NOT NULL OR host IS NOT NULL", name="named"),
     Index(None, "observation_id"),
@@ -704,12 +704,12 @@ Table(
     Column("neighbours", Text),
     Column("efa_bdf", Text),
     Column("ecc_uncorrected", BIGINT),
-    Column("taints", Text),  # of a device of Kubernetes, KEY=VALUE:EFFECT, with blanks between
+    Column("taints", Text),  # of a Kubernetes device: KEY=VALUE:EFFECT, separated by blanks
     check_ordinal(),
     UniqueConstraint("observed_server_id", "ordinal"),
 )
 
-# What a file says of many links at once: a side (H, V) of a host, or what joins a capacity block (interconnect).
+# The state of many links at once: a side (H, V) of a host, or the interconnect of a capacity block.
 Table(
     "observed_link",
     METADATA,
@@ -723,24 +723,24 @@ Table(
     Index(None, "observation_id"),
 )
 
-# That an instance stands in a slot, a server's place in the design. A row is open while ``until`` is null; then alone
-# is ``server_id`` the row of that server, so that the history outlives its cluster, and no other open row has the same
-# slot, instance or host. It is ended once, by writing ``until``, ``ending`` and ``ended_by``; nothing else changes.
+# A binding of an instance to a slot (a server's place in the design), open while ``until`` is null. No two open rows
+# share a slot, instance or host. ``server_id`` is no foreign key, so that the history outlives its cluster: it is valid
+# only while the row is open. Ending a row writes ``until``, ``ending`` and ``ended_by`` once; nothing else changes.
 Table(
     "binding",
     METADATA,
     primary_key(),
     required_column("server_id", Integer),
     required_column("address", Text),  # of the slot, such as lab/d0/s1
-    Column("instance", Text),  # i-…; null where only the host's name is known
-    Column("host", Text),  # its name; null where none is known
+    Column("instance", Text),  # i-…; null if only the host name is known
+    Column("host", Text),  # its name; null if unknown
     required_column("since", Text),  # UTC, as trninv.timestamps formats it
     Column("until", Text),
-    required_column("how", String(16)),  # one of HOW_MEANINGS
+    required_column("how", String(16)),  # one of BINDING_METHOD_MEANINGS
     required_column("confidence", String(16)),  # one of CONFIDENCE_MEANINGS
-    Column("evidence", Text),  # what an inference rests on, in words that stay the same while that does
+    Column("evidence", Text),  # of an inference, in words that change only with the evidence
     required_column("who", Text),
-    Column("ending", String(16)),  # one of ENDING_MEANINGS
+    Column("ending", String(16)),  # one of BINDING_END_MEANINGS
     Column("ended_by", Text),
     CheckConstraint("instance IS NOT NULL OR host IS NOT NULL", name="named"),
     Index(None, "address"),
@@ -750,19 +750,19 @@ Table(
     ),
 )
 
-# Where what was seen differs from the design. It is open while ``cleared_at`` is null; ``last_seen`` and, once,
-# ``cleared_at`` alone are ever written again. What comes back after it was cleared is a row of its own.
+# A difference between observation and design, open while ``cleared_at`` is null. Only ``last_seen`` and, once,
+# ``cleared_at`` are updated. A difference that comes back after it was cleared is a new row.
 Table(
     "finding",
     METADATA,
     primary_key(),
-    required_column("rule", String(24)),  # one of trninv.inventory.rules.RULES
+    required_column("rule", String(24)),  # one of trninv.inventory.rules.FINDING_RULES
     required_column("severity", String(8)),
-    Column("address", Text),  # slot, chip, link, domain, network node or cluster; null of an instance without a slot
-    Column("instance", Text),  # or the host's name, where that alone is known
+    Column("address", Text),  # slot, chip, link, domain, network node or cluster; null for an instance without a slot
+    Column("instance", Text),  # or the host name, if only that is known
     Column("expected", Text),  # for people
     Column("found", Text),
-    Column("evidence", Text),  # ids of observations with blanks between
+    Column("evidence", Text),  # ids of observations, separated by blanks
     required_column("first_seen", Text),  # UTC, as trninv.timestamps formats it
     required_column("last_seen", Text),
     Column("cleared_at", Text),
@@ -771,7 +771,7 @@ Table(
     Index("ix_finding_open", "rule", sqlite_where=text("cleared_at IS NULL")),
 )
 
-# When what was seen was last compared with the design: one row, or none where it never was.
+# When observations were last compared with the design: one row, or none before the first comparison.
 Table(
     "comparison",
     METADATA,
@@ -780,8 +780,8 @@ Table(
     CheckConstraint("id = 1", name="one"),
 )
 
-# Sets of chips of a server, or of servers of a domain, that a job may hold: bit i of the mask is the unit with ordinal
-# i; null: any so many of a rack.
+# Sets of chips of a server, or of servers of a domain, that may be allocated to a job: bit i of the mask is the unit
+# with ordinal i; null: any ``size`` units of a rack.
 Table(
     "legal_set",
     METADATA,
@@ -798,9 +798,10 @@ Table(
     sqlite_strict=True,
 )
 
-# Work that holds chips, as its system calls it. A move ends its row and begins another, so that both tell who said so;
-# ``first_began`` is then when the first of them began. ``place``: the least that has all its chips. ``moved``: when it
-# went on to others last, within its row, or, as it ``ended``, in another. ``chip_ids``: its chips, for the events.
+# A job with allocated chips, under its system's id. A move ends its row and begins another, so that each row has its
+# own author; ``first_began`` is then the start of the first one. ``place``: the smallest place with all its chips.
+# ``moved``: when it last moved, within its row or, if equal to ``ended``, to another row. ``chip_ids``: its chips, for
+# the events.
 Table(
     "job",
     METADATA,
@@ -825,8 +826,8 @@ Table(
     sqlite_strict=True,
 )
 
-# A chip that a job holds, from when to when; rows end, and are not deleted. Strict, so that a driver's odd number never
-# goes past the index that allows a chip one holder.
+# A chip allocated to a job, from ``began`` to ``ended``; rows are ended, not deleted. Strict, so that a value of
+# another type cannot get past the index that allows one open allocation per chip.
 Table(
     "allocation",
     METADATA,
@@ -842,7 +843,7 @@ Table(
     sqlite_strict=True,
 )
 
-# A server that takes no new jobs, from when to when; what runs there goes on.
+# A cordon: the server takes no new jobs from ``since`` to ``until``; running jobs continue.
 Table(
     "closing",
     METADATA,
@@ -856,7 +857,7 @@ Table(
     sqlite_strict=True,
 )
 
-# The chips of a domain that are held, 64 a word, bit by server and ordinal; no row where none is. Triggers keep it.
+# The allocated chips of a domain as bits by server and ordinal, 64 per word; no row if none. Written by triggers.
 Table(
     "domain_held",
     METADATA,
@@ -866,9 +867,9 @@ Table(
 )
 
 HELD = ("allocation", "closing", "domain_held", "job")
-"""Tables of who holds the chips of a cluster, in the order in which their rows go."""
+"""The tables of jobs, allocations and cordons, in the order in which their rows are deleted."""
 
-# A bearer token: whose, and what for; what it has reported since the beginning of an hour (``quota_hour``).
+# A bearer token: its name and scope, and its reported rows and bytes since the start of an hour (``quota_hour``).
 Table(
     "token",
     METADATA,
@@ -885,10 +886,10 @@ Table(
     UniqueConstraint("name"),
 )
 
-# What a token is known by. A table with such a name is not listed by Datasette and the like.
+# A token's digest. Datasette and similar tools do not list tables whose names start with an underscore.
 Table(
     "_token_digest", METADATA, primary_key("token"), required_column("sha256", String(64)), UniqueConstraint("sha256")
 )
 
 CLOSED = frozenset({"token", "_token_digest", "_change"})
-"""Tables that no user's query may read."""
+"""Tables that users' queries may not read."""

@@ -1,7 +1,7 @@
-"""Whether the history has every seal that it must have, and one that was written down elsewhere.
+"""Check that no seal is missing and that a noted one is still there.
 
-Whatever trninv itself changes is sealed in the transaction of the change: only plain SQL leaves events without a seal,
-and each change of trninv's own has one. Migrating seals everything at once, so nothing can be said of what was before.
+trninv seals its own changes in the transaction of the change, so each of them has a seal; only events of plain SQL have
+none yet. A migration seals everything at once, so that nothing can be checked before it.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _DIGITS = 64
 
 
 def missing_seals(connection: Connection) -> Iterator[HistoryMismatch]:
-    """Yield changes of trninv's own that have no seal."""
+    """Yield trninv's own changes that have no seal."""
     migrated = connection.scalar(select(func.max(_START.c.event)).where(_START.c.cause == "migrate")) or 0
     last, batch = func.max(_EVENT.c.id).label("last"), _EVENT.c.batch
     changes = select(last).where(_EVENT.c.id > migrated, _EVENT.c.source != "sql").group_by(batch)
@@ -34,17 +34,15 @@ def missing_seals(connection: Connection) -> Iterator[HistoryMismatch]:
 
 
 def anchor_problems(connection: Connection, anchor: tuple[int, str]) -> Iterator[HistoryMismatch]:
-    """Yield what is wrong where a seal that was written down elsewhere is not the one in the database."""
+    """Yield the difference between a seal noted elsewhere and the stored one, if any."""
     event, digest = anchor
     stored_digest = connection.scalar(select(_SEAL.c.sha256).where(_SEAL.c.id == event))
     if stored_digest == digest:
         return
     last_archived = last_archived_event(connection)
     if stored_digest is None and last_archived and event < last_archived.id:
-        message = (
-            f"seal {event} went with events up to {last_archived.id} into the archive "
-            f"{last_archived.directory}: name a newer seal"
-        )
+        where = f"the archive {last_archived.directory}"
+        message = f"seal {event} went with events up to {last_archived.id} into {where}: name a newer seal"
     elif stored_digest is None:
         message = f"there is no seal of event {event}: events or seals were removed, or this is another database"
     else:
@@ -53,13 +51,7 @@ def anchor_problems(connection: Connection, anchor: tuple[int, str]) -> Iterator
 
 
 def parse_anchor(text: str) -> tuple[int, str]:
-    """Return event and digest of a seal that is written ``N:SHA256``.
-
-    Raises
-    ------
-    UsageError
-
-    """
+    """Parse a seal's event and digest from ``N:SHA256``."""
     event, _, digest = text.partition(":")
     is_digest = len(digest) == _DIGITS and set(digest.lower()) <= set("0123456789abcdef")
     if not (is_digest and event.isascii() and event.isdigit() and len(event) < 19):  # noqa: PLR2004 # of 63 bits

@@ -1,4 +1,4 @@
-"""What a few letters may mean: addresses, also relative to where the reader is, instances, hosts and jobs by name."""
+"""Search places, machines and jobs by a few letters."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,24 +14,23 @@ from trninv.inventory.named import split_link
 from trninv.inventory.schema import TABLES
 
 MAX_LENGTH: Final = 200
-"""Letters of a text that is searched for; a longer one means nothing."""
+"""The maximum length of a search text; longer ones match nothing."""
 
 _FIRST_DOMAIN: Final = "d0"
 _CLUSTER_STEPS: Final = ("d", "r", "f")
-"""Letters that steps right below a cluster begin with."""
+"""The first letters of steps directly below a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """Something that a text may mean.
+    """Something that a search text may mean.
 
     Attributes
     ----------
     kind
-        A level of addresses, link, host, instance, job or report.
+        A level of addresses, or link, host, instance, job or report.
     address
-        Of the place or link, or of the slot where the instance or host stands; None of a job or report.
-
+        The address of the place or link, or of the machine's slot; None for a job or report.
     """
 
     kind: str
@@ -40,11 +39,16 @@ class SearchHit:
 
 
 def search_inventory(connection: Connection, text: str, origin: str | None, limit: int) -> list[list[SearchHit]]:
-    """What a text may mean, in groups: at most ``most`` each, the likeliest first.
+    """Search for a text and return groups of hits, the likeliest first, at most `limit` in each.
 
-    The groups are what the text is the address of; what it begins, read from the place ``here`` and from those that
-    hold it; addresses that begin so; instances and hosts; jobs; and a relative address in other clusters. Case is
-    ignored but in the addresses of hosts (@NAME). Nothing is in two groups.
+    The groups are: the exact address; addresses relative to `origin` and its containers; addresses that start with the
+    text; instances and hosts; jobs; and relative addresses in other clusters. Case is ignored except in host names
+    (@NAME). No hit is in two groups.
+
+    Parameters
+    ----------
+    origin
+        The address from which relative ones are resolved; None or an invalid address: none are.
     """
     text = text.strip()
     if not text or len(text) > MAX_LENGTH:
@@ -72,7 +76,7 @@ def _place_hits(addresses: Iterable[str]) -> Iterator[SearchHit]:
 
 
 def _scopes(connection: Connection, scope: str | None) -> list[Address]:
-    """The place where the reader is, and those that hold it; none where that is no address."""
+    """Return the address of a place and of its containers, or none if it is not an address."""
     scopes = list[Address]()
     try:
         place = parse_or_look_up(connection, split_link(scope)[0]) if scope else None
@@ -85,12 +89,12 @@ def _scopes(connection: Connection, scope: str | None) -> list[Address]:
 
 
 def _relative_address(scope: object, written: str) -> str:
-    """A relative address below a place; a link's has two ends."""
+    """Return a relative address below a place; the two ends of a link are both relative."""
     return "--".join(end and f"{scope}/{end}" for end in split_link(written))
 
 
 def _exact_match(connection: Connection, written: str) -> Iterator[str]:
-    """The address itself, where it names something."""
+    """Yield the address itself if it exists."""
     try:
         place = (
             resolve_link(connection, written)
@@ -129,7 +133,7 @@ def _job_matches(connection: Connection, part: str, limit: int) -> Iterator[Sear
 
 
 def _other_clusters(connection: Connection, searched: set[str], written: str, limit: int) -> Iterator[str]:
-    """A relative address in other clusters, in the first domain of each where it leaves the domain out."""
+    """Yield a relative address in other clusters, in the first domain of each if it names no domain."""
     below = written if written[:1] in _CLUSTER_STEPS else f"{_FIRST_DOMAIN}/{written}"
     try:
         parse(f"any/{below}")

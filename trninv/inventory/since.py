@@ -1,4 +1,4 @@
-"""Whether parts are still as somebody saw them."""
+"""Refuse a change to parts that changed since the caller read them."""
 
 from collections.abc import Iterable
 
@@ -13,15 +13,14 @@ _EVENT = TABLES["state_event"]
 
 
 def refuse_if_changed(connection: Connection, places: Iterable[Place], event: int) -> None:
-    """Refuse parts that were changed after an event; until the transaction ends, nobody else changes any.
+    """Refuse parts that changed after an event, and keep them unchanged until the transaction ends.
 
     Raises
     ------
     ConflictError
-        One was: the message has the last change of the first that was.
-    LimitError
+        A part changed; the message names the last change of the first such part.
+    InvalidArgumentError
         There is no such event.
-
     """
     lock_events(connection)
     newest = connection.scalar(select(func.max(_EVENT.c.id))) or 0

@@ -1,7 +1,7 @@
-"""How SQLite's file is opened and kept: with a write-ahead log where it can have one, anew where it was replaced.
+"""Configure SQLite: write-ahead log, busy wait, detection of a replaced file.
 
-With a write-ahead log neither readers nor a writer wait for each other. A file that can't have one, because it or its
-place is read only or its file system shares no memory, keeps its rollback journal.
+With a write-ahead log, readers and the writer do not wait for each other. A file that cannot have one (it is read only,
+in a read-only directory or on a file system without shared memory) keeps its rollback journal.
 """
 
 import os
@@ -21,19 +21,19 @@ from trninv.deadline import expired
 from trninv.inventory.past import install_views
 
 BUSY_TIMEOUT_MS = 60_000
-"""Milliseconds that a writer waits for another."""
+"""Milliseconds that a writer waits for another writer."""
 _RETRY_MS = 200
-"""Milliseconds of that between two looks whether to go on waiting."""
+"""Milliseconds between two attempts while waiting."""
 
 _TRUNCATE_TIMEOUT_MS = 100
-"""Milliseconds that a writer waits for readers of its log; who comes later writes on from its end."""
+"""Milliseconds that a writer waits for readers before it gives up emptying the log."""
 
 FileIdentity = tuple[int, int]
 """Device and inode."""
 
 
 def file_identity(file: Path) -> FileIdentity | None:
-    """What tells a file from another at the same path; None where there is none."""
+    """Return the identity of the file at a path, or None if there is none."""
     try:
         status = file.stat()
     except OSError:
@@ -42,7 +42,7 @@ def file_identity(file: Path) -> FileIdentity | None:
 
 
 def configure(engine: Engine, file: Path | None) -> None:
-    """Have an engine open its file so."""
+    """Set up an engine's connections and reopen its file when it is replaced."""
     event.listen(engine, "connect", _configure_connection)
     event.listen(engine, "begin", _begin)
     if file is None:
@@ -72,7 +72,7 @@ def _open_file(file: Path, options: dict[str, Any]) -> sqlite3.Connection:
         return connection
     try:
         connection.execute("PRAGMA schema_version")
-    except sqlite3.OperationalError:  # it was left with a log that can't be made here, so nobody writes it now
+    except sqlite3.OperationalError:  # its log can't be created here, so nobody is writing it
         connection.close()
         connection = sqlite3.connect(f"file:{quote(str(file.absolute()))}?immutable=1", uri=True, **options)
     return connection
@@ -100,7 +100,7 @@ def _begin(connection: Connection) -> None:
 
 
 def _begin_immediate(connection: Connection) -> None:
-    """Begin to write, after whoever writes now; SQLite's own wait would not notice Ctrl-C."""
+    """Begin a write transaction, after the current writer's; SQLite's own wait would not notice Ctrl-C."""
     end = time.monotonic() + BUSY_TIMEOUT_MS / 1000
     with _busy_timeout(_driver(connection), _RETRY_MS):
         while True:
@@ -114,18 +114,18 @@ def _begin_immediate(connection: Connection) -> None:
 
 
 def is_locked(error: DBAPIError) -> bool:
-    """Whether somebody else writes to the file."""
+    """Return whether an error means that another connection is writing."""
     return getattr(error.orig, "sqlite_errorname", "").startswith("SQLITE_BUSY")
 
 
 def enable_wal(driver: Any) -> None:
-    """Give a file a write-ahead log, if it can have one now."""
-    with _busy_timeout(driver, 0), suppress(sqlite3.DatabaseError):  # what is wrong is said by what follows
+    """Switch a file to a write-ahead log, if it can have one now."""
+    with _busy_timeout(driver, 0), suppress(sqlite3.DatabaseError):  # the next statement reports the error
         driver.execute("PRAGMA journal_mode = WAL").fetchone()
 
 
 def truncate_wal(connection: Connection) -> None:
-    """Bring what was committed into the file and empty its log, if readers leave it in time."""
+    """Copy the log into the file and empty it, if no reader blocks that for long."""
     driver = _driver(connection)
     with _busy_timeout(driver, _TRUNCATE_TIMEOUT_MS), suppress(sqlite3.DatabaseError):
         driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -133,7 +133,7 @@ def truncate_wal(connection: Connection) -> None:
 
 @contextmanager
 def _busy_timeout(driver: Any, milliseconds: int) -> Iterator[None]:
-    """Wait only so long for a lock."""
+    """Set the busy timeout inside this context."""
     driver.execute(f"PRAGMA busy_timeout = {milliseconds}")
     try:
         yield

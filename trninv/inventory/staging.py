@@ -1,4 +1,4 @@
-"""The blueprints of a cluster's parts and its fabric as rows: in temporary tables, on a standby within statements."""
+"""Load the blueprints of a cluster's domain groups and fabric into temporary tables, or on a standby into CTEs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -64,16 +64,18 @@ UPLINK: Final = _temporary_table(
     scope=Text,
 )
 ABOVE: Final = _temporary_table("above", "domain", "server", domain=Integer, server=Integer, node=Integer)
-"""The network node above each server, where that does not follow from the domain's number."""
+"""The network node above each server, where it does not follow from the domain's ordinal."""
 
 
 @contextmanager
 def blueprint_tables(connection: Connection, rows: Rows) -> Iterator[list[CTE]]:
-    """Rows in their tables while the context lasts; where none can be made, what each statement must have beside it."""
+    """Provide rows in their temporary tables inside this context, or yield CTEs that statements must include
+    instead.
+    """
     if is_read_only(connection):
         yield [rows_as_cte(table, blueprint) for table, blueprint in rows.items()]
         return
-    _METADATA.create_all(connection)  # an error rolls them back with the caller's transaction
+    _METADATA.create_all(connection)  # on an error the caller's transaction rolls them back
     for table, blueprint in rows.items():
         if blueprint:
             connection.execute(insert(table), blueprint)
@@ -83,13 +85,13 @@ def blueprint_tables(connection: Connection, rows: Rows) -> Iterator[list[CTE]]:
 
 
 def analyze_table(connection: Connection, table: Table) -> None:
-    """Let PostgreSQL know how small a blueprint is beside the cluster: it crosses them domain by domain then."""
+    """Show PostgreSQL how small a blueprint is compared with the cluster, so that it crosses them domain by domain."""
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"ANALYZE {table}"))
 
 
 def blueprint_rows(connection: Connection, catalog: Catalog, plan: ClusterPlan) -> dict[Table, list[dict[str, Any]]]:
-    """What each part and the fabric are made of."""
+    """Return the rows of each blueprint table: all domain groups, and the fabric."""
     links = _link_columns(connection)
     rows_by_table: dict[Table, list[dict[str, Any]]] = {table: [] for table in (SERVER, TRAY, NODE, CORE, LINK)}
     for number, part in enumerate(plan.domain_groups):
@@ -99,7 +101,7 @@ def blueprint_rows(connection: Connection, catalog: Catalog, plan: ClusterPlan) 
 
 
 def _link_columns(connection: Connection) -> dict[str, dict[str, Any]]:
-    """A link's columns, by the slug of its model."""
+    """Return the columns of a link by the slug of its model."""
     return {
         row.slug: {
             "link_model_id": row.id,
@@ -113,7 +115,7 @@ def _link_columns(connection: Connection) -> dict[str, dict[str, Any]]:
 
 
 def _fabric_rows(plan: ClusterPlan, links: Mapping[str, dict[str, Any]]) -> dict[Table, list[dict[str, Any]]]:
-    """Network nodes, and uplinks that carry as much as all NICs below them, with one cable for each."""
+    """Return network nodes, and uplinks that carry as much as all NICs below them, with one cable for each."""
     nodes = plan.fabric.nodes() if plan.fabric else ()
     return {
         NETWORK_NODE: [{"vendor_id": None, **node._asdict()} for node in nodes],
@@ -131,7 +133,7 @@ def _fabric_rows(plan: ClusterPlan, links: Mapping[str, dict[str, Any]]) -> dict
 
 
 def _bundle_cables(cables: Mapping[str, int], links: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """Cables side by side as one link, of the model that most of them are of."""
+    """Bundle parallel cables into one link, of the model that most of them have."""
     main_model = max(sorted(cables), key=lambda wire: cables[wire])
     bandwidth = sum(number * links[wire]["bandwidth_bytes_per_s"] for wire, number in cables.items())
     shared = {key: links[main_model][key] for key in ("link_model_id", "technology")}

@@ -1,4 +1,4 @@
-"""Stamping: a cluster is created, and grown, by one INSERT … SELECT per table, and removed by one DELETE per table."""
+"""Create, grow and remove clusters with one statement per table."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -28,11 +28,11 @@ _CLUSTER = TABLES["cluster"]
 
 
 Progress = Callable[[str, int, int], None]
-"""Called with the next table, the number of rows done, and the number of rows in all."""
+"""Called with the next table, the number of rows done and the total."""
 
 
 def silent(_table: str, _done: int, _total: int) -> None:
-    """Say nothing."""
+    """Ignore progress."""
 
 
 def seed(
@@ -42,7 +42,7 @@ def seed(
     name: str | None = None,
     progress: Progress = silent,
 ) -> bool:
-    """Seed a system as a cluster within the caller's transaction; False if it already exists.
+    """Seed a system as a cluster within the caller's transaction; return False if it already exists.
 
     Raises
     ------
@@ -52,7 +52,6 @@ def seed(
         Other clusters were seeded from a catalog with different numbers.
     ClusterExistsError
         A cluster of that name has another system or size.
-
     """
     slug = system.slug if name is None else parse_cluster_name(name)
     existing = connection.execute(select(_CLUSTER.c.system, _CLUSTER.c.domains).where(_CLUSTER.c.slug == slug)).first()
@@ -70,13 +69,12 @@ def seed(
 def create_cluster(
     connection: Connection, catalog: Catalog, plan: ClusterPlan, slug: str, progress: Progress = silent
 ) -> None:
-    """Create a cluster of a name that no other has, within the caller's transaction.
+    """Create a cluster under an unused name, within the caller's transaction.
 
     Raises
     ------
     DatabaseError
         Other clusters were seeded from a catalog with different numbers.
-
     """
     store_models(connection, catalog, plan.models)
     store_facts(connection, catalog)
@@ -92,20 +90,19 @@ def create_cluster(
 def grow_cluster(
     connection: Connection, catalog: Catalog, plan: ClusterPlan, cluster: Mapping[Any, Any], progress: Progress = silent
 ) -> None:
-    """Give a cluster what its plan has more than it; what is there stays, but for what its fabric's links carry.
+    """Add the rows that a plan has beyond an existing cluster, and update the links of its fabric.
 
     Parameters
     ----------
     plan
-        The cluster's own, with domains after its own and network nodes that are numbered after its own.
+        The cluster's present plan, with further domains and network nodes numbered after the present ones.
 
     Raises
     ------
     AdoptionError
-        There is no room for that in the cluster's block of ids.
+        The cluster's blocks of ids are too small.
     DatabaseError
         Other clusters were seeded from a catalog with different numbers.
-
     """
     store_models(connection, catalog, plan.models)
     store_facts(connection, catalog)
@@ -135,7 +132,7 @@ def _check_id_capacity(plan: ClusterPlan, expected: ExpectedRows) -> None:
 
 
 def _insert(connection: Connection, expected: ExpectedRows, progress: Progress, *, only_missing: bool = False) -> None:
-    """Insert rows; beside others only those that are not there."""
+    """Insert rows; with `only_missing`, skip those that exist."""
     total, done = sum(expected.sizes.values()), 0
     for name, rows in expected.rows.items():
         progress(name, done, total)
@@ -151,7 +148,7 @@ def _insert(connection: Connection, expected: ExpectedRows, progress: Progress, 
 
 
 def _update_uplinks(connection: Connection, expected: Subquery) -> None:
-    """Let links of the fabric end where they must, and carry what they must."""
+    """Update the ends and bandwidths of the fabric's links where they differ."""
     link = TABLES["link"]
     columns_ = ("b_id", "cables", "bandwidth_bytes_per_s", "link_model_id", "technology")
     differ = or_(*(link.c[name] != expected.c[name] for name in columns_))
@@ -160,7 +157,7 @@ def _update_uplinks(connection: Connection, expected: Subquery) -> None:
 
 
 def unseed_impact(connection: Connection, cluster_id: int) -> dict[str, int]:
-    """How many bindings and jobs end where a cluster is removed, without those of which there are none."""
+    """Count the open bindings and jobs that removing a cluster would end; kinds without any are absent."""
     binding, job = TABLES["binding"], TABLES["job"]
     server = cluster_rows("server", cluster_id).with_only_columns(TABLES["server"].c.id)
     queries = {
@@ -171,9 +168,9 @@ def unseed_impact(connection: Connection, cluster_id: int) -> dict[str, int]:
 
 
 def unseed(connection: Connection, cluster_id: int) -> None:
-    """Remove a cluster and everything in it, within the caller's transaction, and end its servers' bindings.
+    """Remove a cluster with all its rows, within the caller's transaction, and end its servers' bindings.
 
-    Of its jobs and closings the events stay: those that end them are the last.
+    The events of its jobs and cordons stay; the last ones are those that end them.
     """
     _end_allocations(connection, cluster_id)
     ids_by_table = {name: cluster_rows(name, cluster_id).with_only_columns(TABLES[name].c.id) for name in INSERT_ORDER}
@@ -189,7 +186,7 @@ def unseed(connection: Connection, cluster_id: int) -> None:
 
 
 def _end_allocations(connection: Connection, cluster_id: int) -> None:
-    """End who holds the chips of a cluster and which of its servers are closed, and remove their rows."""
+    """End the jobs, allocations and cordons of a cluster and remove their rows."""
     job, closing = TABLES["job"], TABLES["closing"]
     jobs = select(job.c.id).where(job.c.cluster_id == cluster_id)
     server = cluster_rows("server", cluster_id).with_only_columns(TABLES["server"].c.id)
@@ -207,7 +204,7 @@ def _end_allocations(connection: Connection, cluster_id: int) -> None:
 
 
 def cluster_rows(name: str, cluster_id: int) -> Select[Any]:
-    """The rows of a table that belong to a cluster."""
+    """Select the rows of a table that belong to a cluster."""
     table, rows = TABLES[name], select(TABLES[name])
     for parent, column in _PARENTS.get(name, ()):
         rows = rows.join(TABLES[parent], TABLES[parent].c.id == column)
@@ -225,7 +222,7 @@ _PARENTS = {
     "core": [("node", TABLES["core"].c.chip_id)],
     "link": [("node", TABLES["link"].c.a_id)],
 }
-"""How to get from a table without cluster_id to one that has it."""
+"""The joins from a table without cluster_id to one that has it."""
 
 
 def _cluster_row(connection: Connection, plan: ClusterPlan, slug: str) -> dict[str, Any]:
@@ -240,13 +237,13 @@ def _cluster_row(connection: Connection, plan: ClusterPlan, slug: str) -> dict[s
 
 
 def _cluster_shape(connection: Connection, plan: ClusterPlan) -> dict[str, Any]:
-    """How many domains a cluster has, and of which model if that is one."""
+    """Return the number of a cluster's domains and their model, if they all have the same."""
     models, ids = {model.slug for model in plan.models}, model_ids(connection, TABLES["domain_model"])
     return {"domain_model_id": ids[models.pop()] if len(models) == 1 else None, "domains": plan.domains}
 
 
 def _history_start(connection: Connection) -> dict[str, Any]:
-    """From which event and time on its history is known: its parts have been the same since."""
+    """Return the event and time from which its history is complete: now."""
     return {
         "known_from": next_id(connection, TABLES["state_event"]) - 1,
         "known_since": current_timestamp(),

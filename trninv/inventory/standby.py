@@ -1,11 +1,11 @@
-"""Connections to a PostgreSQL standby that are only given out where it has all that its primary has.
+"""Hand out standby connections only when the standby has caught up with its primary.
 
-So an answer is never older than its request, whoever wrote last and through whichever process. Positions in the
-write-ahead log are compared, of one history: the same system identifier, and the timeline on which the primary is. A
-standby learns of a new timeline with its first restart point, so for some minutes after a fail-over none is read.
+An answer is therefore never older than its request, whoever wrote last and through whichever process. Positions in the
+write-ahead log are compared within one history: the same system identifier and the primary's timeline. A standby learns
+of a new timeline with its first restart point, so for some minutes after a fail-over no standby is read.
 
-What commits is seen once it is flushed, and flushed records are sent; those after them (of a page that a read tidied)
-may wait for the next commit. Only where commits do not wait to be flushed does every record count.
+A commit is visible once it is flushed, and flushed records are sent; later records (of a page that a read tidied) may
+wait for the next commit. Only where commits do not wait to be flushed does every record count.
 """
 
 import time
@@ -19,7 +19,7 @@ from trninv.errors import DatabaseError
 from trninv.inventory.database import translate_connect_errors, translate_statement_errors
 
 CATCH_UP_SECONDS: Final = 0.1
-"""Seconds in which a standby may catch up."""
+"""Seconds that a standby has to catch up."""
 _PAUSE: Final = 0.005
 
 _PRIMARY_POSITION = """
@@ -32,7 +32,7 @@ FROM pg_control_checkpoint()"""
 
 
 def require_caught_up(standby: Engine, primary: Engine) -> None:
-    """Have an engine give out such connections only; where there is none, connecting fails with a DatabaseError."""
+    """Make connecting to a standby fail with a DatabaseError unless it has caught up with the primary."""
 
     def check_position(connection: Any, entry: ConnectionPoolEntry, _proxy: object) -> None:
         server, position = _position(primary)
@@ -45,7 +45,7 @@ def require_caught_up(standby: Engine, primary: Engine) -> None:
 
 
 def _position(primary: Engine) -> tuple[str | None, tuple[str, str]]:
-    """The primary's system identifier, and the timeline and position of its log."""
+    """Return the primary's system identifier, and the timeline and position of its log."""
     with translate_connect_errors(primary):
         pooled = primary.raw_connection()
     try:

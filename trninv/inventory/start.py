@@ -1,7 +1,7 @@
-"""From which state the events lead to the present one: recorded for each cluster where its history begins.
+"""Record the state from which the events of a cluster lead to the present one.
 
-A cluster that is seeded or adopted starts with all up and nothing held. One that grows, or whose events are removed
-since an archive has them, starts again from what its events led to until then. Seals cover what is recorded.
+A seeded or adopted cluster starts with all parts up and nothing allocated. A cluster that grows, or whose older events
+were moved to an archive, starts again from the state that its events had led to. Seals cover these records.
 """
 
 import json
@@ -19,25 +19,24 @@ _START, _SEAL, _ARCHIVE = (TABLES[name] for name in ("history_start", "event_sea
 Part = tuple[str, int]
 """Kind and id."""
 Condition = tuple[str, int | None, str | None, int | None]
-"""State and factor, and the own ones of a node."""
+"""State and factor, then own state and own factor of a node."""
 UP: Final[Condition] = ("up", None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """What a cluster is at an event.
+    """The state of a cluster at an event.
 
     Attributes
     ----------
     parts
-        Those that are not up as they were built.
+        The conditions of parts that are not fully up.
     jobs
-        Those that hold chips, by key: name, place, and chips (`trninv.inventory.chip_ids`; empty: not known).
-    closed
-        Servers that take no new jobs.
+        Running jobs by id: name, place and chips (`trninv.inventory.chip_ids`; empty: unknown).
+    cordoned
+        Ids of cordoned servers.
     last_job
-        Key of the newest job that there was: newer ones have events.
-
+        Id of the newest job so far; newer ones have events.
     """
 
     parts: dict[Part, Condition] = field(default_factory=dict)
@@ -47,7 +46,7 @@ class ClusterState:
 
     @classmethod
     def parse(cls, text: str) -> "ClusterState | None":
-        """Return the state of a text that `text` wrote; None of any other."""
+        """Parse a state that the property `text` wrote; return None for any other text."""
         try:
             values = json.loads(text)
             parts = {(kind, key): (state, *more) for kind, key, state, *more in values["parts"]}
@@ -59,7 +58,7 @@ class ClusterState:
 
     @property
     def text(self) -> str:
-        """Write it as JSON."""
+        """The state as JSON."""
         values = {
             "parts": [[*part, *condition] for part, condition in sorted(self.parts.items())],
             "jobs": [[key, *job] for key, job in sorted(self.jobs.items())],
@@ -72,7 +71,9 @@ class ClusterState:
 def record_start(
     connection: Connection, cluster: Any, cause: str, event: int, state: ClusterState | None = None
 ) -> None:
-    """Record that the history of a cluster, a row with id and slug, starts after an event; no state: all up."""
+    """Record that the history of a cluster (a row with id and slug) starts after an event; without a state, all is
+    up.
+    """
     row = {
         "id": next_id(connection, _START),
         "at": current_timestamp(),
@@ -86,14 +87,14 @@ def record_start(
 
 
 def latest_starts(connection: Connection) -> dict[str, Any]:
-    """Return the newest row of each name that a cluster has had."""
+    """Return the newest recorded start of each cluster name that was ever used."""
     newest = select(func.max(_START.c.id)).group_by(_START.c.cluster)
     rows = connection.execute(select(_START).where(_START.c.id.in_(newest)).order_by(_START.c.id))
     return {row.cluster: row for row in rows}
 
 
 def prune_starts(connection: Connection) -> None:
-    """Remove starts that a newer one of their cluster follows and the seal covers with which the history begins."""
+    """Remove starts that are superseded and covered by the seal with which the history begins."""
     first_seal = select(func.max(_ARCHIVE.c.id)).scalar_subquery()
     covered = connection.scalar(select(_SEAL.c.starts).where(_SEAL.c.id == first_seal)) or 0
     newest = [row.id for row in latest_starts(connection).values()]

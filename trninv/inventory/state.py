@@ -1,7 +1,7 @@
-"""The condition of things: up, degraded (with the fraction that it still carries), down or in maintenance.
+"""Change the state of parts, and represent it: up, degraded (with the fraction still carried), down or in maintenance.
 
-A server takes its chips, NICs and switches with it, by triggers (`trninv.inventory.cascade`). ``node.state`` is what
-holds now; ``own_state`` is a node's own state while its server is not up, so that it can be restored.
+Chips, NICs and switches follow their server, by triggers (`trninv.inventory.cascade`). ``node.state`` is the effective
+state; ``own_state`` keeps a node's own state while its server is not up.
 """
 
 from collections.abc import Iterable, Iterator
@@ -45,20 +45,19 @@ _SEVERITY_ORDER = ("up", "degraded", "maintenance", "down")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A state and, for something degraded, the millionths that it still carries (None: all)."""
+    """A state and, for a degraded part, the millionths that it still carries (None: all)."""
 
     state: str
     factor_ppm: int | None = None
 
     @classmethod
     def from_user(cls, state: str, factor: float | Fraction | None = None) -> "Condition":
-        """A condition as a user states it.
+        """Return a condition from a user's words.
 
         Raises
         ------
-        LimitError
-            There is no such state, or a factor is missing or out of place.
-
+        InvalidArgumentError
+            There is no such state, or a factor is missing or superfluous.
         """
         if state not in STATES:
             raise InvalidArgumentError(f"state {state!r}: choose {', '.join(STATES[:-1])} or {STATES[-1]}")
@@ -70,7 +69,7 @@ class Condition:
 
     @property
     def carries(self) -> bool:
-        """Whether it carries traffic at all."""
+        """Whether the part carries traffic at all."""
         return self.state in CARRYING_STATES
 
     def __str__(self) -> str:
@@ -81,13 +80,7 @@ UP = Condition("up")
 
 
 def to_ppm(factor: float | Fraction) -> int:
-    """A factor between 0 and 1, in millionths.
-
-    Raises
-    ------
-    LimitError
-
-    """
+    """Return a factor between 0 and 1 in millionths."""
     ppm = round(factor * PPM) if 0 < factor < 1 else 0
     if not 0 < ppm < PPM:
         raise InvalidArgumentError(f"factor {factor:g}: what still carries is more than 0 and less than 1")
@@ -95,14 +88,14 @@ def to_ppm(factor: float | Fraction) -> int:
 
 
 def carried_bandwidth(bandwidth: int, *conditions: Condition) -> int:
-    """What a link carries in one direction, given its own condition and those of its ends."""
+    """Return the bandwidth that a link carries in one direction, from its own condition and those of its ends."""
     if not all(condition.carries for condition in conditions):
         return 0
     return bandwidth * min((condition.factor_ppm or PPM for condition in conditions), default=PPM) // PPM
 
 
 def carried_bandwidth_expression(link: FromClause, *ends: FromClause) -> ColumnElement[int]:
-    """What ``carried`` says, in SQL, of a row of ``link`` beside the rows of ``node`` at its ends.
+    """Return `carried_bandwidth` in SQL, for a row of ``link`` joined with the rows of ``node`` at its ends.
 
     The bandwidth is split at a million, since its product with the millionths might need more than 63 bits.
     """
@@ -113,7 +106,10 @@ def carried_bandwidth_expression(link: FromClause, *ends: FromClause) -> ColumnE
 
 
 def carried_bandwidth_filter(link: Table) -> ColumnElement[int]:
-    """The same of a row of ``link`` alone, to search a whole table: only of the few that are worn are the ends read."""
+    """Return `carried_bandwidth` in SQL for a row of ``link`` alone, to search a whole table.
+
+    The ends are read only for the few links that are, or end at, an unhealthy part.
+    """
     degraded, node = link.alias("worn"), TABLES["node"]
     end_node, a, b = (node.alias(f"worn_{name}") for name in ("node", "a", "b"))
     links_at_unhealthy = (
@@ -128,7 +124,7 @@ def carried_bandwidth_filter(link: Table) -> ColumnElement[int]:
 
 
 def _factor_expression(part: FromClause) -> ColumnElement[int]:
-    """The millionths that a link or a node carries."""
+    """Return the millionths that a link or a node carries."""
     carrying: list[ColumnElement[str]] = [literal_column(f"'{state}'") for state in CARRYING_STATES]
     return case(
         (part.c.state.in_(carrying), func.coalesce(part.c.factor_ppm, _PPM)), else_=literal_column("0", Integer)
@@ -136,7 +132,7 @@ def _factor_expression(part: FromClause) -> ColumnElement[int]:
 
 
 class _Minimum(FunctionElement[int]):
-    """The least of two or more numbers."""
+    """The minimum of two or more numbers."""
 
     inherit_cache = True
     type = Integer()
@@ -153,13 +149,13 @@ def _on_postgresql(minimum: _Minimum, compiler: SQLCompiler, **how: object) -> s
 
 
 def condition_from_row(row: Any, prefix: str = "") -> Condition:
-    """The condition in a row or mapping that has state and factor_ppm, after a prefix."""
+    """Return the condition in a row or mapping with state and factor_ppm, whose names may have a prefix."""
     values = getattr(row, "_mapping", row)
     return Condition(values[f"{prefix}state"], values[f"{prefix}factor_ppm"])
 
 
 def effective_condition(one: Condition, other: Condition) -> Condition:
-    """The condition that holds for a thing whose container has one too."""
+    """Return the worse of a part's own condition and its container's."""
     low, high = sorted((one, other), key=lambda condition: _SEVERITY_ORDER.index(condition.state))
     if low.state == high.state == "degraded":
         return Condition("degraded", min(low.factor_ppm or PPM, high.factor_ppm or PPM) % PPM or None)
@@ -168,7 +164,7 @@ def effective_condition(one: Condition, other: Condition) -> Condition:
 
 @dataclass(frozen=True, slots=True)
 class ConditionChange:
-    """A change of condition: before and after."""
+    """A change of a part's condition."""
 
     address: str
     before: Condition
@@ -186,30 +182,29 @@ def set_state(
     source: str = "command",
     unchanged_since: int | None = None,
 ) -> list[ConditionChange]:
-    """Give things a condition, and record who did so and why; things that already have it are left alone.
+    """Set the condition of parts, with author and reason; parts that already have it are skipped.
 
-    What changes is one change, however many parts it takes along; the triggers write its events.
+    All parts, including those that follow their server, belong to one change, whose events triggers write.
 
     Parameters
     ----------
     addresses
-        Servers, chips (as c0-3 as well), switches, NICs, network nodes and links (A--B).
+        Servers, chips (ranges such as c0-3 too), switches, NICs, network nodes and links (A--B).
     only_carrying
-        Whether to leave alone what is down or in maintenance, for whatever reason.
+        Skip parts that are down or in maintenance, for whatever reason.
     source
-        Where it comes from: one of EVENT_SOURCES.
+        Where the change comes from: one of EVENT_SOURCES.
     unchanged_since
-        Number of the newest event that the caller knows of; None: whatever happened.
+        Number of the newest event that the caller has seen; None: do not check.
 
     Raises
     ------
-    LimitError
+    InvalidArgumentError
         The reason is missing or too long, or there is no such source.
     WrongLevelError
-        An address names something else.
+        An address names something without a state.
     ConflictError
-        One of them was changed after that event.
-
+        A part changed after `unchanged_since`.
     """
     check_author(who, why)
     places = [resolve(connection, change_) for change_ in expand_chip_ranges(addresses)]
@@ -226,7 +221,7 @@ def set_state(
 
 
 def overridden_by_server(connection: Connection, addresses: Iterable[str]) -> Iterator[tuple[str, Condition]]:
-    """Those of some parts that are in another condition than their own, for their server is; and in which."""
+    """Yield the parts whose effective condition differs from their own because of their server, with that condition."""
     node = TABLES["node"]
     for place in (resolve(connection, address) for address in expand_chip_ranges(addresses)):
         if place.level not in NODE_KINDS:
@@ -237,16 +232,17 @@ def overridden_by_server(connection: Connection, addresses: Iterable[str]) -> It
 
 
 def server_address(address: ColumnElement[str]) -> ColumnElement[str]:
-    """The address of the server that a chip, NIC or switch is in, in SQL; of a switch of no server, of its domain."""
+    """Return the address of a part's server, in SQL; for a switch outside servers, the address of its domain."""
     for last in ("0123456789", "abcdefghijklmnopqrstuvwxyz", "/"):  # of SERVER/c15
         address = func.rtrim(address, literal_column(f"'{last}'"))
     return address
 
 
 def is_cascaded() -> ColumnElement[bool]:
-    """Whether a row of ``state_event`` is of a part of a server that was changed with it.
+    """Test whether a row of ``state_event`` is of a part that followed its server in the same change.
 
-    The server's event is looked for by its address, which has few, not by the batch, which may have a whole fleet's.
+    The server's event is searched by its address, which has few events, not by the batch, which may cover a whole
+    fleet.
     """
     event, server = TABLES["state_event"], TABLES["state_event"].alias("of_server")
     of_server = server_address(event.c.address)
@@ -274,7 +270,7 @@ def _change_part(connection: Connection, place: Place, condition: Condition, *, 
 
 
 def _node_values(key: int, own: Condition, server: Condition) -> dict[str, Any]:
-    """The columns of a node whose own condition is ``own``, given that of its server."""
+    """Return the columns of a node from its own condition and its server's."""
     now, own_kept = effective_condition(own, server), None if server == UP else own
     return {
         "key": key,

@@ -1,7 +1,7 @@
-"""Whether the rows of `binding` can follow each other: no event tells of them.
+"""Check that the rows of bindings can follow each other, since no events record them.
 
-Numbers have no gaps. A binding ends when another takes its place, or because a person, or the cluster's end, says so:
-what took its place begins at that time. An open one is of a server that there is, under its address.
+Ids have no gaps. A binding ends because another one replaces it, which then begins at that time, or because a person or
+the removal of the cluster ends it. An open binding is of an existing server, under its address.
 """
 
 from collections.abc import Iterator
@@ -16,11 +16,11 @@ from trninv.inventory.schema import BINDING_END_MEANINGS, TABLES
 _BINDING, _SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("binding", "server", "domain", "cluster"))
 _NEXT = _BINDING.alias("next")
 _WITHOUT_SUCCESSOR = ("undone", "unseeded")
-"""Endings of a binding that no other follows."""
+"""Endings that no other binding follows."""
 
 
 def binding_problems(connection: Connection) -> Iterator[HistoryMismatch]:
-    """Yield what does not follow."""
+    """Yield the rows that cannot follow from the others."""
     last, number = connection.execute(
         select(func.coalesce(func.max(_BINDING.c.id), 0), func.count(_BINDING.c.id))
     ).one()
@@ -41,7 +41,7 @@ def binding_problems(connection: Connection) -> Iterator[HistoryMismatch]:
 
 
 def _incomplete_ends() -> Select[Any]:
-    """Select rows that have some of what is written when a binding ends, and not all."""
+    """Select rows with some but not all of the columns that ending a binding writes."""
     ends = (_BINDING.c.until, _BINDING.c.ending, _BINDING.c.ended_by)
     is_open = and_(*(column.is_(None) for column in ends))
     is_over = and_(*(column.is_not(None) for column in ends), _BINDING.c.ending.in_(tuple(BINDING_END_MEANINGS)))
@@ -49,7 +49,7 @@ def _incomplete_ends() -> Select[Any]:
 
 
 def _missing_successors() -> Select[Any]:
-    """Select rows that ended because of another, which there is not."""
+    """Select rows that another binding ended, where that other is missing."""
     same = (_NEXT.c[name] == _BINDING.c[name] for name in ("server_id", "instance", "host"))
     follows = select(_NEXT.c.id).where(_NEXT.c.id > _BINDING.c.id, _NEXT.c.since == _BINDING.c.until, or_(*same))
     return (
@@ -58,7 +58,7 @@ def _missing_successors() -> Select[Any]:
 
 
 def _misplaced() -> Select[Any]:
-    """Select open rows of a server that is not there, or has another address."""
+    """Select open rows whose server does not exist or has another address."""
     joined = _BINDING.outerjoin(_SERVER, _SERVER.c.id == _BINDING.c.server_id)
     joined = joined.outerjoin(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
     joined = joined.outerjoin(_CLUSTER, _CLUSTER.c.id == _DOMAIN.c.cluster_id)

@@ -1,4 +1,4 @@
-"""Text that a statement assembles: on SQLite a single printf, which is faster than a chain of ||."""
+"""Concatenate text in SQL; on SQLite with a single printf, which is faster than a chain of ||."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,13 +8,13 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 _MAX_ARGUMENTS = 100
-"""Arguments that SQLite's printf may have: 127 in its oldest builds."""
+"""The maximum number of arguments to SQLite's printf: its oldest builds allow 127."""
 
 ConcatArgument = str | ColumnElement[Any]
 
 
 class Concat(FunctionElement[str]):
-    """A concatenation of constant text and expressions, none of which may be null; nested templates are flattened."""
+    """A concatenation of constant text and expressions that are never null; nested ones are flattened."""
 
     inherit_cache = False
     type = Text()

@@ -1,4 +1,4 @@
-"""What a cluster adds up to: exact integers in base units, one direction, summed from its rows."""
+"""Sum a cluster's memory, compute and bandwidth from its rows."""
 
 from typing import Any
 
@@ -12,9 +12,9 @@ from trninv.inventory.schema import TABLES
 
 
 def cluster_totals(connection: Connection, cluster_id: int) -> dict[str, int]:
-    """A cluster's totals by catalog attribute, summed from its rows in base units, one direction."""
+    """Return a cluster's totals by catalog attribute, as exact integers in base units, one direction."""
     chip, model = TABLES["chip"], TABLES["chip_model"]
-    # values, and no subqueries: PostgreSQL takes an unknown range for a small one, which it reads by the index
+    # values instead of subqueries: PostgreSQL assumes that an unknown range is small and reads it by the index
     first, end = connection.execute(select(*id_block_range(THINGS["chip"], literal(cluster_id)))).one()
     models = _by_model(connection, chip.c.id.between(first, end - 1)).subquery("made")
     columns = {
@@ -53,7 +53,7 @@ def cluster_totals(connection: Connection, cluster_id: int) -> dict[str, int]:
 
 
 def _by_model(connection: Connection, condition: ColumnElement[bool]) -> Select[Any]:
-    """How many chips of each model there are, sorted only where there are several."""
+    """Count the chips of each model; group them only if there are several models."""
     model, number = TABLES["chip"].c.chip_model_id, func.count().label("number")
     low, high, count = connection.execute(select(func.min(model), func.max(model), number).where(condition)).one()
     if low == high:

@@ -1,8 +1,8 @@
-"""The one list of triggers: what is created by a migration is what `verify` and `migrate --check` hold a database to.
+"""Create the triggers that record changes as events and protect rows, and check that a database has them.
 
-Like views, triggers have no versions: migrations drop and create them (``migrations/env.py``). A trigger counts only if
-it is there, runs, and is as it is declared: its own text and, on PostgreSQL, that of the function that it calls. What
-else could keep a row from being written, or an event: triggers and rules that are nobody's of these.
+Like views, triggers have no versions: migrations drop and create them (``migrations/env.py``). A trigger counts as
+present if it exists, is enabled and equals its declaration: its own text and, on PostgreSQL, that of its function. Any
+other trigger or rule on the tables is reported, since it could keep a row or an event from being written.
 """
 
 from collections.abc import Iterator
@@ -21,9 +21,9 @@ from trninv.inventory.held_triggers import held_triggers
 from trninv.inventory.schema import TABLES
 
 _STANDING: Final = {
-    "sqlite": "SELECT name, tbl_name AS of, sql AS statement FROM sqlite_master WHERE type = 'trigger'",
+    "sqlite": "SELECT name, tbl_name AS table_name, sql AS statement FROM sqlite_master WHERE type = 'trigger'",
     "postgresql": """
-        SELECT tgname AS name, relname AS of, pg_get_triggerdef(pg_trigger.oid, true) AS statement,
+        SELECT tgname AS name, relname AS table_name, pg_get_triggerdef(pg_trigger.oid, true) AS statement,
             tgenabled IN ('O', 'A') AS runs, proname, prosrc, prosecdef, lanname,
             proconfig IS NOT NULL AS is_bound
         FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid JOIN pg_proc ON pg_proc.oid = tgfoid
@@ -31,7 +31,7 @@ _STANDING: Final = {
         WHERE relnamespace = to_regnamespace(current_schema()) AND NOT tgisinternal""",
 }
 _RULES: Final = """
-    SELECT relname AS of, rulename AS name FROM pg_rewrite JOIN pg_class ON pg_class.oid = ev_class
+    SELECT relname AS table_name, rulename AS name FROM pg_rewrite JOIN pg_class ON pg_class.oid = ev_class
     WHERE relnamespace = to_regnamespace(current_schema()) AND relkind IN ('r', 'p')"""
 
 
@@ -43,7 +43,7 @@ def declared(dialect: str) -> tuple[Trigger, ...]:
 
 
 def dropping(dialect: str) -> Iterator[str]:
-    """Yield statements that drop the triggers, where there are any."""
+    """Yield statements that drop the triggers, if they exist."""
     if dialect == "sqlite":
         yield from (f"DROP TRIGGER IF EXISTS {trigger.name}" for trigger in declared(dialect))
         return
@@ -59,8 +59,8 @@ def creating(dialect: str) -> Iterator[str]:
 
 
 def outdated(connection: Connection) -> dict[str, str]:
-    """Return what is wrong with which declared trigger: it is missing, disabled, or was replaced."""
-    standing = {(row.of, row.name): row for row in connection.execute(text(_STANDING[connection.dialect.name]))}
+    """Return the declared triggers that are missing, disabled or replaced, each with that word."""
+    standing = {(row.table_name, row.name): row for row in connection.execute(text(_STANDING[connection.dialect.name]))}
     wrong = {}
     for trigger in declared(connection.dialect.name):
         row = standing.get((trigger.table, trigger.name))
@@ -74,11 +74,13 @@ def outdated(connection: Connection) -> dict[str, str]:
 
 
 def unknown(connection: Connection) -> dict[str, str]:
-    """Return triggers and rules on the tables that are none of these: they may swallow rows, or events."""
+    """Return triggers and rules on the tables that are not declared: they may swallow rows or events."""
     names = {(trigger.table, trigger.name) for trigger in declared(connection.dialect.name)}
-    rows = [(row.of, row.name, "trigger") for row in connection.execute(text(_STANDING[connection.dialect.name]))]
+    rows = [
+        (row.table_name, row.name, "trigger") for row in connection.execute(text(_STANDING[connection.dialect.name]))
+    ]
     if connection.dialect.name == "postgresql":
-        rows += [(row.of, row.name, "rule") for row in connection.execute(text(_RULES))]
+        rows += [(row.table_name, row.name, "rule") for row in connection.execute(text(_RULES))]
     return {
         name: f"{kind} on {table} is not trninv's"
         for table, name, kind in rows
@@ -87,15 +89,15 @@ def unknown(connection: Connection) -> dict[str, str]:
 
 
 def check(connection: Connection) -> str | None:
-    """Return what is wrong with the triggers and the partial indexes of a database, in one line, else None."""
+    """Return one line about what is wrong with the triggers and partial indexes of a database, or None."""
     if wrong := outdated(connection):
-        listed = ", ".join(f"{name} is {what}" for name, what in sorted(wrong.items()))
+        listed = ", ".join(f"{name} is {problem}" for name, problem in sorted(wrong.items()))
         return f"triggers do not keep the history: {listed}: run trninv migrate"
     if broken := partial_indexes.outdated(connection):
-        listed = ", ".join(f"{name} is {what}" for name, what in sorted(broken.items()))
+        listed = ", ".join(f"{name} is {problem}" for name, problem in sorted(broken.items()))
         return f"indexes are not as declared: {listed}: create them as trninv migrate --sql prints them"
     if others := unknown(connection):
-        listed = ", ".join(f"{name} ({what})" for name, what in sorted(others.items()))
+        listed = ", ".join(f"{name} ({problem})" for name, problem in sorted(others.items()))
         return f"triggers may keep changes from the history: {listed}: drop what you do not know"
     return None
 
@@ -108,8 +110,8 @@ def _functions() -> dict[str, Function]:
 
 
 def _calls(row: Any, function: Function | None) -> bool:
-    """Return whether PostgreSQL's trigger calls a function that is as declared."""
+    """Return whether a PostgreSQL trigger calls a function that equals its declaration."""
     if function is None:
         return True
-    found = (row.proname, row.prosrc, row.prosecdef, row.lanname, row.is_bound)
-    return found == (function.name, function.body, function.sees_change, "plpgsql", True)
+    actual = (row.proname, row.prosrc, row.prosecdef, row.lanname, row.is_bound)
+    return actual == (function.name, function.body, function.sees_change, "plpgsql", True)

@@ -1,4 +1,4 @@
-"""Since when each cluster's history is known, and what is said to who asks of an earlier moment."""
+"""Tell from when on each cluster's history is known."""
 
 from sqlalchemy import Connection, select
 
@@ -8,11 +8,11 @@ from trninv.inventory.ids import BLOCK_TABLES
 from trninv.inventory.past import OmittedCluster
 from trninv.inventory.schema import TABLES
 
-_LAST = 2**31 - 2  # what follows is a whole number on PostgreSQL too
+_LAST = 2**31 - 2  # its successor still fits into PostgreSQL's integer
 
 
 def history_starts(connection: Connection) -> list[OmittedCluster]:
-    """Every cluster, as it is told where nothing is known of it."""
+    """Return every cluster with the time, event and id blocks from which its history is known."""
     rows = connection.execute(select(TABLES["cluster"])).all()
     firsts = {block: sorted(getattr(row, f"first_{block}_id") for row in rows) for block in BLOCK_TABLES}
 
@@ -39,7 +39,9 @@ def history_starts(connection: Connection) -> list[OmittedCluster]:
 
 
 def history_start_error(connection: Connection, cluster: OmittedCluster) -> InvalidTimeError:
-    """What is said of a moment at which nothing is known of a cluster, and where what was before is to be found."""
+    """Return the error for a time before a cluster's history; it names the archive with older events, if there is
+    one.
+    """
     if cluster.since is None:
         return InvalidTimeError(str(cluster))
     last_archived = last_archived_event(connection)

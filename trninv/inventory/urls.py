@@ -1,4 +1,4 @@
-"""Database URLs as people write them: a file's name is its name, and PostgreSQL may have several hosts."""
+"""Parse database URLs and print them without passwords; PostgreSQL URLs may name several hosts."""
 
 import re
 
@@ -14,15 +14,14 @@ _HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(?::(\d*))?")
 
 
 def parse_url(url: str) -> URL:
-    """What a URL says.
+    """Parse a database URL; the name of an SQLite file is taken literally.
 
     Raises
     ------
     UsageError
-        The name of an SQLite file has options after it, which only that of a URI can have.
+        Options follow the name of an SQLite file, which only a file: URI can have.
     ArgumentError, ValueError
-        It is no URL.
-
+        The text is not a URL.
     """
     if file := _SQLITE.fullmatch(url):
         return _file_url(file[1], file[2])
@@ -32,7 +31,7 @@ def parse_url(url: str) -> URL:
 
 
 def format_url(url: URL) -> str:
-    """The same as text without a password, which is read as the same."""
+    """Return the URL as text without its password; `parse_url` reads it back."""
     if url.get_backend_name() != "sqlite" or not url.database:
         return url.render_as_string(hide_password=True)
     options = "&".join(f"{name}={value}" for name, value in url.query.items())
@@ -51,7 +50,7 @@ def _file_url(driver: str, path: str) -> URL:
 
 
 def _multi_host_url(base_url: str, hosts: list[str]) -> URL:
-    """As libpq takes them: host=A,B port=1,2 (PostgreSQL documentation, 32.1.1.3)."""
+    """Return a URL with several hosts, in libpq's form: host=A,B port=1,2 (PostgreSQL documentation, 32.1.1.3)."""
     matches = [match for match in map(_HOST.fullmatch, hosts) if match]
     if len(matches) < len(hosts):
         raise ArgumentError("a host is not one")

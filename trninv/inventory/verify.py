@@ -1,4 +1,4 @@
-"""The database against the catalog: every fact, model, row, link and documented total."""
+"""Compare the database with the catalog (every fact, model, row, link and documented total) and with its history."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,9 +35,8 @@ class Mismatch:
 
     Attributes
     ----------
-    what
+    kind
         "missing" or "unexpected" rows (a changed row is one of each), a "changed" cluster, or a "total".
-
     """
 
     cluster: str
@@ -53,7 +52,7 @@ def verify(
     slug: str | None = None,
     progress: Progress = silent,
 ) -> Iterator[Mismatch]:
-    """Differences in the catalog's tables, and in one cluster or all."""
+    """Yield the differences in the catalog's tables, and in one cluster or all."""
     yield from _facts(connection, catalog)
     yield from _legal_sets(connection, systems)
     yield from _check_allocation_bits(connection)
@@ -80,13 +79,12 @@ def verify(
 def verify_history(
     connection: Connection, history: ChainStatus, anchor: tuple[int, str] | None = None
 ) -> Iterator[Mismatch]:
-    """What is wrong with the history: edited events, triggers that do not run, tables that it does not lead to.
+    """Yield what is wrong with the history: edited events, disabled triggers, tables that differ from it.
 
     Parameters
     ----------
     anchor
-        Event and digest of a seal that was noted elsewhere, which must be there.
-
+        Event and digest of a seal noted elsewhere, which must be present.
     """
     if history.broken:
         yield Mismatch("", "state_event", "changed", history.broken)
@@ -103,7 +101,7 @@ def _is_complete(
     clusters: Sequence[tuple[ClusterPlan | None, RowMapping]],
     progress: Progress,
 ) -> bool:
-    """Whether every row that the clusters must have exists, and no other: cheaper than to tell whose each row is."""
+    """Return whether exactly the expected rows exist; cheaper than attributing each row to its cluster."""
     sizes = Counter[str]()
     for plan, cluster in clusters:
         if plan is None or not _has_models(connection, catalog, plan):
@@ -121,7 +119,7 @@ def _is_complete(
 def _cluster(
     connection: Connection, catalog: Catalog, plan: ClusterPlan | None, cluster: RowMapping
 ) -> Iterator[Mismatch]:
-    """The cluster's own row, the models that it is made of, and the fabric of one that was adopted."""
+    """Yield differences in the cluster's row, its models and, if it is adopted, its fabric."""
     slug = cluster["slug"]
     try:
         parse_cluster_name(slug)
@@ -145,7 +143,7 @@ def _cluster(
 def _documented(
     connection: Connection, catalog: Catalog, systems: SystemCatalog, cluster: RowMapping
 ) -> Iterator[Mismatch]:
-    """The totals of a cluster that has the size of its system."""
+    """Yield totals that differ from documents, if the cluster has the size of its system."""
     system = systems.by_name.get(cluster["system"])
     if system and system.domains == cluster["domains"]:
         yield from _totals(connection, catalog, system, cluster)
@@ -165,7 +163,7 @@ def _unknown_models(connection: Connection, catalog: Catalog, systems: SystemCat
 
 
 def _orphan_rows(connection: Connection, clusters: Sequence[RowMapping]) -> Iterator[Mismatch]:
-    """Rows that belong to no cluster, let in while foreign keys were off."""
+    """Yield rows that belong to no cluster, which were inserted while foreign keys were off."""
     number = func.count()
     for name in INSERT_ORDER:
         owned = sum(
@@ -188,7 +186,7 @@ def _legal_sets(connection: Connection, systems: SystemCatalog) -> Iterator[Mism
 
 
 def _check_allocation_bits(connection: Connection) -> Iterator[Mismatch]:
-    """The words of held chips, which triggers keep, against the rows of who holds them."""
+    """Compare the allocation bits that triggers keep with the open allocations."""
     allocation, chip, server, model = (TABLES[name] for name in ("allocation", "chip", "server", "server_model"))
     bit = (server.c.ordinal * model.c.chips + chip.c.ordinal).label("bit")
     query = select(server.c.domain_id, bit).select_from(
@@ -246,7 +244,7 @@ def _rows(
 
 
 def _tables(expected: ExpectedRows, cluster: RowMapping, progress: Progress) -> Iterator[str]:
-    """The tables of a cluster's rows, of each of which is told that it is next."""
+    """Yield the tables of a cluster, reporting progress before each."""
     done, total = 0, sum(expected.sizes.values())
     for name in INSERT_ORDER:
         progress(f"{name} of {cluster['slug']}", done, total)
@@ -255,13 +253,13 @@ def _tables(expected: ExpectedRows, cluster: RowMapping, progress: Progress) -> 
 
 
 def _rows_agree(connection: Connection, table: Table, expected: Subquery, actual: Select[Any], size: int) -> bool:
-    """Whether both hold the same rows: equally many, and every wanted row exists. Cheaper than EXCEPT both ways."""
+    """Return whether counts agree and every expected row exists; cheaper than EXCEPT in both directions."""
     actual_size = connection.scalar(actual.with_only_columns(func.count()))
     return actual_size == size == _count_existing(connection, table, expected)
 
 
 def _count_existing(connection: Connection, table: Table, expected: Subquery) -> int:
-    """How many of the rows that must be there are."""
+    """Count the expected rows that exist."""
     same_values = [column.is_not_distinct_from(table.c[column.name]) for column in expected.c if column.name != "id"]
     joined = OrderedJoin(expected, table, and_(table.c.id == expected.c.id, *same_values))
     return connection.scalar(select(func.count()).select_from(joined)) or 0
@@ -284,7 +282,7 @@ def _mismatch(cluster: str, table: str, kind: str, size: int, rows: Sequence[Map
 
 
 def _totals(connection: Connection, catalog: Catalog, system: System, cluster: RowMapping) -> Iterator[Mismatch]:
-    """A documented total must equal the sum of the rows, unless another source's total does."""
+    """Yield totals that differ from the sum of the rows in every document that states them."""
     for name, value in cluster_totals(connection, cluster["id"]).items():
         facts = [fact for fact in catalog.facts_about(system.slug, name) if fact.value is not None]
         if facts and not any(_agrees(fact, value) for fact in facts):
@@ -294,7 +292,7 @@ def _totals(connection: Connection, catalog: Catalog, system: System, cluster: R
 
 
 def _agrees(fact: Fact, total: int) -> bool:
-    """Whether a total agrees with a document's, which may be "over 30,000" or "up to 1 million"."""
+    """Return whether a total agrees with a document, which may say "over 30,000" or "up to 1 million"."""
     value = fact.value or 0
     if fact.as_written.startswith("over "):
         return total > value

@@ -1,1 +1,1 @@
-"""Pure wiring patterns: local node numbers and links, with no database and no hardware in them."""
+"""Build wiring patterns and fabrics from local node numbers, without a database or hardware models."""

@@ -1,4 +1,4 @@
-"""What a function is called with, read from a TOML table: the function's signature says what the table may hold."""
+"""Bind the values of a TOML table to a function's parameters, whose annotations say what is allowed."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -10,20 +10,19 @@ from trninv.errors import CatalogError
 def bind_arguments(
     function: Callable[..., object], values: Mapping[str, object], *, minimum: int = 0
 ) -> dict[str, Any]:
-    """Arguments by name, lists as tuples.
+    """Return the arguments for a function by name, with lists converted to tuples.
 
     Parameters
     ----------
     function
         Its parameters are annotated with int, str, bool, object, and tuples and mappings of these.
-    least
-        The least whole number taken.
+    minimum
+        The smallest integer allowed.
 
     Raises
     ------
     CatalogError
-        The table lacks a parameter, has one that is not known, or one of another type.
-
+        The table lacks a parameter, has an unknown one, or one of another type.
     """
     parameters = inspect.signature(function, eval_str=True).parameters
     accepted = f"it takes {', '.join(parameters)}" if parameters else "it takes none"

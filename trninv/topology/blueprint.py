@@ -1,7 +1,7 @@
-"""The blueprint of one scale-up domain: what it is made of and how that is wired, in local numbers.
+"""Describe one scale-up domain, its nodes and links, in local node numbers.
 
-A cluster is stamped from the blueprint of its domain crossed with the domains. Node numbers are local: chips first,
-server by server, then switches, then NICs.
+A cluster is its domains crossed with their blueprint. Local numbers count chips first, server by server, then switches,
+then NICs.
 """
 
 from collections import Counter, defaultdict
@@ -14,14 +14,14 @@ Sides = tuple[int, ...]
 """Sizes of a pattern that its drawings and symmetries need, such as the sides of a torus; may be empty."""
 
 NIC: Final = "nic"
-"""Role of the links between chips and NICs; every other link is a scale-up link."""
+"""The role of links between chips and NICs; all other links are scale-up links."""
 
 _KIND_ORDER: Final = ("chip", "switch", "nic")
 
 
 @dataclass(frozen=True, slots=True)
 class BlueprintNode:
-    """A vertex. ``server`` is None for a rack's switch, ``ordinal`` counts within the address's parent."""
+    """A node. ``server`` is None for a rack's switch; ``ordinal`` counts within the address's parent."""
 
     kind: NodeKind
     server: int | None
@@ -31,7 +31,7 @@ class BlueprintNode:
 
 @dataclass(frozen=True, slots=True, order=True)
 class BlueprintLink:
-    """An edge between two local node numbers, a < b; ``role`` names the kind of wire within the domain."""
+    """A link between two local node numbers, a < b; ``role`` names its kind within the domain."""
 
     a: int
     b: int
@@ -44,13 +44,12 @@ class Blueprint:
 
     Attributes
     ----------
-    wiring
-        Name of the pattern that it was built by.
+    pattern
+        Name of the pattern that built it.
     sides
-        As the pattern defines them, else empty.
+        The pattern's sizes, or empty.
     servers_by_rack
-        How many servers each rack of the domain holds, in order.
-
+        The number of servers in each rack of the domain, in order.
     """
 
     pattern: str
@@ -61,26 +60,26 @@ class Blueprint:
 
     @property
     def chips(self) -> int:
-        """Number of chips."""
+        """The number of chips."""
         return sum(node.kind == "chip" for node in self.nodes)
 
     @property
     def servers(self) -> int:
-        """Number of servers."""
+        """The number of servers."""
         return sum(self.servers_by_rack)
 
     @property
     def scale_up_links(self) -> tuple[BlueprintLink, ...]:
-        """The scale-up links: all but those to NICs."""
+        """All links except those to NICs."""
         return tuple(link for link in self.links if link.role != NIC)
 
     def rack_of(self, server: int) -> int:
-        """Rack that a server stands in."""
+        """Return the rack of a server."""
         return _rack_of(server, self.servers_by_rack)
 
 
 def chip_nodes(per_server: int, servers_by_rack: Sequence[int]) -> list[BlueprintNode]:
-    """The chips of a domain, server by server and rack by rack."""
+    """Return the chips of a domain, server by server and rack by rack."""
     return [
         BlueprintNode("chip", server, _rack_of(server, servers_by_rack), ordinal)
         for server in range(sum(servers_by_rack))
@@ -97,7 +96,7 @@ def assemble(
     chips_per_nic: int,
     sides: Sides = (),
 ) -> Blueprint:
-    """A blueprint of chips, switches and wires; adds NIC k of each server, attached to chips k·chips_per_nic and on."""
+    """Build a blueprint from chips, switches and links; add a NIC for every `chips_per_nic` chips of a server."""
     nodes, links = list(nodes), list(scale_up_links)
     for local, chip in enumerate(tuple(nodes)):
         if chip.kind == "chip":
@@ -108,13 +107,13 @@ def assemble(
 
 
 def without_nics(blueprint: Blueprint) -> Blueprint:
-    """Return the blueprint of the same chips, switches and wires without NICs, which come last."""
+    """Return the blueprint without its NICs, which are its last nodes."""
     nodes = tuple(node for node in blueprint.nodes if node.kind != "nic")
     return replace(blueprint, nodes=nodes, links=blueprint.scale_up_links)
 
 
 def violations(blueprint: Blueprint) -> Iterator[str]:
-    """What breaks the rules that every blueprint keeps, whatever its pattern; nothing where all is well."""
+    """Yield what breaks the rules for blueprints of any pattern."""
     yield from _numbering_violations(blueprint)
     pair_counts = Counter((link.a, link.b) for link in blueprint.links)
     if any(not 0 <= a < b < len(blueprint.nodes) for a, b in pair_counts):
@@ -124,10 +123,8 @@ def violations(blueprint: Blueprint) -> Iterator[str]:
         yield f"nodes {repeated[0]} and {repeated[1]} have more than one link"
     yield from _nic_violations(blueprint)
     if blueprint.nodes and (disconnected := _disconnected_nodes(blueprint)):
-        yield (
-            f"no wire leads from chip 0 to {len(disconnected)} of the chips and switches, the first being "
-            f"node {min(disconnected)}"
-        )
+        size, first = len(disconnected), min(disconnected)
+        yield f"no wire leads from chip 0 to {size} of the chips and switches, the first being node {first}"
 
 
 def _rack_of(server: int, servers_by_rack: Sequence[int]) -> int:
@@ -150,7 +147,7 @@ def _numbering_violations(blueprint: Blueprint) -> Iterator[str]:
 
 
 def _nic_violations(blueprint: Blueprint) -> Iterator[str]:
-    """Chips that do not have one NIC each, of their server, where there are any; NICs with anything else."""
+    """Yield chips without exactly one NIC of their own server, if there are NICs, and NICs with other links."""
     attached = Counter[int]()
     for link in blueprint.links:
         a, b = blueprint.nodes[link.a], blueprint.nodes[link.b]

@@ -1,8 +1,9 @@
-"""The EFA fabric as EC2's instance topology shows it: three tiers of network nodes, tier 1 on top.
+"""Model the documented EFA fabric: three tiers of network nodes, tier 1 on top, as EC2's instance topology shows it.
 
-Each scale-up domain hangs on one node of tier 3 and each node on one of the tier above, so a place has one network
-node in each tier (DescribeInstanceTopology). A node stands for switches that do not block each other: its uplink
-carries the sum of its downlinks. Local numbers run from tier 3 to tier 1, so a link's upper end has the higher one.
+Each scale-up domain is attached to one node of tier 3, and each node to one of the tier above, so that a place has one
+network node in each tier (DescribeInstanceTopology). A node stands for a group of non-blocking switches: its uplink
+carries the sum of its downlinks. Local numbers run from tier 3 to tier 1, so the upper end of a link has the higher
+one.
 """
 
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ class ClosNode(NamedTuple):
 
 
 class ClosUplink(NamedTuple):
-    """From a node to the one above; ``domains`` hang below it."""
+    """A link from a node to its parent, with the number of domains below it."""
 
     a: int
     b: int
@@ -30,7 +31,7 @@ class ClosUplink(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClosFabric:
-    """Sizes: equal domains in all, domains on a node of tier 3, nodes on a node of tier 2."""
+    """The sizes of a fabric: all domains, domains per node of tier 3, nodes of tier 3 per node of tier 2."""
 
     domains: int
     domains_per_node: int
@@ -38,12 +39,12 @@ class ClosFabric:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Number of nodes of tier 1, 2 and 3."""
+        """The number of nodes in tier 1, 2 and 3."""
         lowest = -(-self.domains // self.domains_per_node)
         return 1, -(-lowest // self.nodes_per_node), lowest
 
     def nodes(self) -> Iterator[ClosNode]:
-        """All nodes, tier 3 first."""
+        """Yield all nodes, tier 3 first."""
         local = 0
         for tier in range(TIERS, 0, -1):
             for ordinal in range(self.sizes[tier - 1]):
@@ -51,7 +52,7 @@ class ClosFabric:
                 local += 1
 
     def uplinks(self) -> Iterator[ClosUplink]:
-        """The link from each node to the one above it."""
+        """Yield the link from each node to its parent."""
         _, middle, lowest = self.sizes
         per_middle = self.domains_per_node * self.nodes_per_node
         for node in range(lowest):

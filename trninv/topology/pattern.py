@@ -1,6 +1,6 @@
-"""What a wiring pattern is: how a domain is built, placed in drawings, turned onto itself, and checked.
+"""Define what a wiring pattern provides: blueprint, layout, symmetries and checks.
 
-Each file of `trninv.topology.patterns` holds one as ``PATTERN``; `trninv.topology.register` finds them.
+Each file of `trninv.topology.patterns` defines one as ``PATTERN``; `trninv.topology.register` finds them.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,16 +15,16 @@ from trninv.topology.blueprint import Blueprint, BlueprintNode, Sides
 from trninv.topology.sketch import PlanarLayout, Point2D, straight_lines
 
 NodesByNumber = Mapping[int, BlueprintNode]
-"""Chips and switches of one domain, or of a part of it, under any numbers; racks may be counted from anywhere."""
+"""Chips and switches of a domain or a part of it, under any numbers; racks may be counted from any number."""
 Position = tuple[int, ...]
 Permutation = Mapping[int, int]
-"""Which place each place is mapped to; one that leads out of what is there lacks some."""
+"""The image of each place; a map that leads outside the present nodes lacks some places."""
 IsSymmetry = Callable[[Permutation], bool]
-"""Whether a candidate keeps every node's kind and every link's capacity on the wiring as it is."""
+"""Whether a candidate keeps the kind of every node and the capacity of every link, failures included."""
 
 
 class Point3D(NamedTuple):
-    """About the middle of a domain, in the unit of sketches: x to the right, y down, z towards the reader."""
+    """A point relative to the middle of a domain, in units of planar layouts: x right, y down, z towards the viewer."""
 
     x: float
     y: float
@@ -50,29 +50,27 @@ class Pattern:
     Attributes
     ----------
     name
-        What TOML files and the database call it; the name of its file.
-    says
-        What it is, in a line.
+        Its name in TOML files and in the database, and the name of its file.
+    description
+        One line that describes it.
     build
-        Makes a blueprint. Its parameters are those that a TOML file gives, annotated as `arguments` reads them; whole
-        numbers are 1 or more. Raises CatalogError where they don't fit together.
-    flat
-        Where chips and switches are drawn, in a picture where a chip's radius is 12.5.
-    faults
-        What breaks the pattern's rules in a blueprint.
+        Builds a blueprint. Its parameters are those of a TOML file, annotated as `bind_arguments` reads them; integers
+        are 1 or more. Raises CatalogError if they do not fit together.
+    plane_positions
+        Positions of chips and switches in a drawing where a chip has the radius 12.5.
+    violations
+        Yields what breaks the pattern's rules in a blueprint.
     position
-        Coordinates of a chip, of which solvers try closed forms; None without any.
-    sketch
-        The flat picture, for a wide screen or a narrow one; what differs from straight lines between the places of
-        ``flat``.
-    solid
-        Where chips stand in space, of a pattern that can be turned; else None.
-    wraps
-        Whether a wire between two chips leads around the back, so that it is drawn as two stubs.
+        Coordinates of a chip, for which solvers try closed forms; returns None if there are none.
+    custom_layout
+        The planar layout for a wide or narrow screen, if it is not just straight lines between ``plane_positions``.
+    space_positions
+        Positions of chips in space, for a pattern that can be shown in 3D; else None.
+    wraps_around
+        Whether a link between two chips leads around the back, so that it is drawn as two stubs.
     symmetries
-        Candidates for symmetries of the wiring as it is. Each is checked before it is used, so that a wrong one costs
-        time only and a missing one has equal failures solved more than once.
-
+        Candidates for symmetries of the wiring, failures included. Each is checked before use: a wrong one only costs
+        time, and with a missing one equivalent failures are solved more than once.
     """
 
     name: str
@@ -87,33 +85,31 @@ class Pattern:
     symmetries: Callable[[NodesByNumber, Sides, IsSymmetry], Iterator[Permutation]] = _no_symmetries
 
     def blueprint(self, parameters: Mapping[str, object]) -> Blueprint:
-        """Build from a TOML file's parameters, and check what was built.
+        """Build a blueprint from a TOML file's parameters and check it.
 
         Raises
         ------
         CatalogError
             Parameters are wrong, or the blueprint breaks a rule.
-
         """
         blueprint = self.build(**bind_arguments(self.build, parameters, minimum=1))
         self.check(blueprint)
         return blueprint
 
     def planar_layout(self, nodes: NodesByNumber, sides: Sides, *, narrow: bool = False) -> PlanarLayout:
-        """The flat picture."""
+        """Return the planar layout of a domain."""
         if self.custom_layout:
             return self.custom_layout(nodes, sides, narrow)
         positions = self.plane_positions(nodes, sides)
         return PlanarLayout(positions=positions, route=straight_lines(positions))
 
     def check(self, blueprint: Blueprint) -> None:
-        """Hold a blueprint to the rules of all blueprints and to the pattern's own.
+        """Check a blueprint against the rules for all blueprints and those of the pattern.
 
         Raises
         ------
         CatalogError
-            Naming the first rule that is broken.
-
+            A rule is broken; the message names the first.
         """
         if blueprint.pattern != self.name:
             raise CatalogError(f"the blueprint is of wiring {blueprint.pattern!r}, not {self.name!r}")

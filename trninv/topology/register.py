@@ -1,4 +1,4 @@
-"""The register of wiring patterns: every file of `trninv.topology.patterns`, found by listing the package."""
+"""Find the wiring patterns in `trninv.topology.patterns`."""
 
 import pkgutil
 from collections.abc import Mapping
@@ -13,13 +13,12 @@ from trninv.topology.pattern import Pattern
 
 @lru_cache(maxsize=1)
 def all_patterns() -> Mapping[str, Pattern]:
-    """Every pattern by its name, in the order of names.
+    """Return every pattern by name, in the order of names.
 
     Raises
     ------
     CatalogError
-        A file of the package holds no pattern of its name.
-
+        A file of the package defines no pattern of its name.
     """
     return {
         name: _load_pattern(name) for name in sorted(module.name for module in pkgutil.iter_modules(package.__path__))
@@ -27,18 +26,17 @@ def all_patterns() -> Mapping[str, Pattern]:
 
 
 def pattern_names() -> tuple[str, ...]:
-    """Names of the patterns."""
+    """Return the names of the patterns."""
     return tuple(all_patterns())
 
 
 def get_pattern(name: str) -> Pattern:
-    """The pattern of a name.
+    """Return the pattern of a name.
 
     Raises
     ------
-    UnknownWiringError
-        No file is called so.
-
+    UnknownPatternError
+        There is no file of that name.
     """
     if pattern := all_patterns().get(name):
         return pattern
@@ -47,7 +45,7 @@ def get_pattern(name: str) -> Pattern:
 
 @lru_cache(maxsize=256)
 def parse_sides(text: str) -> Sides:
-    """Sides as the database has them, such as "4x4x4"."""
+    """Parse sides as the database stores them, such as "4x4x4"."""
     return tuple(int(side) for side in text.split("x")) if text else ()
 
 

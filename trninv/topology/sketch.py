@@ -1,4 +1,4 @@
-"""What a flat picture of a domain consists of, in units of about a pixel; the pictures only add colours and states."""
+"""Describe a two-dimensional drawing of a domain, in units of about a pixel; drawings add only colours and states."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,25 +8,25 @@ from typing import Final, NamedTuple
 from trninv.topology.blueprint import BlueprintNode
 
 RADIUS: Final = 12.5
-"""Of a chip that is drawn as a circle."""
+"""The radius of a chip drawn as a circle."""
 
 
 class Point2D(NamedTuple):
-    """X to the right, y down."""
+    """A point; x to the right, y down."""
 
     x: float
     y: float
 
 
 class SymbolSize(NamedTuple):
-    """Of a chip or switch; a chip is a circle where both are equal."""
+    """The size of a chip or switch; a chip with equal width and height is a circle."""
 
     width: float
     height: float
 
 
 class Rectangle(NamedTuple):
-    """A rectangle by its upper left corner."""
+    """A rectangle, by its upper left corner."""
 
     x: float
     y: float
@@ -35,7 +35,7 @@ class Rectangle(NamedTuple):
 
 
 class TextLabel(NamedTuple):
-    """A text; ``anchor`` says what of it is at x: start, middle or end. What names a panel is strong."""
+    """A text; ``anchor`` is the part of it at x: start, middle or end. Titles of panels are strong."""
 
     text: str
     x: float
@@ -48,37 +48,36 @@ Stroke = tuple[Point2D, ...]
 
 
 class LinkPath(NamedTuple):
-    """How a link is drawn: lines, and where the sign of its state stands."""
+    """The strokes of a drawn link, and the position of the symbol of its state."""
 
     strokes: tuple[Stroke, ...]
     symbol_position: Point2D
 
 
 LinkRouter = Callable[[int, int], LinkPath]
-"""How a link between two places is drawn; asked for links that are there only."""
+"""Returns the path of a link between two nodes; called only for existing links."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanarLayout:
-    """A flat picture.
+    """A planar layout.
 
     Attributes
     ----------
-    at
-        Middles of chips and switches, under the numbers of the places.
+    positions
+        Centers of chips and switches, by node number.
     route
-        How links are drawn.
+        Returns the path of a link.
     sizes
-        Of chips and switches that differ from the usual.
+        Sizes of chips and switches that differ from the default.
     texts
-        What they are labelled, where it is not what `called` says.
+        Labels of chips and switches that differ from the default.
     panels, labels
-        What stands behind them and beside them.
-    font
+        Rectangles behind the nodes, and texts beside them.
+    font_size
         Height of texts.
-    thick
+    stroke_width
         Width of the widest link.
-
     """
 
     positions: Mapping[int, Point2D]
@@ -91,17 +90,17 @@ class PlanarLayout:
     stroke_width: float = 3.2
 
     def size(self, key: int, node: BlueprintNode) -> SymbolSize:
-        """Of a chip or switch."""
+        """Return the size of a chip or switch."""
         usual = SymbolSize(2 * RADIUS, 2 * RADIUS) if node.kind == "chip" else SymbolSize(41.0, 18.0)
         return self.sizes.get(key, usual)
 
     def text(self, key: int, node: BlueprintNode) -> str:
-        """The label of a chip or switch."""
+        """Return the label of a chip or switch."""
         return self.texts.get(key) or (str(node.ordinal) if node.kind == "chip" else f"sw{node.ordinal}")
 
 
 def straight_lines(positions: Mapping[int, Point2D]) -> LinkRouter:
-    """Links as straight lines between places."""
+    """Return a router that draws links as straight lines."""
 
     def route(a: int, b: int) -> LinkPath:
         one, two = positions[a], positions[b]
@@ -111,7 +110,7 @@ def straight_lines(positions: Mapping[int, Point2D]) -> LinkRouter:
 
 
 def wraparound_stubs(one: Point2D, two: Point2D, length: float) -> LinkPath:
-    """A link that leads around the back: a short end at either place, away from the other."""
+    """Return the path of a link that leads around the back: a stub at each end, pointing away from the other end."""
     distance = max(hypot(two.x - one.x, two.y - one.y), 1)
     dx, dy = (two.x - one.x) * length / distance, (two.y - one.y) * length / distance
     end = Point2D(one.x - dx, one.y - dy)

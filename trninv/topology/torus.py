@@ -1,4 +1,4 @@
-"""A torus of any number of dimensions: the product of rings, numbered row-major.
+"""Enumerate the links of tori of any dimension: products of rings, with nodes numbered row-major.
 
 4×4 is the 2D torus of Trn1 and Trn2 servers (device = 4·row + column); as the product of two rings of four, each the
 product of two links, it is also the 4-cube. 4×4×4 is a Trn2 UltraServer with the server as first coordinate.
@@ -21,7 +21,7 @@ class TorusLink(NamedTuple):
 
 
 def coordinates(node: int, sides: Sequence[int]) -> tuple[int, ...]:
-    """Coordinates of a node number, the last axis fastest."""
+    """Return the coordinates of a node number; the last axis varies fastest."""
     position: list[int] = []
     for side in reversed(sides):
         node, coordinate = divmod(node, side)
@@ -30,7 +30,7 @@ def coordinates(node: int, sides: Sequence[int]) -> tuple[int, ...]:
 
 
 def node_number(position: Sequence[int], sides: Sequence[int]) -> int:
-    """Node number at a position: the inverse of `coordinates`."""
+    """Return the node number at a position, the inverse of `coordinates`."""
     node = 0
     for coordinate, side in zip(position, sides, strict=True):
         node = node * side + coordinate
@@ -38,7 +38,7 @@ def node_number(position: Sequence[int], sides: Sequence[int]) -> int:
 
 
 def torus_links(sides: Sequence[int]) -> list[TorusLink]:
-    """Links of the torus, sorted by (a, b); axis i has ∏ sides / side_i rings of side_i nodes."""
+    """Return the links of a torus, sorted by (a, b); axis i has ∏ sides / side_i rings of side_i nodes."""
     links = []
     for axis, side in enumerate(sides):
         others = [range(s) if i != axis else range(1) for i, s in enumerate(sides)]

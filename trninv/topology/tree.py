@@ -1,9 +1,9 @@
-"""A fabric as instances report it: network nodes, each below one of the tier above it, in any number of tiers.
+"""Model a fabric as instances report it: a tree of network nodes with any number of tiers.
 
-Instances name the nodes above them from the top layer down. A node has one node above it, so that the whole is a tree,
-or several where there are several nodes on top. Local numbers run from the lowest tier to tier 1, so a link's upper end
-has the higher one; within a tier they follow the names, and those of nodes that come later follow them. Each tier has
-room for `PER_TIER` of them.
+Instances name the nodes above them from the top tier down. Every node has one parent, except those of the top tier.
+Local numbers run from the lowest tier to tier 1, so the upper end of a link has the higher one. Within a tier they
+follow the order of names, and nodes that are added later follow those present. Each tier has numbers for
+`MAX_NODES_PER_TIER` nodes.
 """
 
 from collections import Counter
@@ -13,15 +13,15 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 ServerOrdinals = tuple[int, int]
-"""A domain's ordinal, and a server's in it."""
+"""A domain's ordinal, and the ordinal of a server in it."""
 MAX_TIERS: Final = 16
-"""The most tiers of a fabric."""
+"""The maximum number of tiers."""
 MAX_NODES_PER_TIER: Final = 100_000
-"""The most nodes of a tier."""
+"""The maximum number of nodes in a tier."""
 
 
 class FabricNode(NamedTuple):
-    """A node of the fabric: local number, tier (1 on top), ordinal within the tier, and what its vendor calls it."""
+    """A node of the fabric: local number, tier (1 on top), ordinal within the tier, and its vendor's id."""
 
     local: int
     tier: int
@@ -31,13 +31,12 @@ class FabricNode(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FabricTree:
-    """The nodes in the order of their local numbers, what is above them, and the node above each server.
+    """The nodes in the order of their local numbers, the parent of each, and the node above each server.
 
     Attributes
     ----------
     is_dense
-        Whether local numbers leave no room for more nodes, as those of clusters that older versions adopted.
-
+        Whether local numbers have no gaps for more nodes, as in clusters that older versions adopted.
     """
 
     nodes_by_number: tuple[FabricNode, ...]
@@ -47,24 +46,22 @@ class FabricTree:
 
     @classmethod
     def from_network_paths(cls, network_paths: Mapping[ServerOrdinals, Sequence[str]]) -> "FabricTree":
-        """From the nodes above each server, the top one first.
+        """Build a tree from the nodes above each server, the top one first.
 
         Raises
         ------
         ValueError
-            A node is in two tiers, or below two nodes, or there are too many: `contradictions` says so in words.
-
+            A node is in two tiers or below two nodes, or there are too many; `path_conflicts` yields the messages.
         """
         return cls((), {}, {}).with_network_paths(network_paths)
 
     def with_network_paths(self, network_paths: Mapping[ServerOrdinals, Sequence[str]]) -> "FabricTree":
-        """With the nodes above other servers, or above some of these instead; nodes that are there keep their numbers.
+        """Return the tree with network paths added or replaced; present nodes keep their numbers.
 
         Raises
         ------
         ValueError
-            As of `of`.
-
+            As for `from_network_paths`.
         """
         if conflict := next(path_conflicts([*self.network_paths().values(), *network_paths.values()]), None):
             raise ValueError(conflict)
@@ -90,7 +87,7 @@ class FabricTree:
         )
 
     def network_paths(self) -> Mapping[ServerOrdinals, tuple[str, ...]]:
-        """The names of the nodes above each server, the top one first."""
+        """Return the names of the nodes above each server, the top one first."""
         names = {node.local: node.vendor_id for node in self.nodes_by_number}
         paths = dict[int, tuple[str, ...]]()
         for local in sorted(names, reverse=True):
@@ -98,11 +95,11 @@ class FabricTree:
         return {server: paths[local] for server, local in self.server_parents.items()}
 
     def nodes(self) -> Iterator[FabricNode]:
-        """All nodes, the lowest tier first."""
+        """Return all nodes, the lowest tier first."""
         return iter(self.nodes_by_number)
 
     def violations(self) -> Iterator[str]:
-        """What no such fabric has: a node with nothing above it but on top, with nothing below it, or out of order."""
+        """Yield nodes without a parent below the top tier, nodes with nothing below them, and wrong ordinals."""
         tiers = {node.local: node.tier for node in self.nodes_by_number}
         used = {*self.parents.values(), *self.server_parents.values()}
         expected = dict.fromkeys(tiers.values(), 0)
@@ -120,7 +117,7 @@ class FabricTree:
 
 
 def path_conflicts(network_paths: Iterable[Sequence[str]]) -> Iterator[str]:
-    """In words, each node that is said to be in two tiers or below two others, and more nodes than there can be."""
+    """Yield a message for each node in two tiers or below two nodes, and for too many tiers or nodes."""
     places: dict[str, tuple[int, str | None]] = {}
     for path in dict.fromkeys(map(tuple, network_paths)):
         for tier, name in enumerate(path, start=1):
@@ -130,10 +127,8 @@ def path_conflicts(network_paths: Iterable[Sequence[str]]) -> Iterator[str]:
                 yield f"network node {name} is {_describe_place(*known_place)} and {_describe_place(*new_place)}"
     for tier, count in Counter(tier for tier, _ in places.values()).items():
         if count > MAX_NODES_PER_TIER or tier > MAX_TIERS:
-            yield (
-                f"there are {count:,} network nodes in tier {tier}: at most {MAX_NODES_PER_TIER:,} in each "
-                f"of {MAX_TIERS} tiers"
-            )
+            limits = f"at most {MAX_NODES_PER_TIER:,} in each of {MAX_TIERS} tiers"
+            yield f"there are {count:,} network nodes in tier {tier}: {limits}"
 
 
 def _describe_place(tier: int, parent: str | None) -> str:

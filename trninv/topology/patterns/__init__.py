@@ -1,1 +1,1 @@
-"""One file a wiring pattern, each with a ``PATTERN``: a new file here is a new pattern, and nothing lists them."""
+"""Define wiring patterns, one per file, each as ``PATTERN``; a new file is a new pattern and is listed nowhere else."""

@@ -1,4 +1,4 @@
-"""A chain: chips of one server in a row, each wired to the next, the last to none."""
+"""Declare the chain: chips of one server in a row, each linked to the next."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from trninv.topology.pattern import IsSymmetry, NodesByNumber, Pattern, Permutat
 from trninv.topology.sketch import Point2D
 
 _CHIP_PITCH = 72.0
-"""From chip to chip in drawings."""
+"""The distance between chips in drawings."""
 
 
 def _build(chips: int, chips_per_nic: int = 1) -> Blueprint:
@@ -25,7 +25,7 @@ def _plane_positions(nodes: NodesByNumber, _sides: Sides) -> dict[int, Point2D]:
 
 
 def _symmetries(nodes: NodesByNumber, _sides: Sides, _is_symmetry: IsSymmetry) -> Iterator[Permutation]:
-    """The mirror image."""
+    """Yield the mirror image."""
     in_order = sorted(nodes, key=lambda key: nodes[key].ordinal)
     yield dict(zip(in_order, reversed(in_order), strict=True))
 

@@ -1,4 +1,4 @@
-"""A chip of its own, without scale-up links."""
+"""Declare the single-chip pattern, without scale-up links."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,6 @@
-"""A two-level switched domain: a switch a server, a switch a rack, direct links between twins in two racks."""
+"""Declare the two-level switched pattern: a switch per server and per rack, and direct links between twins in two
+racks.
+"""
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations, groupby
@@ -11,7 +13,9 @@ from trninv.topology.sketches.switched import racks_side_by_side
 
 
 def _build(racks: int, servers_per_rack: int, chips_per_server: int, chips_per_nic: int = 1) -> Blueprint:
-    """Chips, then the servers' switches, then the racks', whose ordinals run on from the servers'."""
+    """Build chips, then the servers' switches, then the racks' switches, whose ordinals continue those of the
+    servers'.
+    """
     servers_by_rack = (servers_per_rack,) * racks
     servers = racks * servers_per_rack
     nodes = [
@@ -25,7 +29,9 @@ def _build(racks: int, servers_per_rack: int, chips_per_server: int, chips_per_n
 
 
 def _scale_up_links(nodes: list[BlueprintNode]) -> Iterator[BlueprintLink]:
-    """Every chip to the switch of its server and of its rack, and to its twins: the same place of every other rack."""
+    """Yield the links of each chip to the switches of its server and rack, and to its twins at the same place of
+    other racks.
+    """
     switches = {(node.rack, node.server): local for local, node in enumerate(nodes) if node.kind == "switch"}
     chips = [(local, node) for local, node in enumerate(nodes) if node.kind == "chip"]
     for local, chip in chips:
@@ -45,7 +51,7 @@ def _plane_positions(nodes: NodesByNumber, _sides: Sides) -> dict[int, Point2D]:
 
 
 class _Seat(NamedTuple):
-    """Of a chip or switch, each counted from 0 among its like; ``chip`` is None of a switch, the only one there."""
+    """The place of a chip or switch, with indexes from 0; ``chip`` is None for a switch."""
 
     rack: int
     server: int | None
@@ -53,7 +59,7 @@ class _Seat(NamedTuple):
 
 
 def _symmetries(nodes: NodesByNumber, _sides: Sides, _is_symmetry: IsSymmetry) -> Iterator[Permutation]:
-    """Two servers of a rack (in every rack), two chips of a server (in every rack) or two racks change places."""
+    """Yield swaps of two servers (in every rack), of two chips of a server (in every rack), and of two racks."""
     seats = _seats(nodes)
     keys = {seat: key for key, seat in seats.items()}
     servers = sorted({seat.server for seat in seats.values() if seat.server is not None})

@@ -1,4 +1,4 @@
-"""A torus of chips without switches; over several servers the first axis runs from server to server."""
+"""Declare the torus of chips without switches; over several servers the first axis runs from server to server."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,10 +13,10 @@ from trninv.topology.sketches.torus import single_plane, stacked_planes
 from trninv.topology.torus import coordinates, node_number, torus_links
 
 _CHIP_PITCH_3D = 110.0
-"""From chip to chip in space."""
+"""The distance between chips in space."""
 
 _AxisTransform = tuple[Sequence[int], Sequence[int], Sequence[int]]
-"""Which axis becomes each axis, mirrored (-1) or not, shifted by how much."""
+"""The source axis of each axis, its sign (-1 mirrors it) and its shift."""
 
 
 def _build(
@@ -25,7 +25,7 @@ def _build(
     servers_by_rack: tuple[int, ...] = (1,),
     chips_per_nic: int = 1,
 ) -> Blueprint:
-    """Of sides, each axis made of wires of a role."""
+    """Build a torus from its sides and from the role of the links along each axis."""
     servers = sum(servers_by_rack)
     if len(sides) != len(axes):
         raise CatalogError(f"{len(sides)} sides and {len(axes)} axes: name the role of each side's wires")
@@ -39,12 +39,12 @@ def _build(
 
 
 def _position(chip: BlueprintNode, sides: Sides) -> Position:
-    """Of a 4×4 (row, column), of a 4×4×4 (server, row, column): device = columns × row + column."""
+    """Return (row, column) for 4×4 and (server, row, column) for 4×4×4: device = columns × row + column."""
     return coordinates((chip.server or 0) * prod(sides[1:]) + chip.ordinal, sides)
 
 
 def _grid_positions(nodes: NodesByNumber, sides: Sides) -> dict[int, tuple[int, int, int]]:
-    """Plane, row and column of each chip; the planes of more than three dimensions follow each other."""
+    """Return plane, row and column of each chip; above three dimensions planes are numbered consecutively."""
     positions = {}
     for key, chip in nodes.items():
         *planes, row, column = (0, *_position(chip, sides))[-max(len(sides), 2) :]
@@ -69,7 +69,7 @@ def _plane_positions(nodes: NodesByNumber, sides: Sides) -> dict[int, Point2D]:
 
 
 def _space_positions(nodes: NodesByNumber, sides: Sides) -> dict[int, Point3D]:
-    """Column to the right, row down, plane after plane towards the reader."""
+    """Return positions with columns to the right, rows down and planes towards the viewer."""
     *planes, rows, columns = (1, 1, *sides)
     middles = [(count - 1) / 2 for count in (columns, rows, prod(planes))]
     return {
@@ -85,7 +85,7 @@ def _wraps_around(a: BlueprintNode, b: BlueprintNode, sides: Sides) -> bool:
 
 
 def _symmetries(nodes: NodesByNumber, sides: Sides, is_symmetry: IsSymmetry) -> Iterator[Permutation]:
-    """Shifts, mirrors and exchanged axes; every combination of them where one of the first two does not hold."""
+    """Yield shifts, mirrors and exchanged axes; all their combinations if one of the first two is no symmetry."""
     chip_at = {_position(chip, sides): key for key, chip in nodes.items()}
     axes, no_shift = range(len(sides)), (0,) * len(sides)
     no_mirror, same_order = (1,) * len(sides), tuple(axes)
@@ -98,7 +98,7 @@ def _symmetries(nodes: NodesByNumber, sides: Sides, is_symmetry: IsSymmetry) -> 
         ),
     ]
     orders = [axis_order for axis_order in permutations(axes) if all(sides[i] == sides[axis_order[i]] for i in axes)]
-    if all(map(is_symmetry, steps)):  # then these and exchanged axes make up all others
+    if all(map(is_symmetry, steps)):  # then these and exchanged axes generate all other symmetries
         yield from [*steps, *(_permutation(chip_at, sides, (axis_order, no_mirror, no_shift)) for axis_order in orders)]
         return
     for transform in product(orders, product((1, -1), repeat=len(sides)), product(*map(range, sides))):
@@ -106,7 +106,7 @@ def _symmetries(nodes: NodesByNumber, sides: Sides, is_symmetry: IsSymmetry) -> 
 
 
 def _permutation(chip_at: Mapping[Position, int], sides: Sides, transform: _AxisTransform) -> Permutation:
-    """Each chip to where its position is moved to, as far as there are chips."""
+    """Map each chip to the chip at its transformed position, where there is one."""
     order, signs, shift = transform
     image = {}
     for position, node in chip_at.items():
@@ -132,7 +132,7 @@ def _violations(blueprint: Blueprint) -> Iterator[str]:
 
 
 def _axes_with_mixed_roles(roles: Iterable[tuple[int, str]]) -> list[int]:
-    """Axes with more than one role."""
+    """Return the axes with more than one role."""
     roles_by_axis: dict[int, set[str]] = defaultdict(set)
     for axis, role in roles:
         roles_by_axis[axis].add(role)

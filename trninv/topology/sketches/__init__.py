@@ -1,1 +1,1 @@
-"""Flat pictures of wiring patterns, wide and for a narrow screen."""
+"""Lay out patterns for wide and narrow screens."""

@@ -1,24 +1,25 @@
-"""Switched domains rack by rack: a bar for the rack's switch, and rows of chips with a bus above and one below."""
+"""Lay out switched domains by rack: a bar for the rack's switch, and rows of chips with a bus above and one below."""
 
 from collections.abc import Mapping
 from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from trninv.topology.blueprint import BlueprintNode
 from trninv.topology.sketch import LinkPath, PlanarLayout, Point2D, Rectangle, SymbolSize, TextLabel, straight_lines
 
 _ROW_HEIGHT, _CHIPS_PER_ROW, _SERVER_GAP = 31.0, 4, 12.0
-"""From row to row, chips in a row, and what is between servers of several rows."""
+"""Distance between rows, chips per row, and the gap between servers that have several rows."""
 _RACK_BUS, _SERVER_BUS, _TWIN_PITCH = 12.5, 12.0, 3.0
-"""Above and below the middle of a row; from twin's line to twin's line."""
+"""Offsets of the buses above and below the middle of a row, and the distance between lines of twins."""
 _TITLE_HEIGHT, _BOTTOM_MARGIN = 36.0, 6.0
-"""Of a panel, above the first row's bar and below it."""
+"""Space in a panel above the first row and below the last one."""
 _RACK_GAP, _STACKED_RACK_GAP = 168.0, 16.0
-"""Between the panels of racks side by side, and of racks one below the other."""
+"""Gaps between panels side by side, and between panels below each other."""
 
 
 class _RackColumns(NamedTuple):
-    """Where things stand in a rack, from the panel's edge that is outside."""
+    """Horizontal positions in a rack, from the outer edge of its panel."""
 
     panel: float
     bar: float
@@ -35,7 +36,9 @@ _BAR_WIDTH, _SWITCH_WIDTH, _NODE_HEIGHT = 24.0, 41.0, 16.0
 
 
 def racks_side_by_side(nodes: Mapping[int, BlueprintNode], *, narrow: bool) -> PlanarLayout:
-    """Racks side by side, every second one mirrored so that twins face each other; narrow: one below the other."""
+    """Place racks side by side, every second one mirrored so that twins face each other; if narrow, below each
+    other.
+    """
     rows = _RackRows(nodes, _NARROW_COLUMNS if narrow else _WIDE_COLUMNS, narrow=narrow)
     positions, sizes = {}, {}
     for key, node in nodes.items():
@@ -63,13 +66,12 @@ def racks_side_by_side(nodes: Mapping[int, BlueprintNode], *, narrow: bool) -> P
 
 
 class _RackRows:
-    """Rows of the racks' servers."""
+    """The rows of each rack's servers."""
 
     def __init__(self, nodes: Mapping[int, BlueprintNode], columns: _RackColumns, *, narrow: bool) -> None:
         servers = sorted({(node.rack, node.server) for node in nodes.values() if node.server is not None})
         self.racks = {
-            rack: [server for _, server in rack_servers]
-            for rack, rack_servers in groupby(servers, key=lambda each: each[0])
+            rack: [server for _, server in rack_servers] for rack, rack_servers in groupby(servers, key=itemgetter(0))
         }
         chips = 1 + max(node.ordinal for node in nodes.values() if node.kind == "chip")
         self.rows_per_server = -(-chips // _CHIPS_PER_ROW)
@@ -77,7 +79,7 @@ class _RackRows:
         self._server_gap = _SERVER_GAP if self.rows_per_server > 1 else 0.0
 
     def _height(self, rack: int) -> float:
-        """Of a rack's rows."""
+        """Return the height of a rack's rows."""
         return len(self.racks[rack]) * (self.rows_per_server * _ROW_HEIGHT + self._server_gap) - self._server_gap
 
     def _column(self, rack: int) -> int:
@@ -87,7 +89,7 @@ class _RackRows:
         return not self.narrow and self._column(rack) % 2 == 1
 
     def panel(self, rack: int) -> Rectangle:
-        """Behind a rack."""
+        """Return the panel behind a rack."""
         column, height = self._column(rack), self._height(rack) + _TITLE_HEIGHT + _BOTTOM_MARGIN
         heights_above = [
             self._height(other) + _TITLE_HEIGHT + _BOTTOM_MARGIN + _STACKED_RACK_GAP
@@ -97,17 +99,17 @@ class _RackRows:
         return Rectangle(x, y, self.columns.panel, height)
 
     def _x_of(self, rack: int, out: float) -> float:
-        """Of what stands a way from the outside."""
+        """Return the x coordinate at a distance from the outer edge of a rack."""
         box = self.panel(rack)
         return box.x + (box.width - out if self._is_mirrored(rack) else out)
 
     def _y_of(self, rack: int, server: int, row: int) -> float:
-        """Of the middle of a server's row."""
+        """Return the y coordinate of the middle of a server's row."""
         block = self.racks[rack].index(server) * (self.rows_per_server * _ROW_HEIGHT + self._server_gap)
         return self.panel(rack).y + _TITLE_HEIGHT + block + (row + 0.5) * _ROW_HEIGHT + 2
 
     def place(self, node: BlueprintNode) -> tuple[Point2D, SymbolSize]:
-        """Of a chip or switch: its middle and size."""
+        """Return center and size of a chip or switch."""
         rack, columns = node.rack, self.columns
         if node.server is None:
             height = self._height(rack)
@@ -120,7 +122,7 @@ class _RackRows:
             )
             return center, SymbolSize(_SWITCH_WIDTH, _NODE_HEIGHT)
         row, column = divmod(node.ordinal, _CHIPS_PER_ROW)
-        if self._is_mirrored(rack):  # its first chip is the innermost, as in the rack that it faces
+        if self._is_mirrored(rack):  # chips count from left to right in mirrored racks too
             column = _CHIPS_PER_ROW - 1 - column
         center = Point2D(
             self._x_of(rack, columns.chip + column * columns.chip_pitch), self._y_of(rack, node.server, row)
@@ -128,19 +130,19 @@ class _RackRows:
         return center, SymbolSize(columns.chip_width, _NODE_HEIGHT)
 
     def link_to_bar(self, bar: Point2D, chip: Point2D) -> LinkPath:
-        """From a rack's switch along the bus above a row."""
+        """Route a link from a rack's switch along the bus above a row."""
         bend = Point2D(chip.x, chip.y - _RACK_BUS)
         return LinkPath(((Point2D(_offset_toward(bar, chip, _BAR_WIDTH / 2), bend.y), bend, _edge(chip, -1)),), bend)
 
     def link_to_switch(self, switch: Point2D, chip: Point2D) -> LinkPath:
-        """From a server's switch along the bus below a row."""
+        """Route a link from a server's switch along the bus below a row."""
         bend = Point2D(chip.x, chip.y + _SERVER_BUS)
         side, riser = (_offset_toward(switch, chip, _SWITCH_WIDTH / 2 + more) for more in (0.0, 5.0))
         stroke = (Point2D(side, switch.y), Point2D(riser, switch.y), Point2D(riser, bend.y), bend, _edge(chip, 1))
         return LinkPath((stroke,), bend)
 
     def link_twins(self, ordinal: int, a: Point2D, b: Point2D) -> LinkPath:
-        """Across the space between two racks; narrow: along a channel at the side."""
+        """Route a link across the gap between two racks, or if narrow along a channel at the side."""
         offset_steps = ordinal % _CHIPS_PER_ROW - (_CHIPS_PER_ROW - 1) / 2
         offset = _TWIN_PITCH * offset_steps
         start, end = Point2D(a.x, a.y + offset), Point2D(b.x, b.y + offset)
@@ -151,7 +153,7 @@ class _RackRows:
         return LinkPath((line,), Point2D(channel, (start.y + end.y) / 2))
 
     def labels(self) -> list[TextLabel]:
-        """Names of racks and servers."""
+        """Return the names of racks and servers."""
         labels = []
         for rack, servers in self.racks.items():
             anchor = "end" if self._is_mirrored(rack) else "start"
@@ -168,7 +170,7 @@ class _RackRows:
 
 
 def _offset_toward(switch: Point2D, chip: Point2D, distance: float) -> float:
-    """X of what is some way from a hub on the side of a chip."""
+    """Return the x coordinate at a distance from a switch, on the side of a chip."""
     return switch.x + (distance if chip.x > switch.x else -distance)
 
 

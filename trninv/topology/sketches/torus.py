@@ -1,4 +1,4 @@
-"""Tori: a panel a plane, each column lower than the last: every link to the next plane has a height of its own."""
+"""Lay out tori: a panel per plane, each column lower than the last, so that links between planes do not overlap."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -22,7 +22,9 @@ WrapsAround = Callable[[int, int], bool]
 
 
 class _Pitch(NamedTuple):
-    """Steps to the next row, column and plane as (along, across) the rows' axis; a panel's edges about its chips."""
+    """Steps to the next row, column and plane as (along, across) the rows' axis, and a panel's margins around its
+    chips.
+    """
 
     row: float
     column: tuple[float, float]
@@ -40,7 +42,7 @@ def stacked_planes(
     *,
     narrow: bool,
 ) -> PlanarLayout:
-    """Of three dimensions and more: planes side by side with rows downwards, or narrow stacked and turned by 90°."""
+    """Place the planes of a torus side by side with rows downwards; if narrow, stacked and turned by 90°."""
     rows, columns = extent
     pitch = (
         _Pitch(max(80.0, 18.5 * columns + 6), (18.5, 33.0), 33.0 * columns + 24, (26, 28), (26, 18), 20)
@@ -90,7 +92,7 @@ def single_plane(
     *,
     narrow: bool,
 ) -> PlanarLayout:
-    """Of two dimensions: one panel; what wraps around is an arc, since there is room."""
+    """Place a torus of two dimensions in one panel; links that wrap around are arcs, since there is space."""
     rows, columns = extent
     pitch, bow, edge = (72.0, 26.0, 54.0) if narrow else (96.0, 34.0, 62.0)
     positions = {key: Point2D(pitch * column, pitch * row) for key, (_, row, column) in grid_positions.items()}
@@ -112,7 +114,7 @@ _STEPS = 16
 
 
 def _arc(one: Point2D, two: Point2D, bow: float) -> LinkPath:
-    """Above what lies between two places of a row, or left of what lies between those of a column."""
+    """Return an arc above the chips between two places of a row, or left of those between two places of a column."""
     up_bow, left_bow = (bow, 0.0) if one.y == two.y else (0.0, bow)
     points = []
     for step in range(_STEPS + 1):
@@ -127,7 +129,7 @@ def _arc(one: Point2D, two: Point2D, bow: float) -> LinkPath:
 
 
 def _plane_names(nodes: Mapping[int, BlueprintNode], grid_positions: GridPositions) -> dict[int, str]:
-    """The servers of each plane."""
+    """Return the title of each plane, its range of servers."""
     servers: dict[int, set[int]] = {}
     for key, (plane, _, _) in sorted(grid_positions.items(), key=lambda item: item[1]):
         servers.setdefault(plane, set()).add(nodes[key].server or 0)
@@ -138,7 +140,7 @@ def _plane_names(nodes: Mapping[int, BlueprintNode], grid_positions: GridPositio
 
 
 def _title(name: str, box: Rectangle, *, narrow: bool) -> TextLabel:
-    """In the corner that no chip is near."""
+    """Return a panel's title in a corner without chips."""
     if narrow:
         return TextLabel(name, box.x + box.width - 10, box.y + 18, "end", strong=True)
     return TextLabel(name, box.x + 12, box.y + 20, strong=True)
