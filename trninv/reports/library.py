@@ -8,7 +8,7 @@
 
 A parameter's default determines its type: 'text', 5 or 0.5. The query refers to it as :cluster. After ``of`` comes the
 column of its valid values: any value but the default must be in it (`trninv.reports.asked`). A chart has a bar for
-each row, with one column's value as its length and the column after ``by`` as its label; with ``x, y by name``, a point.
+each row: one column's value is its length, and the column after ``by`` its label; with ``x, y by name``, a point.
 """
 
 import re

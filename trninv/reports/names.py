@@ -27,7 +27,7 @@ ColumnLengths = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class _NameScope:
-    """The names visible in a query: the schema's tables, queries of WITH, and the sources of it and of outer queries."""
+    """The names visible in a query: the schema's tables, queries of WITH, and its own and outer queries' sources."""
 
     schema: Mapping[str, ColumnLengths]
     queries: Mapping[str, ColumnLengths]

@@ -1,8 +1,8 @@
 """Run one statement on an SQLite file in a process that can be killed.
 
 It is started by its path and imports only the standard library, so that it starts quickly. It reads
-{"uri": …, "sql": …, "readable": […], "setup": […]} from stdin, and writes lines of JSON: the names of the columns, lists
-of rows, and an empty list at the end; or the text of an error.
+{"uri": …, "sql": …, "readable": […], "setup": […]} from stdin, and writes lines of JSON: the names of the columns,
+lists of rows, and an empty list at the end; or the text of an error.
 """
 
 import json

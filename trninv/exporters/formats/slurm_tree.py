@@ -1,4 +1,4 @@
-"""topology.conf for Slurm's topology/tree: each scale-up domain is a leaf switch, which --switches=1 asks for."""
+"""Write topology.conf for Slurm's topology/tree: each scale-up domain is a leaf switch, so --switches=1 requests one."""
 
 from collections.abc import Iterable, Iterator
 
