@@ -1,4 +1,4 @@
-"""The tiers of a cluster's fabric as a tree. web/src/drawing/fabric.tsx uses the same layout."""
+"""Draw a cluster's fabric as a tree of tiers. web/src/drawing/fabric.tsx uses the same layout."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class _NodeRect:
 
 
 class _TreeLayout:
-    """Places network nodes: the lowest tier in blocks, every other node above the nodes below it."""
+    """Positions of network nodes: the lowest tier in blocks, every other node above its children."""
 
     def __init__(self, nodes: Sequence[Any], parents: Mapping[int, int]) -> None:
         self.boxes: dict[int, _NodeRect] = {}
@@ -65,12 +65,12 @@ class _TreeLayout:
 
 
 def draw_fabric(connection: Connection, cluster: Place) -> str:
-    """An SVG document.
+    """Return an SVG of a cluster's fabric.
 
     Raises
     ------
     NotFoundError
-        The cluster has one domain, and so no fabric.
+        The cluster has a single domain, and so no fabric.
 
     """
     nodes, uplinks = _read_fabric(connection, cluster)
@@ -106,7 +106,7 @@ def draw_fabric(connection: Connection, cluster: Place) -> str:
 
 
 def _read_fabric(connection: Connection, cluster: Place) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Network nodes, and the links from each to the one above it."""
+    """Return the network nodes and the links from each to its parent."""
     network_node, node, link = _TABLES["network_node"], _TABLES["node"], _TABLES["link"]
     nodes = connection.execute(
         select(network_node, node.c.state, node.c.factor_ppm)
@@ -132,7 +132,7 @@ def _draw_uplinks(
     leaves: set[int],
     capacities: Mapping[int, int],
 ) -> None:
-    """One line per link, except that the links from one node to the lowest tier are drawn as a single line."""
+    """Draw a line per link, but a single line for all links from a node down to the lowest tier."""
     drawn_parents = set()
     for uplink in uplinks:
         a, b = boxes[uplink.a_id], boxes[uplink.b_id]

@@ -88,7 +88,7 @@ def to_one_line(text: str) -> str:
 
 
 def quote(text: str) -> str:
-    """Quote such a text, escaping backslashes and #: Slurm removes comments and backslashes before it looks for quotes."""
+    """Quote such a text, with escapes: Slurm removes comments and backslashes before it looks for quotes."""
     escaped = re.sub(r"([\\#])", r"\\\1", text)
     return f'"{escaped}"'
 

@@ -13,9 +13,7 @@ from trninv.exporters.source import ExportedServer, ExportSource
 
 _CORDONED = {
     "unschedulable": True,
-    "taints": [
-        {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
-    ],  # what Kubernetes adds to an unschedulable node
+    "taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}],  # as Kubernetes sets it
 }
 
 

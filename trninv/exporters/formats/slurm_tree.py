@@ -1,4 +1,4 @@
-"""Write topology.conf for Slurm's topology/tree: each scale-up domain is a leaf switch, so --switches=1 requests one."""
+"""Write topology.conf for Slurm's topology/tree: each scale-up domain is a leaf switch, for jobs with --switches=1."""
 
 from collections.abc import Iterable, Iterator
 
