@@ -46,10 +46,10 @@ class _TreeLayout:
 
     def _place(self, node: Any) -> None:
         children = self._children.get(node.id, [])
-        y, left = _TOP_MARGIN + self._tiers.index(node.tier) * _TIER_HEIGHT, self._next_x
+        y, left_x = _TOP_MARGIN + self._tiers.index(node.tier) * _TIER_HEIGHT, self._next_x
         if children and children[0].tier == self._tiers[-1]:
             for index, child in enumerate(children):
-                x, row = left + _LEAF_PITCH * (index % _LEAVES_PER_ROW), index // _LEAVES_PER_ROW
+                x, row = left_x + _LEAF_PITCH * (index % _LEAVES_PER_ROW), index // _LEAVES_PER_ROW
                 self.boxes[child.id] = _NodeRect(
                     x, y + _TIER_HEIGHT + _LEAF_PITCH * row, _LEAF_PITCH - 2, _LEAF_PITCH - 2
                 )
@@ -60,7 +60,7 @@ class _TreeLayout:
         else:
             self._next_x += _NODE_WIDTH + _NODE_GAP
         self.boxes[node.id] = _NodeRect(
-            (left + self._next_x - _NODE_GAP - _NODE_WIDTH) / 2, y, _NODE_WIDTH, _NODE_HEIGHT
+            (left_x + self._next_x - _NODE_GAP - _NODE_WIDTH) / 2, y, _NODE_WIDTH, _NODE_HEIGHT
         )
 
 

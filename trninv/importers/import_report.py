@@ -79,5 +79,5 @@ def render_unreported(files: Iterable[ImportResult]) -> Iterator[str]:
         )
     if unread_keys := shorten_keys({key for file in files for key in file.unknown_keys}):
         yield f"not read: unknown keys {', '.join(unread_keys)}"
-    for what in sorted({what for file in files for what in file.unread}):
-        yield f"not read: {what}"
+    for unread_part in sorted({unread_part for file in files for unread_part in file.unread}):
+        yield f"not read: {unread_part}"

@@ -70,7 +70,11 @@ class TaintRule(NamedTuple):
 
 
 def parse_taint_rule(rule: JsonValue) -> TaintRule | Unread | None:
-    """Parse a DeviceTaintRule; None if it selects no device of Neuron's driver or its taint is invalid."""
+    """Parse a DeviceTaintRule.
+
+    Returns None if it selects no device of Neuron's driver or its taint is invalid, and Unread if it selects devices
+    by other criteria, such as CEL expressions.
+    """
     selector = rule.get("spec").get("deviceSelector")
     if selector.raw is None or not selector.is_a(dict, "an object"):
         return None

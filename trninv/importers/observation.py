@@ -195,8 +195,8 @@ def store_import(connection: Connection, parsed: ParsedImport, newest: int = LEA
 
 def is_known(connection: Connection, kind: str, content: IO[bytes]) -> bool:
     """Return whether the same content is stored, from a file that names its own machine."""
-    known = select(_OBSERVATION.c.id).where(_is_same_content(kind, [_sha256(content).hexdigest()]))
-    return connection.scalar(known) is not None
+    existing = select(_OBSERVATION.c.id).where(_is_same_content(kind, [_sha256(content).hexdigest()]))
+    return connection.scalar(existing) is not None
 
 
 def _instance_types(connection: Connection, observations: Sequence[int]) -> Mapping[int, Mapping[str, str]]:
@@ -250,7 +250,7 @@ def _store_file(
     is_same = _is_same_content(parsed.kind, file.digests)
     if existing := connection.execute(select(_OBSERVATION).where(is_same)).first():
         connection.execute(update(_OBSERVATION).where(is_same).values(seen_at=max(existing.seen_at, parsed.taken_at)))
-        for _ in batches:  # the same content came twice in this import: skip the second file's batches in the spool
+        for _ in batches:  # stored since it was parsed, or earlier in this import: skip its batches in the spool
             pass
         missing = describe_missing_fields(parsed.kind, _count_missing_fields(connection, existing.id))
         return existing.id, ImportResult(

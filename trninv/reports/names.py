@@ -19,7 +19,7 @@ _MAX_COLUMN_LENGTH: Final = 1_000
 _MAX_NUMBER_LENGTH: Final = 25
 _MAX_ROW_LENGTH: Final = 2_000_000
 _RECURSIVE_TEXT_LENGTH: Final = 60_000
-"""Assumed length of a recursive query's text; it is more than half the limit, so that doubling it is refused."""
+"""Assumed length of texts of recursive queries and string_agg; over half the limit, so that doubling is refused."""
 
 ColumnLengths = Mapping[str, int]
 """The most characters that a column may hold, by the column's name."""
