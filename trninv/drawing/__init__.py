@@ -1,1 +1,1 @@
-"""The explorer's pictures as SVG: wirings, racks, fleets, fabrics."""
+"""Draw the explorer's pictures as SVG: wirings, racks, fleets, fabrics, jobs and availability."""

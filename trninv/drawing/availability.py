@@ -1,4 +1,4 @@
-"""The availability of groups of parts as bars, with what is known of it for sure."""
+"""Draw the availability of groups of parts as bars with confidence intervals."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -7,14 +7,14 @@ from trninv.drawing.svg import INK, LINK_COLORS, MUTED, SvgDocument, add_element
 from trninv.routing.questions.availability import AvailabilityAnswer, KindAvailability
 
 MAX_BARS: Final = 60
-"""Groups that a chart shows, the worst first where there are more."""
+"""Most groups in a chart; if there are more, it shows the least available ones."""
 _LABEL_WIDTH, _CHART_WIDTH, _VALUE_WIDTH, _ROW_HEIGHT, _BAR_HEIGHT = 300.0, 480.0, 250.0, 26.0, 12.0
 _CAP_HALF_HEIGHT: Final = 5.0
 _AXIS_STARTS: Final = (0.99999, 0.9999, 0.999, 0.99, 0.95, 0.9, 0.5)
 
 
 def draw_availability(answer: AvailabilityAnswer) -> str:
-    """The inherent availability of each group as a bar, with its 95 % confidence interval."""
+    """Return an SVG with each group's inherent availability as a bar with its 95 % confidence interval."""
     groups = _least_available(answer.kinds)
     axis_start = next((start for start in _AXIS_STARTS if all(group.inherent.lower >= start for group in groups)), 0.0)
     caption = f"{answer.since} to {answer.until}; inherent availability, planned work left out"
@@ -40,7 +40,9 @@ def draw_availability(answer: AvailabilityAnswer) -> str:
 def _least_available(groups: Sequence[KindAvailability]) -> Sequence[KindAvailability]:
     if len(groups) <= MAX_BARS:
         return groups
-    ordered = sorted(groups, key=lambda of: (of.inherent.share is None, of.inherent.share, of.kind, of.name or ""))
+    ordered = sorted(
+        groups, key=lambda group: (group.inherent.share is None, group.inherent.share, group.kind, group.name or "")
+    )
     return ordered[:MAX_BARS]
 
 

@@ -1,4 +1,4 @@
-"""The tiers of a cluster's fabric as a tree. web/src/drawing/fabric.tsx uses the same layout."""
+"""Draw a cluster's fabric as a tree of tiers. web/src/drawing/fabric.tsx uses the same layout."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class _NodeRect:
 
 
 class _TreeLayout:
-    """Places network nodes: the lowest tier in blocks, every other node above the nodes below it."""
+    """Positions of network nodes: the lowest tier in blocks, every other node above its children."""
 
     def __init__(self, nodes: Sequence[Any], parents: Mapping[int, int]) -> None:
         self.boxes: dict[int, _NodeRect] = {}
@@ -46,10 +46,10 @@ class _TreeLayout:
 
     def _place(self, node: Any) -> None:
         children = self._children.get(node.id, [])
-        y, left = _TOP_MARGIN + self._tiers.index(node.tier) * _TIER_HEIGHT, self._next_x
+        y, left_x = _TOP_MARGIN + self._tiers.index(node.tier) * _TIER_HEIGHT, self._next_x
         if children and children[0].tier == self._tiers[-1]:
             for index, child in enumerate(children):
-                x, row = left + _LEAF_PITCH * (index % _LEAVES_PER_ROW), index // _LEAVES_PER_ROW
+                x, row = left_x + _LEAF_PITCH * (index % _LEAVES_PER_ROW), index // _LEAVES_PER_ROW
                 self.boxes[child.id] = _NodeRect(
                     x, y + _TIER_HEIGHT + _LEAF_PITCH * row, _LEAF_PITCH - 2, _LEAF_PITCH - 2
                 )
@@ -60,17 +60,17 @@ class _TreeLayout:
         else:
             self._next_x += _NODE_WIDTH + _NODE_GAP
         self.boxes[node.id] = _NodeRect(
-            (left + self._next_x - _NODE_GAP - _NODE_WIDTH) / 2, y, _NODE_WIDTH, _NODE_HEIGHT
+            (left_x + self._next_x - _NODE_GAP - _NODE_WIDTH) / 2, y, _NODE_WIDTH, _NODE_HEIGHT
         )
 
 
 def draw_fabric(connection: Connection, cluster: Place) -> str:
-    """An SVG document.
+    """Return an SVG of a cluster's fabric.
 
     Raises
     ------
     NotFoundError
-        The cluster has one domain, and so no fabric.
+        The cluster has a single domain, and so no fabric.
 
     """
     nodes, uplinks = _read_fabric(connection, cluster)
@@ -106,7 +106,7 @@ def draw_fabric(connection: Connection, cluster: Place) -> str:
 
 
 def _read_fabric(connection: Connection, cluster: Place) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Network nodes, and the links from each to the one above it."""
+    """Return the network nodes and the links from each to its parent."""
     network_node, node, link = _TABLES["network_node"], _TABLES["node"], _TABLES["link"]
     nodes = connection.execute(
         select(network_node, node.c.state, node.c.factor_ppm)
@@ -132,7 +132,7 @@ def _draw_uplinks(
     leaves: set[int],
     capacities: Mapping[int, int],
 ) -> None:
-    """One line per link, except that the links from one node to the lowest tier are drawn as a single line."""
+    """Draw a line per link, but a single line for all links from a node down to the lowest tier."""
     drawn_parents = set()
     for uplink in uplinks:
         a, b = boxes[uplink.a_id], boxes[uplink.b_id]

@@ -1,4 +1,4 @@
-"""Every chip of a fleet as a square: domain by domain, and in a domain servers as blocks.
+"""Draw every chip of a fleet as a square, grouped by domain and server.
 
 web/src/fleet/svg.ts draws the same.
 """
@@ -17,14 +17,14 @@ from trninv.routing.overview import ClusterOverview, DomainRange
 COLORINGS: Final = ("state", "pool", "rack", "domain")
 _STATE_COLORS: Final = {"up": "#a9b7c8", "degraded": DEGRADED, "down": DOWN, "maintenance": MAINTENANCE}
 _POOL_COLORS: Final = ("#0b4a8f", "#2a70b5", "#5b98d0", "#94bee3", "#c3dbf0")
-"""Of the fifths of what a domain's chips can pool, the smallest first."""
+"""Colours of pool sizes in fifths of a domain, the smallest first."""
 _ALTERNATING_COLORS: Final = (_POOL_COLORS[4], _POOL_COLORS[2])
-"""Of places with even and odd numbers."""
+"""Colours of racks or domains with even and odd numbers."""
 _ASPECT_RATIO = 1.6
 
 
 def draw_fleet(overview: ClusterOverview, coloring: str = "state") -> str:
-    """An SVG document: one path per colour, and one square for a domain that has a single colour."""
+    """Return an SVG with one path per colour; a domain of a single colour is one square."""
     side = max(_domain_side(domain_range) for domain_range in overview.ranges)
     columns = min(overview.domains, ceil(sqrt(overview.domains * _ASPECT_RATIO)))
     width, height = (count * (side + 1) + 1 for count in (columns, ceil(overview.domains / columns)))
@@ -45,19 +45,19 @@ def draw_fleet(overview: ClusterOverview, coloring: str = "state") -> str:
 
 
 def _server_grid(domain_range: DomainRange) -> tuple[int, int, int]:
-    """How many cells wide and high a server is, and how many servers stand side by side."""
+    """Return the width and height of a server in cells, and the number of servers in a row."""
     width = ceil(sqrt(domain_range.chips_per_server))
     return width, ceil(domain_range.chips_per_server / width), ceil(sqrt(domain_range.servers_per_domain))
 
 
 def _domain_side(domain_range: DomainRange) -> int:
-    """Cells along one side of a domain."""
+    """Return the side of a domain's square in cells."""
     width, height, servers_per_row = _server_grid(domain_range)
     return max(width * servers_per_row, height * ceil(domain_range.servers_per_domain / servers_per_row))
 
 
 def _cell_of(domain_range: DomainRange, chip: int) -> tuple[int, int]:
-    """Of a chip, within its domain."""
+    """Return the cell (x, y) of a chip within its domain."""
     width, height, servers_per_row = _server_grid(domain_range)
     (server_row, server_column), (y, x) = (
         divmod(number, divisor)
@@ -75,7 +75,7 @@ def _by_domain(overview: ClusterOverview, chips: NDArray[np.int64]) -> Iterator[
 
 
 def _chip_colors(overview: ClusterOverview, coloring: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """A palette, and the index of each chip's colour in it: what is not up has that of its state always."""
+    """Return the index of each chip's colour and the palette; unhealthy chips always have their state's colour."""
     states = np.frombuffer(overview.states, np.uint8).astype(np.int64)
     state_palette = tuple(_STATE_COLORS[state] for state in STATES)
     if coloring == "state":

@@ -1,4 +1,4 @@
-"""Chips, switches and links of a domain's picture, and the signs of their states."""
+"""Draw chips, switches, links and the symbols of their states."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -26,7 +26,7 @@ from trninv.drawing.svg import (
 
 
 class _StateStyle(NamedTuple):
-    """Colours and glyph of what is not up."""
+    """Colours and glyph of an unhealthy state."""
 
     stroke: str
     fill: str
@@ -42,7 +42,7 @@ STATE_STYLES: Final = {
 
 
 class NodeStyle(NamedTuple):
-    """How a chip or switch stands: its state, whether that is only supposed, and what marks it."""
+    """The state of a chip or switch, whether a scenario assumes it, and how it is marked."""
 
     state: str
     is_assumed: bool
@@ -52,13 +52,13 @@ class NodeStyle(NamedTuple):
 
 
 def draw_polyline(root: Element, points: Sequence[Coordinates], title: str = "", /, **style: float | str) -> None:
-    """A line through points."""
+    """Draw a line through points."""
     coordinates = " ".join(f"{format_number(x)},{format_number(y)}" for x, y in points)
     add_element(root, "polyline", title, points=coordinates, fill="none", stroke_linejoin="round", **style)
 
 
 def draw_state_symbol(root: Element, center: Coordinates, state: str, *, backed: bool) -> None:
-    """The glyph of a state, on a disc of paper if something lies below it."""
+    """Draw the glyph of a state, on a white disc if ``backed``, so that what is below does not show through."""
     x, y = center
     stroke = STATE_STYLES[state].stroke
     if backed:
@@ -76,7 +76,7 @@ def draw_state_symbol(root: Element, center: Coordinates, state: str, *, backed:
 
 
 def draw_node(root: Element, part: DrawnPart, box: NodeBox, node_style: NodeStyle, font: float) -> None:
-    """A chip or switch with its label."""
+    """Draw a chip or switch with its label and the symbol of its state."""
     (x, y), (width, height) = box.center, box.size
     state = STATE_STYLES.get(node_style.state)
     style: Style = {

@@ -1,4 +1,4 @@
-"""The chips of a domain by the jobs that hold them, with what is free, down and closed, and where the next job fits."""
+"""Draw a domain's chips by job, with free, failed and cordoned chips and a proposed placement."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -36,12 +36,12 @@ from trninv.units import pluralize
 _LINK_COLOR: Final = "#c9ced6"
 _MARGIN, _ROW_HEIGHT, _MAX_NAME_LENGTH = 44.0, 30.0, 48
 _OUTLINE_GAP, _OUTLINE_WIDTH = 5.0, 2.5
-"""Between a chip and the outline of what is proposed, and how wide that is."""
+"""The gap between a chip and the outline of a proposed placement, and the outline's width."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnJob:
-    """A job that holds chips of a domain: what they are, by address, and how many it has in all."""
+    """A job with chips in a domain: its number of chips in all, and the addresses of those in the domain."""
 
     name: str
     started_at: str
@@ -52,7 +52,7 @@ class DrawnJob:
 
 @dataclass(frozen=True, slots=True)
 class JobOverlay:
-    """Who holds the chips of a domain, the oldest job first, and which chips are free, down or in a closed server."""
+    """The jobs of a domain, the oldest first, and the addresses of its free, failed and cordoned chips."""
 
     jobs: Sequence[DrawnJob]
     free: Collection[str]
@@ -61,11 +61,11 @@ class JobOverlay:
 
 
 def read_job_overlay(reader: SnapshotReader, diagram: DomainDiagram) -> JobOverlay:
-    """The jobs of what a diagram shows, as they are or are supposed to be.
+    """Read the jobs on a diagram's chips in the reader's snapshot, which may have a scenario.
 
     Raises
     ------
-    LimitError
+    InvalidArgumentError
         The cluster has domains of several models.
 
     """
@@ -102,19 +102,19 @@ def read_job_overlay(reader: SnapshotReader, diagram: DomainDiagram) -> JobOverl
 
 
 def _display_name(job: Job) -> str:
-    """By its name, and by what its system calls it."""
+    """Return the job's name, with system and external id if it is another system's job."""
     return escape_controls(job.name if job.system == OWN_SYSTEM else f"{job.name} ({job.system}:{job.external_id})")
 
 
 def draw_jobs(diagram: DomainDiagram, overlay: JobOverlay, proposed: Sequence[str] = (), caption: str = "") -> str:
-    """An SVG document.
+    """Return an SVG of a domain's jobs.
 
     Parameters
     ----------
     proposed
-        Places of the next job, which are outlined.
+        Addresses of the places proposed for the next job, which are outlined.
     caption
-        What is said of them.
+        Text below the title; by default a summary of jobs and free chips.
 
     """
     document, layout = SvgDocument(diagram.scope, caption or _summarize(diagram, overlay)), diagram.layout()
@@ -157,13 +157,13 @@ def draw_jobs(diagram: DomainDiagram, overlay: JobOverlay, proposed: Sequence[st
 
 
 def _box_attributes(box: NodeBox, margin: float = 0.0) -> Style:
-    """Around a chip or switch, so much larger on each side."""
+    """Return the rectangle of a chip or switch, larger by a margin on each side."""
     width, height = box.size.width + 2 * margin, box.size.height + 2 * margin
     return {"x": box.center.x - width / 2, "y": box.center.y - height / 2, "width": width, "height": height}
 
 
 def _draw_shape(root: Element, box: NodeBox, title: str = "", margin: float = 0.0, /, **style: float | str) -> None:
-    """A chip's circle or box."""
+    """Draw a chip's circle or box."""
     corner_radius = box.size.height / 2 + margin if box.is_circle else 3.0
     add_element(root, "rect", title, **_box_attributes(box, margin), rx=corner_radius, **style)
 
@@ -186,7 +186,10 @@ def _summarize(diagram: DomainDiagram, overlay: JobOverlay) -> str:
 def _draw_outline(
     root: Element, diagram: DomainDiagram, layout: WiringLayout, proposed_chips: Sequence[DrawnPart]
 ) -> None:
-    """Around chips that belong together: what is a little larger in the outline's colour, then less so in paper's."""
+    """Outline chips and their links within a server: draw them enlarged in the outline's colour, then smaller in white.
+
+    What remains visible of the first is a joint outline.
+    """
     server_of = {part.address: part.server for part in proposed_chips}
     inner_links = [
         layout.link_paths[link.endpoints].strokes
@@ -230,7 +233,7 @@ def _label_chip(root: Element, center: Point2D, name: str, color: str, **style: 
 def _draw_chip_shape(
     root: Element, box: NodeBox, job_index: int | None, title: str, *, is_down: bool, is_cordoned: bool
 ) -> None:
-    """A chip: filled if a job holds it and it works, dotted if its server is closed, crossed if it is down."""
+    """Draw a chip: filled if it is allocated and up, dotted if its server is cordoned, crossed out if it is down."""
     stroke: Style = {
         "stroke": INK if job_index is None else job_color(job_index),
         "stroke_width": 1.2 if job_index is None else 3.0,
@@ -249,12 +252,12 @@ def _draw_chip_shape(
 
 
 def _legend_sample(center: Point2D) -> NodeBox:
-    """A chip of the legend."""
+    """Return the box of a chip in the legend."""
     return NodeBox(center, SymbolSize(2 * RADIUS, 2 * RADIUS), "", center)
 
 
 def _draw_legend(root: Element, overlay: JobOverlay, origin: tuple[float, float], *, has_proposal: bool) -> float:
-    """A row for each job and each other look that chips have; how far down it goes."""
+    """Draw a row for each job and each other look of a chip; return the bottom y."""
     x, y = origin[0], origin[1] + RADIUS
     for job_index, job in enumerate(overlay.jobs):
         _draw_chip_shape(root, _legend_sample(Point2D(x, y)), job_index, "", is_down=False, is_cordoned=False)

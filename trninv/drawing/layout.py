@@ -1,4 +1,4 @@
-"""Where the parts of a domain are drawn, here and in the explorer, which asks for these numbers."""
+"""Compute positions for a domain's wiring diagram, shared with the explorer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from trninv.units import Bandwidth
 
 @dataclass(frozen=True, slots=True)
 class DrawnPart:
-    """A chip or switch of a domain; server is None of a switch that is a rack's."""
+    """A chip or switch of a domain; ``server`` is None for a switch that belongs to a rack."""
 
     address: str
     kind: str
@@ -24,7 +24,7 @@ class DrawnPart:
 
 @dataclass(frozen=True, slots=True)
 class DrawnWire:
-    """A link of a domain; bandwidth when healthy, in bytes per second of one direction."""
+    """A link of a domain; ``nominal_bandwidth`` is that of a healthy link, in bytes per second of one direction."""
 
     a: str
     b: str
@@ -34,13 +34,13 @@ class DrawnWire:
 
     @property
     def endpoints(self) -> frozenset[str]:
-        """Addresses of both ends."""
+        """The addresses of both ends."""
         return frozenset((self.a, self.b))
 
 
 @dataclass(frozen=True, slots=True)
 class NodeBox:
-    """Where a chip or switch is drawn: its middle, its size (a circle if both are equal), and the sign of its state."""
+    """The box of a chip or switch: its center, its size, its text, and the position of its state's symbol."""
 
     center: Point2D
     size: SymbolSize
@@ -49,29 +49,29 @@ class NodeBox:
 
     @property
     def is_upright(self) -> bool:
-        """Whether its text runs from bottom to top."""
+        """Whether the text runs from bottom to top."""
         return self.size.height > self.size.width
 
     @property
     def is_circle(self) -> bool:
-        """Whether it is a circle."""
+        """Whether it is drawn as a circle, because width and height are equal."""
         return self.size.height == self.size.width
 
 
 @dataclass(frozen=True, slots=True)
 class WiringLayout:
-    """What a picture of a domain consists of, by address or by the ends of links.
+    """The geometry of a domain's diagram.
 
     Attributes
     ----------
-    flat, routes, panels, labels, font, thick
-        A flat picture.
-    box
-        That holds all of it.
-    solid
-        Places in space, of a wiring that can be turned; else empty.
-    wrapping
-        Ends of the wires that lead around the back.
+    node_boxes, space_positions
+        By address; ``space_positions`` has the positions in three dimensions, and is empty if the pattern has none.
+    link_paths
+        By the addresses of both ends.
+    bounds
+        The rectangle around everything, with a margin.
+    wraparound_links
+        Ends of the links between chips that close a ring or torus.
 
     """
 
@@ -89,12 +89,12 @@ class WiringLayout:
 def compute_layout(
     wiring: str, sides: Sides, parts: Sequence[DrawnPart], links: Sequence[DrawnWire], *, narrow: bool = False
 ) -> WiringLayout:
-    """Place the parts of a domain, or of a part of one, as the pattern of its wiring says.
+    """Compute the layout of a domain, or a part of one, by the pattern of its wiring.
 
     Raises
     ------
-    UnknownWiringError
-        No pattern is called so.
+    UnknownPatternError
+        There is no such pattern.
 
     """
     wiring_pattern = get_pattern(wiring)
@@ -129,11 +129,11 @@ def compute_layout(
 
 
 _MIN_LABELED_HEIGHT = 240.0
-"""Height from which a bar has room for what its switch joins."""
+"""The least height of a bar with room for a summary of its switch's links."""
 
 
 def _describe_links(part: DrawnPart, links: Sequence[DrawnWire]) -> str:
-    """How many links of which bandwidth a switch has."""
+    """Return the number and bandwidth of a switch's links as text; empty for chips."""
     switch_links = [link for link in links if part.address in link.endpoints] if part.kind == "switch" else []
     return f" · {len(switch_links)} × {Bandwidth(switch_links[0].nominal_bandwidth)}" if switch_links else ""
 
@@ -164,7 +164,7 @@ _MARGIN = 6.0
 def _bounding_box(
     node_boxes: Iterable[NodeBox], link_paths: Iterable[LinkPath], panels: Iterable[Rectangle]
 ) -> Rectangle:
-    """That holds everything, with a margin."""
+    """Return the rectangle around everything, with a margin."""
     corners = [
         *((box.center.x + side * box.size.width / 2, box.center.y + side * box.size.height / 2)
           for box in node_boxes for side in (-1, 1)),

@@ -1,4 +1,4 @@
-"""A rack's elevation. web/src/drawing/elevation.ts uses the same layout."""
+"""Draw a rack's elevation. web/src/drawing/elevation.ts uses the same layout."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -27,7 +27,7 @@ _FILL_BY_KIND: Final = {"head": "#e9e3f7", "compute": "#dbe6fb", "server": "#f5f
 
 
 def draw_rack(connection: Connection, rack: Place) -> str:
-    """An SVG document: servers from the bottom up. A server whose height no document gives is hatched and 1U high."""
+    """Return an SVG with servers from the bottom up; those of undocumented height are hatched and 1U high."""
     units = connection.scalar(select(_TABLES["rack"].c.rack_units).where(_TABLES["rack"].c.id == rack.id)) or 0
     trays = list(_read_trays(connection, rack))
     used_units = sum(tray["units"] for tray in trays)
@@ -84,7 +84,7 @@ def _draw_tray(document: SvgDocument, tray: dict[str, Any], top: float) -> None:
 
 
 def _read_trays(connection: Connection, rack: Place) -> Iterator[dict[str, Any]]:
-    """Trays from the bottom up, or the whole server if no document says how it is split."""
+    """Yield the trays from the bottom up; a server without documented trays counts as one."""
     server, domain, tray, chip, node = (_TABLES[name] for name in ("server", "domain", "tray", "chip", "node"))
     cluster = rack.address.split("/")[0]
     servers = connection.execute(

@@ -1,4 +1,4 @@
-"""A fleet by the room that is left: a square a domain, the larger and darker, the larger its largest free block."""
+"""Draw a fleet by free capacity: one square per domain, larger and darker for a larger free block."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -18,11 +18,11 @@ _FULL_COLOR: Final = "#eef0f4"
 
 
 def read_free_blocks(reader: SnapshotReader, cluster: str) -> tuple[Sequence[int], Sequence[int]]:
-    """Chips of the largest free block of each domain, and the sizes of sets that schedulers grant.
+    """Return the chips of each domain's largest free block, and the sizes of sets that schedulers grant.
 
     Raises
     ------
-    LimitError
+    InvalidArgumentError
         The cluster has domains of several models.
 
     """
@@ -32,7 +32,7 @@ def read_free_blocks(reader: SnapshotReader, cluster: str) -> tuple[Sequence[int
 
 
 def draw_capacity(cluster: str, blocks: Sequence[int], sizes: Sequence[int]) -> str:
-    """An SVG document: blocks are in the order of the domains, and shown by the largest size that goes into them."""
+    """Return an SVG of the largest free blocks, in the order of the domains, by the largest size that fits in each."""
     columns = ceil(sqrt(len(blocks) * _ASPECT_RATIO))
     rows = ceil(len(blocks) / columns)
     document = SvgDocument(cluster, "domains in their order, by their largest free block")
@@ -62,7 +62,7 @@ def _square_side(size_count: int, sizes: int) -> float:
 
 
 def _fill_color(size_count: int, sizes: int) -> str:
-    """By how many of the sizes go into a block."""
+    """Return the colour of a block that this many of the sizes fit in."""
     return (
         CAPACITY_COLORS[(size_count - 1) * (len(CAPACITY_COLORS) - 1) // max(sizes - 1, 1)]
         if size_count

@@ -1,4 +1,4 @@
-"""SVG documents whose bytes depend on nothing but what they show."""
+"""Write SVG documents deterministically: the same content gives the same bytes."""
 
 import re
 from typing import Final
@@ -9,10 +9,10 @@ Coordinates = tuple[float, float]
 PAPER, PANEL_FILL, PANEL_STROKE, INACTIVE = "#ffffff", "#eef0f4", "#e1e5eb", "#868f9e"
 INK, MUTED = "#12161c", "#626b7a"
 HIGHLIGHT, CUT_COLOR, CUT_SIDE_FILL = "#c2125c", "#9a6a00", "#fbf0d6"
-"""Colours of a path, of what is cut, and of one of its sides."""
+"""Colours of a path, of a cut's links, and of the chips on one side of it."""
 DEGRADED, DOWN, MAINTENANCE = "#f0a202", "#c2182b", "#5a3da8"
 DEGRADED_FILL, DOWN_FILL, MAINTENANCE_FILL = "#fdf3dc", "#fdeaec", "#efebfa"
-"""Colours of what is degraded, down, and in maintenance: of its edge, and of what it fills."""
+"""Stroke and fill colours of the states degraded, down and maintenance."""
 LINK_COLORS: Final = ("#6f92d8", "#176a5c", "#a98556")
 """Colours of links, widest first."""
 
@@ -24,12 +24,12 @@ Style = dict[str, float | str]
 
 
 def format_number(value: float) -> str:
-    """A number with one decimal, without a negative zero or trailing zeros."""
+    """Return a number with at most one decimal, and no negative zero."""
     return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")
 
 
 def add_element(parent: Element, tag: str, title: str = "", /, **attributes: float | str) -> Element:
-    """Add a child element, with a title that browsers show as a tooltip."""
+    """Add a child element and return it; browsers show its title as a tooltip."""
     hyphenated = {name.replace("_", "-"): value for name, value in attributes.items()}
     formatted = {name: value if isinstance(value, str) else format_number(value) for name, value in hyphenated.items()}
     element = SubElement(parent, tag, formatted)
@@ -39,14 +39,14 @@ def add_element(parent: Element, tag: str, title: str = "", /, **attributes: flo
 
 
 def draw_line(parent: Element, start: Coordinates, end: Coordinates, title: str = "", /, **style: float | str) -> None:
-    """A line below an element."""
+    """Add a line to an element."""
     add_element(parent, "line", title, x1=start[0], y1=start[1], x2=end[0], y2=end[1], **style)
 
 
 def draw_label(
     parent: Element, baseline: Coordinates, text: str, size: float = 12, fill: str = INK, /, **style: float | str
 ) -> None:
-    """Text below an element, in points."""
+    """Add text to an element."""
     font: Style = {"font_family": "sans-serif", "font_size": size, "fill": fill}
     add_element(parent, "text", x=baseline[0], y=baseline[1], **font, **style).text = text
 
@@ -60,7 +60,7 @@ class SvgDocument:
         self.drawing = Element("g")
 
     def render(self, min_x: float, min_y: float, max_x: float, max_y: float) -> str:
-        """The document; the box is that of the drawing."""
+        """Return the document's text; the arguments are the bounds of the drawing, without title and legend."""
         header_height = _TITLE_HEIGHT + (_LINE_HEIGHT if self.caption else 0)
         legend_height = _LINE_HEIGHT * len(self.legend) + 10
         width = max(max_x - min_x, 420.0)

@@ -1,4 +1,4 @@
-"""Parts that are not up over time: a bar for each part of the time, its worst behind what it ends with."""
+"""Draw unhealthy parts over time: a bar for each interval, with its worst count behind the counts at its end."""
 
 from typing import Final
 
@@ -22,7 +22,7 @@ _STATE_COLORS: Final = {"down": DOWN, "maintenance": MAINTENANCE, "degraded": DE
 
 
 def draw_timeline(answer: TimelineAnswer) -> str:
-    """A picture as SVG."""
+    """Return an SVG of a timeline."""
     document = SvgDocument(f"{answer.of}: parts that are not up", f"{answer.since} to {answer.until}")
     step, max_count = (_TIMELINE_WIDTH - 2 * _MARGIN) / len(answer.buckets), max(answer.worst, 1)
     for index, bucket in enumerate(answer.buckets):

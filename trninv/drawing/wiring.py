@@ -1,4 +1,4 @@
-"""The wiring of a domain or of a part of one, including what is down, with paths and cuts marked."""
+"""Draw the wiring of a domain, or of part of one, with highlighted paths and cuts."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ _TABLES = TABLES
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """The links and nodes of a path, or the links of a cut and the chips on one side of it; what it is between."""
+    """The links and nodes of a path, or the links of a cut and the chips on one side of it, and its end points."""
 
     links: Collection[frozenset[str]] = ()
     nodes: Collection[str] = ()
@@ -53,7 +53,7 @@ class Highlight:
 
 @dataclass(frozen=True, slots=True)
 class DomainDiagram:
-    """What there is of a domain in a scope, up or not, in the order of ids; ``wiring`` names its pattern."""
+    """A scope's parts and links of one domain, in any state, in the order of ids; ``pattern`` is its wiring's name."""
 
     scope: str
     pattern: str
@@ -62,18 +62,18 @@ class DomainDiagram:
     links: Sequence[DrawnWire]
 
     def layout(self, *, narrow: bool = False) -> WiringLayout:
-        """Where its parts are drawn."""
+        """Compute where its parts are drawn."""
         return compute_layout(self.pattern, self.sides, self.parts, self.links, narrow=narrow)
 
 
 def read_diagram(connection: Connection, scope: str) -> DomainDiagram:
-    """The chips of a scope, the switches they are attached to, and the links among them.
+    """Read the chips of a scope, the switches they are attached to, and the links among them.
 
     Raises
     ------
     AddressError, UnknownAddressError
     WrongLevelError
-        It lies in more than one domain, or has no chips.
+        The scope lies in more than one domain, or has no chips.
 
     """
     place = resolve_place(connection, scope)
@@ -115,7 +115,7 @@ def read_diagram(connection: Connection, scope: str) -> DomainDiagram:
 
 
 def _parts_query() -> Select[Any]:
-    """Every chip and switch with where it stands."""
+    """Return the query of all chips and switches with their location."""
     node, chip, switch, server, rack = (_TABLES[name] for name in ("node", "chip", "switch", "server", "rack"))
     of_switch = server.alias("of_switch")
     return (
@@ -136,11 +136,11 @@ def _parts_query() -> Select[Any]:
 
 
 _MAX_CHIPS = 1_000
-"""Chips at most in one picture; more than any domain has."""
+"""Most chips in one picture; no domain has as many."""
 
 
 def draw_wiring(diagram: DomainDiagram, live: "Graph", highlight: Highlight | None = None) -> str:
-    """An SVG document; ``live`` holds what is up, as `Fleet.graph` gives it."""
+    """Return an SVG of a diagram; ``live`` is the graph of parts that carry traffic, from `Fleet.graph`."""
     highlight = highlight or Highlight()
     document = SvgDocument(diagram.scope, highlight.caption)
     layout = diagram.layout()
@@ -188,7 +188,7 @@ def draw_wiring(diagram: DomainDiagram, live: "Graph", highlight: Highlight | No
 
 
 def _draw_order(link: DrawnWire, highlight: Highlight, live: "Graph") -> int:
-    """What carries nothing below, then what carries, what is worn, and what is marked."""
+    """Return the layer of a link, from below: those that carry nothing, healthy, degraded and highlighted ones."""
     if link.endpoints in highlight.links:
         return 3
     return 1 + (link.state == "degraded") if live.has_edge(link.a, link.b) else 0
@@ -239,7 +239,7 @@ def _draw_link(
 def _build_legend(
     diagram: DomainDiagram, bandwidths: Sequence[int], highlight: Highlight, live: "Graph"
 ) -> list[tuple[str, str]]:
-    """What is in the picture."""
+    """Return colours and texts for everything in the picture."""
     entries = []
     for index, nominal in enumerate(bandwidths):
         technology = ", ".join(

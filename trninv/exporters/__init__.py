@@ -1,1 +1,1 @@
-"""Other programs' formats: the fleet as schedulers, graph tools and simulators read it."""
+"""Export the fleet in the formats of schedulers, graph tools and simulators."""

@@ -1,4 +1,4 @@
-"""What a format of another program is: how it is written, and how it is read back."""
+"""Define an export format: how to write it, and how to read it back to verify it."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from trninv.errors import InternalError
 from trninv.exporters.source import ExportSource
 
 Record = tuple[object, ...]
-"""One thing that a file says, such as a server's name and the switches above it."""
+"""One statement of a file, such as a server's name and the switches above it."""
 
 HASH_COMMENT: Final = "# {}"
 
@@ -21,21 +21,21 @@ class Format:
     Attributes
     ----------
     name
-        What --as calls it; its file is called so too, with _ for -.
+        Its name in --as; its module has the same name, with _ for -.
     suffix
-        How the names of its files end.
-    says
-        What reads it, and what it holds, in a line.
+        The suffix of its files' names.
+    description
+        What it contains and which programs read it, in one line.
     write
-        Yields lines, without their ends. Raises NotExpressibleError for what the format can't say.
+        Yields lines without line ends. Raises NotExpressibleError for anything the format can't express.
     read
-        What lines say, by a reader that shares nothing with `write`.
-    records
-        What they must say, in the order of `read`.
-    comment
-        A comment of its own, with {} for its text; empty where the format has none.
-    first
-        A line that stands before all comments.
+        Parses lines to records, with a reader that shares no code with `write`.
+    expected_records
+        The records that `read` must return, in its order.
+    comment_template
+        A comment line with {} for its text; empty if the format has no comments.
+    header_line
+        A line before all comments.
 
     """
 
@@ -49,9 +49,9 @@ class Format:
     header_line: str = ""
 
     def lines(self, source: ExportSource) -> Iterator[str]:
-        """The whole file: where the format has comments, they say what it is made from and what is left out.
+        """Yield the whole file, with comments, if the format has them, on its source and the omitted servers.
 
-        Nothing is yielded before `write` has begun, so that what is refused leaves nothing behind.
+        Nothing is yielded before `write` has yielded its first line, so that a refusal leaves no partial file.
         """
         body = self.write(source)
         first_line = next(body)
@@ -63,12 +63,12 @@ class Format:
         yield from body
 
     def verify(self, source: ExportSource, lines: Iterable[str]) -> None:
-        """Read lines back.
+        """Read lines back and compare them to the inventory.
 
         Raises
         ------
         InternalError
-            They don't say what the inventory does.
+            They differ.
 
         """
         for actual, expected in zip_longest(self.read(lines), self.expected_records(source)):

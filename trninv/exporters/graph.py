@@ -1,4 +1,4 @@
-"""A scope as a graph, streamed: chips, switches, NICs and network nodes, then the links between them."""
+"""Stream a scope as a graph: chips, switches, NICs and network nodes, then the links between them."""
 
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -15,11 +15,11 @@ from trninv.inventory.state import carried_bandwidth_expression
 _T = TABLES
 _NODE, _LINK = _T["node"], _T["link"]
 _ROWS_AT_ONCE: Final = 10_000
-"""Rows that are in memory at a time."""
+"""Rows in memory at a time."""
 
 
 class GraphNode(NamedTuple):
-    """A vertex; its address is its name."""
+    """A node of the graph, named by its address."""
 
     address: str
     kind: str
@@ -27,7 +27,7 @@ class GraphNode(NamedTuple):
 
 
 class GraphEdge(NamedTuple):
-    """A link; what it carries now, in one direction."""
+    """A link with the bandwidth that it carries now, in one direction."""
 
     a: str
     b: str
@@ -38,12 +38,12 @@ class GraphEdge(NamedTuple):
 
     @property
     def address(self) -> str:
-        """Its name."""
+        """The link's address."""
         return f"{self.a}--{self.b}"
 
 
 def read_nodes(source: ExportSource) -> Iterator[GraphNode]:
-    """Those in the scope that carry, or all of them with --include-down, in the order of ids."""
+    """Yield the scope's nodes that carry traffic, or all of them with --include-down, in the order of ids."""
     query = node_addresses().add_columns(_NODE.c.kind, _NODE.c.state).where(node_condition(source.place))
     if not source.include_down:
         query = query.where(_NODE.c.state.in_(CARRYING_STATES))
@@ -52,7 +52,7 @@ def read_nodes(source: ExportSource) -> Iterator[GraphNode]:
 
 
 def read_edges(source: ExportSource) -> Iterator[GraphEdge]:
-    """Those between nodes that are yielded, in the order of ids."""
+    """Yield the links between the nodes of `read_nodes`, in the order of ids."""
     endpoints = end_a, end_b = _NODE.alias("end_a"), _NODE.alias("end_b")
     query = (
         select(
@@ -75,7 +75,7 @@ def read_edges(source: ExportSource) -> Iterator[GraphEdge]:
 
 
 def count_links(source: ExportSource) -> dict[tuple[str, str], int]:
-    """How many links there are within the scope, by scope and state."""
+    """Return the number of links within the scope, by the links' scope and state."""
     endpoints = end_a, end_b = _NODE.alias("end_a"), _NODE.alias("end_b")
     query = (
         select(_LINK.c.scope, _LINK.c.state, func.count())
@@ -88,12 +88,12 @@ def count_links(source: ExportSource) -> dict[tuple[str, str], int]:
 
 
 def require_one_domain(source: ExportSource) -> None:
-    """Hold a scope to what a simulator of one scale-up network takes.
+    """Refuse a scope of several domains, for simulators of one scale-up network.
 
     Raises
     ------
     NotExpressibleError
-        It is of several domains.
+        The scope has several domains.
 
     """
     domains = {server.domain_address for server in source.all_servers}
@@ -105,7 +105,7 @@ def require_one_domain(source: ExportSource) -> None:
 
 
 def graph_records(source: ExportSource) -> Iterator[Record]:
-    """What every graph format says, in the order of ids."""
+    """Yield the nodes and links that every graph format must contain, in the order of ids."""
     yield from read_nodes(source)
     yield from read_edges(source)
 

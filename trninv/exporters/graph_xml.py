@@ -1,4 +1,4 @@
-"""What GraphML and GEXF have in common: the attributes, and how nodes and edges end."""
+"""Share the attributes and the reader between GraphML and GEXF."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
@@ -12,11 +12,11 @@ ATTRIBUTES: Final = {
     "node": {"kind": "string", "state": "string"},
     "edge": {"bandwidth_bytes_per_s": "long", "scope": "string", "technology": "string", "state": "string"},
 }
-"""Names and types of what nodes and edges say."""
+"""Names and types of the attributes of nodes and edges."""
 
 
 def read_graph_xml(lines: Iterable[str], leaf: str, pair: Callable[[Element], tuple[str, str]]) -> Iterator[Record]:
-    """Nodes and edges; each leaf element before the end of one is an attribute of it, which ``pair`` takes apart."""
+    """Yield nodes and edges; ``pair`` returns name and value of the leaf elements, which are their attributes."""
     values: dict[str, str] = {}
     for element in xml_text.read_elements(lines):
         match element.tag:

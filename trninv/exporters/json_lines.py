@@ -1,4 +1,4 @@
-"""JSON documents that are written line by line, one member of a list or map a line, and read so too."""
+"""Write and read JSON documents with one member of a list or map per line."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -6,12 +6,12 @@ from typing import Any
 
 
 def json_text(value: object) -> str:
-    """As JSON, in a line."""
+    """Return a value as JSON on one line."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def json_list(members: Iterable[str]) -> Iterator[str]:
-    """Members, each but the last with a comma behind it."""
+    """Yield members with a comma after each but the last."""
     previous = None
     for member in members:
         if previous is not None:
@@ -22,7 +22,7 @@ def json_list(members: Iterable[str]) -> Iterator[str]:
 
 
 def read_json_members(lines: Iterable[str]) -> Iterator[Any]:
-    """What stands on a line of its own: objects of a list, and members of a map, each as a map of one."""
+    """Yield what has a line of its own: objects of a list, and members of a map, each as a map with one key."""
     for line in lines:
         bare = line.strip().removesuffix(",")
         if bare.endswith("}") and bare[:1] == "{":

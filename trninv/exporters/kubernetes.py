@@ -1,4 +1,4 @@
-"""What Kubernetes formats have in common: labels of our own, and what they may hold."""
+"""Share labels and the checks of their values and of names among the Kubernetes formats."""
 
 import re
 from typing import Final
@@ -14,7 +14,7 @@ _MAX_OBJECT_NAME_LENGTH: Final = 253
 
 
 def check_label(value: str) -> str:
-    """A value of a label.
+    """Return a label's value if it is valid.
 
     Raises
     ------
@@ -29,7 +29,7 @@ def check_label(value: str) -> str:
 
 
 def check_object_name(name: str) -> str:
-    """The name of an object.
+    """Return an object's name if it is valid.
 
     Raises
     ------
@@ -42,6 +42,6 @@ def check_object_name(name: str) -> str:
 
 
 def topology_labels(server: ExportedServer) -> dict[str, str]:
-    """Label and value of each level of what a server lies in, the widest first."""
+    """Return the labels for the network nodes above a server and its domain, the widest first."""
     tiers = {f"{LABEL_PREFIX}/network-node-layer-{tier}": name for tier, name in enumerate(server.network, start=1)}
     return {key: check_label(value) for key, value in (tiers | {f"{LABEL_PREFIX}/domain": server.domain}).items()}

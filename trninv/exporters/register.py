@@ -1,4 +1,4 @@
-"""The register of formats: every file of `trninv.exporters.formats`, found by listing the package."""
+"""Find formats by name: every module of `trninv.exporters.formats` declares one."""
 
 import pkgutil
 from functools import cache
@@ -10,18 +10,18 @@ from trninv.exporters.format import Format
 
 
 def format_names() -> tuple[str, ...]:
-    """What the formats are called, in the order of names."""
+    """Return the names of all formats in order."""
     return tuple(sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(package.__path__)))
 
 
 @cache
 def find_format(name: str) -> Format:
-    """The format of one of the names.
+    """Return the format of one of the names.
 
     Raises
     ------
     InternalError
-        Its file holds no Format of that name.
+        Its module declares no Format of that name.
 
     """
     declared = getattr(import_module(f"{package.__name__}.{name.replace('-', '_')}"), "FORMAT", None)

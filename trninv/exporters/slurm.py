@@ -1,4 +1,4 @@
-"""What Slurm's files have in common: their limits, and lines of KEY=VALUE."""
+"""Share limits and the syntax of KEY=VALUE lines among the Slurm formats."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,19 +10,19 @@ from trninv.exporters.source import ExportedServer, ExportSource
 MAX_SLURM_NODES: Final = 65_536
 """MAX_SLURM_NODES of slurm.h."""
 MAX_SLURM_LEAVES: Final = 2_048
-"""Leaf switches that slurmctld still reads in seconds: the time grows with their square, and 6,250 take minutes."""
+"""Leaf switches that slurmctld reads in seconds; the time grows with their square, and 6,250 take minutes."""
 MAX_SLURM_NAME_LENGTH: Final = 64
 MAX_SLURM_REASON_LENGTH: Final = 200
 _SETTING: Final = re.compile(r'(\w+)=(?:"([^"]*)"|(\S+))')
 
 
 def slurm_servers(source: ExportSource) -> list[ExportedServer]:
-    """The source's servers.
+    """Return the source's servers if one Slurm cluster may have that many.
 
     Raises
     ------
     NotExpressibleError
-        They are more than one Slurm cluster may have.
+        There are too many.
 
     """
     if len(source.servers) > MAX_SLURM_NODES:
@@ -35,7 +35,7 @@ def slurm_servers(source: ExportSource) -> list[ExportedServer]:
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Hold names of switches and blocks to their length.
+    """Refuse names of switches and blocks that are too long for Slurm.
 
     Raises
     ------
@@ -47,12 +47,12 @@ def check_names(names: Iterable[str]) -> None:
 
 
 def server_blocks(source: ExportSource) -> dict[str, list[ExportedServer]]:
-    """The servers by domain, each whole.
+    """Return the servers by domain; all domains must be complete and of one size.
 
     Raises
     ------
     NotExpressibleError
-        Domains are of several sizes, or a server of one is left out.
+        Domains have different sizes, or a domain's server is omitted.
 
     """
     slurm_servers(source)
@@ -75,27 +75,27 @@ def server_blocks(source: ExportSource) -> dict[str, list[ExportedServer]]:
 
 
 def block_sizes(blocks: dict[str, list[ExportedServer]]) -> list[int]:
-    """Sizes of blocks: a domain's, and its doubles as far as there are domains; Slurm takes powers of two only."""
+    """Return a domain's size and its multiples by powers of two, the only ones Slurm takes, up to all domains."""
     base = len(next(iter(blocks.values())))
     return [base << k for k in range(min(len(blocks).bit_length(), 16))]
 
 
 def to_one_line(text: str) -> str:
-    """A text as far as Slurm can hold it: printable, and without double quotes, for which nothing stands in a value."""
+    """Return a text as Slurm can store it: short, printable, and without double quotes, which values can't escape."""
     printable = "".join(character if character.isprintable() else " " for character in text)
     words = " ".join(printable.replace('"', "'").split())
     return words if len(words) <= MAX_SLURM_REASON_LENGTH else f"{words[:MAX_SLURM_REASON_LENGTH]}…"
 
 
 def quote(text: str) -> str:
-    """Such a text as a value; Slurm cuts comments and drops backslashes before it looks for quotes."""
+    """Quote such a text, with escapes: Slurm removes comments and backslashes before it looks for quotes."""
     escaped = re.sub(r"([\\#])", r"\\\1", text)
     return f'"{escaped}"'
 
 
 def parse_settings(lines: Iterable[str]) -> Iterator[dict[str, str]]:
-    """KEY=VALUE of each line that has any, as Slurm's parse_config.c reads them."""
+    """Yield the KEY=VALUE pairs of each line that has any, as Slurm's parse_config.c reads them."""
     for line in lines:
-        bare = re.sub(r"\\(.)|#.*", lambda found: found[1] or "", line)
+        bare = re.sub(r"\\(.)|#.*", lambda match: match[1] or "", line)
         if pairs := _SETTING.findall(bare):
             yield {key: quoted or plain for key, quoted, plain in pairs}

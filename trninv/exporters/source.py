@@ -1,4 +1,4 @@
-"""What is exported: the servers of a scope as schedulers see them, and of which revision of the inventory."""
+"""Read the servers of a scope as schedulers see them, in one snapshot."""
 
 import re
 from collections import defaultdict
@@ -17,12 +17,12 @@ from trninv.inventory.schema import CARRYING_STATES, TABLES, is_unhealthy
 
 _T = TABLES
 VENDOR_NODE_ID: Final = re.compile(r"nn-[0-9a-z]{8,64}", re.ASCII)
-"""The form of EC2's ids of network nodes: what has it needs no escape in any format."""
+"""EC2's ids of network nodes; ids that match need no escapes in any format."""
 SERVER_CONTAINERS: Final = ("server", "rack", "domain", "cluster")
 
 
 class ServerSpec(NamedTuple):
-    """What a server is: its models' slugs and sizes."""
+    """The slugs and sizes of a server's models."""
 
     domain: str
     domain_servers: int
@@ -36,10 +36,10 @@ class ServerSpec(NamedTuple):
 
 
 class ExportedServer(NamedTuple):
-    """A server, by the name that others call it.
+    """A server with its host name.
 
-    ``chips`` are the ordinals of those that carry (a chip's own state, whatever the server's is), ``network`` the names
-    of the network nodes above it, the top first, and ``closed`` why it takes no new jobs, None where it does.
+    ``chips`` has the ordinals of the usable chips, judged by their own states and not the server's. ``network`` has the
+    names of the network nodes above it, the top first. ``cordon_reason`` is None if it is not cordoned.
     """
 
     location: ServerAddress
@@ -52,17 +52,17 @@ class ExportedServer(NamedTuple):
 
     @property
     def address(self) -> str:
-        """Its address."""
+        """The server's address."""
         return f"{self.domain_address}/s{self.location.server}"
 
     @property
     def domain_address(self) -> str:
-        """The address of its domain."""
+        """The address of the server's domain."""
         return f"{self.location.cluster}/d{self.location.domain}"
 
     @property
     def domain(self) -> str:
-        """What its domain is called in other programs' files, where an address's / is refused."""
+        """The domain's name in other programs' files, which do not allow the / of an address."""
         return f"{self.location.cluster}-d{self.location.domain}"
 
     @property
@@ -78,14 +78,14 @@ class ExportedServer(NamedTuple):
 
 @dataclass(frozen=True)
 class ExportSource:
-    """A scope in one state of the inventory, and how it is to be written.
+    """A scope of the inventory in one snapshot, with the options for writing it.
 
     Attributes
     ----------
     include_down
-        Whether what is down or in maintenance is written too.
+        Whether parts that are down or in maintenance are written too.
     coarse
-        Whether a tree's leaves are network nodes, not domains.
+        Whether a tree's leaves are network nodes rather than domains.
 
     """
 
@@ -102,17 +102,17 @@ class ExportSource:
 
     @cached_property
     def event(self) -> int:
-        """The number of the last change of a state, 0 before the first: it tells one revision from another."""
+        """The id of the last event, 0 before the first; it identifies the revision."""
         return self.connection.scalar(select(func.max(_T["state_event"].c.id))) or 0
 
     @cached_property
     def servers(self) -> list[ExportedServer]:
-        """Those that are written, in the order of their addresses.
+        """The servers to write, in the order of their addresses.
 
         Raises
         ------
         NotExpressibleError
-            There is none.
+            There are none.
 
         """
         written = [server for server in self.all_servers if server.is_usable or self.include_down]
@@ -124,11 +124,11 @@ class ExportSource:
 
     @cached_property
     def omitted_servers(self) -> list[ExportedServer]:
-        """Those that are not written, because they are down or in maintenance."""
+        """The servers that are not written, because they are down or in maintenance."""
         return [] if self.include_down else [server for server in self.all_servers if not server.is_usable]
 
     def servers_by_domain(self) -> dict[str, list[ExportedServer]]:
-        """The servers that are written, by the name of their domain."""
+        """Return the servers to write, by the name of their domain."""
         by_domain: dict[str, list[ExportedServer]] = defaultdict(list)
         for server in self.servers:
             by_domain[server.domain].append(server)
@@ -155,7 +155,7 @@ class ExportSource:
         return servers
 
     def _failed_chips(self) -> Mapping[int, set[int]]:
-        """Ordinals of chips whose own state carries nothing, by server."""
+        """Return the ordinals of chips that are unusable by their own state, by server."""
         node, chip = _T["node"], _T["chip"]
         own = func.coalesce(node.c.own_state, node.c.state)
         query = (
@@ -169,7 +169,7 @@ class ExportSource:
         return failed
 
     def _network_paths(self) -> Mapping[int, tuple[str, ...]]:
-        """Names of the network nodes that all NICs of a server hang below, the top first, by server."""
+        """Return the names of the network nodes above all NICs of a server, the top first, by server."""
         nic, link = _T["nic"], _T["link"]
         low, high = func.min(link.c.b_id), func.max(link.c.b_id)
         query = (
@@ -189,7 +189,7 @@ class ExportSource:
         return names
 
     def _path_from_root(self, node: int) -> Iterator[int]:
-        """From the top down to a network node."""
+        """Yield the network nodes from the top down to a node."""
         if node in self._uplinks:
             yield from self._path_from_root(self._uplinks[node])
         yield node
@@ -205,7 +205,7 @@ class ExportSource:
         return {row.id: self._network_node_name(row) for row in self.connection.execute(query)}
 
     def _network_node_name(self, node: Any) -> str:
-        """What EC2 calls a network node, if that is the form of its ids, or else its place."""
+        """Return EC2's id of a network node, or a name made of its tier and ordinal if it has no such id."""
         vendor_id = node.vendor_id or ""
         return vendor_id if VENDOR_NODE_ID.fullmatch(vendor_id) else f"{self.cluster}-t{node.tier}-n{node.ordinal}"
 
@@ -223,12 +223,12 @@ class ExportSource:
 
 
 def _scope_condition(place: Place) -> ColumnElement[bool]:
-    """Condition on server, joined with its domain where the place is a cluster.
+    """Return the condition on servers in a place; if that is a cluster, the query must join domain.
 
     Raises
     ------
     WrongLevelError
-        The place holds no servers.
+        The place is below a server or has none.
 
     """
     server = _T["server"]

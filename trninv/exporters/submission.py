@@ -1,7 +1,7 @@
-"""What to hand to a scheduler so that a job lands where it was placed, and what that line does not say.
+"""Return the arguments with which a scheduler starts a job where it was placed.
 
-Slurm's --nodelist names nodes, not chips; a DRA claim of Kubernetes names a node's devices (CEL, deviceId). So Slurm's
-line holds whole servers.
+Slurm's --nodelist names nodes, not chips, so its arguments are for whole servers. A DRA claim of Kubernetes can select
+a node's devices (CEL, deviceId).
 """
 
 import re
@@ -15,12 +15,12 @@ _SERVER = re.compile(r"(.+)/d(\d+)/s(\d+)")
 
 
 def sbatch_arguments(servers: Sequence[str], template: str = DEFAULT_TEMPLATE) -> str:
-    """Arguments of sbatch for all of some servers.
+    """Return the sbatch command for whole servers.
 
     Raises
     ------
     UsageError, NotExpressibleError
-        The template gives no names.
+        The template does not yield valid names.
 
     """
     return (
@@ -29,12 +29,12 @@ def sbatch_arguments(servers: Sequence[str], template: str = DEFAULT_TEMPLATE) -
 
 
 def pod_selectors(servers: Sequence[str], chips: Sequence[str], template: str = DEFAULT_TEMPLATE) -> Iterator[str]:
-    """A node selector for each server and, of chips that are not all of it, the CEL expression of their claim.
+    """Yield a node selector for each server and, if chips of it are given, the CEL expression that selects them.
 
     Raises
     ------
     UsageError, NotExpressibleError
-        The template gives no names.
+        The template does not yield valid names.
 
     """
     by_server = {server: list(group) for server, group in groupby(chips, lambda chip: chip.rpartition("/")[0])}

@@ -1,4 +1,4 @@
-"""The tree that schedulers see: servers in scale-up domains, these below the tiers of the fabric."""
+"""Build the tree of switches that schedulers see: servers in scale-up domains below the tiers of the fabric."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,7 +8,7 @@ from trninv.errors import NotExpressibleError
 from trninv.exporters.source import ExportedServer, ExportSource
 
 SwitchPath = tuple[str, ...]
-"""Names of what a server lies in, the top first."""
+"""The names of the switches above a server, the top first."""
 
 
 class TreeSwitch(NamedTuple):
@@ -20,9 +20,10 @@ class TreeSwitch(NamedTuple):
 
 
 def switch_paths(source: ExportSource) -> list[tuple[ExportedServer, SwitchPath]]:
-    """What each server lies in; a tier in which everything has one thing below it says nothing and is left out.
+    """Return each server's path, without tiers in which every switch has one child.
 
-    If nothing holds them all, the cluster does: a scheduler takes what has no common switch to be out of reach.
+    If the paths have no common root, the cluster becomes it: schedulers take servers without a common switch to be
+    unreachable from each other.
     """
     full_paths = [_server_path(server, coarse=source.coarse) for server in source.servers]
     trimmed = _drop_trivial_tiers(full_paths, [server.name for server in source.servers])
@@ -32,12 +33,12 @@ def switch_paths(source: ExportSource) -> list[tuple[ExportedServer, SwitchPath]
 
 
 def build_switches(source: ExportSource) -> list[TreeSwitch]:
-    """The tree's inner nodes, each after those below it.
+    """Return the tree's switches, children before parents.
 
     Raises
     ------
     NotExpressibleError
-        One has both servers and switches below it.
+        A switch has both servers and switches below it.
 
     """
     children: dict[str, dict[str, None]] = defaultdict(dict)
@@ -56,7 +57,7 @@ def build_switches(source: ExportSource) -> list[TreeSwitch]:
 
 
 def read_tree(switches: Iterable[TreeSwitch]) -> Iterator[tuple[str, SwitchPath]]:
-    """Server and path of each leaf of a tree, by the servers' names."""
+    """Yield each server with its path, in the order of the servers' names."""
     parents: dict[str, str] = {}
     switch_by_server: dict[str, str] = {}
     for switch in switches:
@@ -67,7 +68,7 @@ def read_tree(switches: Iterable[TreeSwitch]) -> Iterator[tuple[str, SwitchPath]
 
 
 def tree_records(source: ExportSource) -> Iterator[tuple[str, SwitchPath]]:
-    """What `read` must find."""
+    """Yield the records that `read_tree` must yield for a source."""
     yield from sorted((server.name, path) for server, path in switch_paths(source))
 
 
@@ -82,7 +83,7 @@ def _server_path(server: ExportedServer, *, coarse: bool) -> SwitchPath:
 
 
 def _drop_trivial_tiers(server_paths: Sequence[SwitchPath], servers: Sequence[str]) -> list[SwitchPath]:
-    """The ways without tiers that say nothing, counted from below; the lowest stays if all say nothing."""
+    """Return the paths without tiers, counted from below, in which every switch has one child; keep at least one."""
     tiers: dict[int, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for path, server in zip(server_paths, servers, strict=True):
         for height, (name, child) in enumerate(zip(reversed(path), reversed((*path[1:], server)), strict=True)):

@@ -1,4 +1,4 @@
-"""XML that is written element by element, and read so too."""
+"""Write and read XML one element at a time."""
 
 from collections.abc import Iterable, Iterator
 from xml.etree.ElementTree import Element, XMLPullParser
@@ -9,7 +9,7 @@ XML_COMMENT = "<!-- {} -->"
 
 
 def format_tag(name: str, /, *, end: str = "/", **attributes: object) -> str:
-    """An element without content, or with an empty ``end`` the start of one; for_ gives the attribute for."""
+    """Return an empty element, or with an empty ``end`` a start tag; ``for_`` becomes ``for``, and ``__`` a dot."""
     attribute_text = "".join(
         f" {key.rstrip('_').replace('__', '.')}={quoteattr(str(value))}" for key, value in attributes.items()
     )
@@ -17,7 +17,7 @@ def format_tag(name: str, /, *, end: str = "/", **attributes: object) -> str:
 
 
 def read_elements(lines: Iterable[str]) -> Iterator[Element]:
-    """Every element, without its namespace, once it has ended; then it is forgotten, so that a file takes no memory."""
+    """Yield each element at its end, without its namespace, then remove it from its parent to bound memory."""
     parser: XMLPullParser[Element] = XMLPullParser(["start", "end"])
     open_elements: list[Element] = []
     for line in lines:

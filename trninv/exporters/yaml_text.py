@@ -1,6 +1,6 @@
-"""The part of YAML that every reader understands alike: maps and lists in block style, without anchors or tags.
+"""Write and read the part of YAML that all parsers agree on: block maps and lists, without anchors or tags.
 
-A text stands bare only where no version of YAML takes it for something else; NO, on, 1:30, 0x1f and the like do not.
+A text is unquoted only if no version of YAML reads it as something else, unlike NO, on, 1:30 or 0x1f.
 """
 
 import json
@@ -18,7 +18,7 @@ _INDENT: Final = 2
 
 
 def yaml_document(value: Mapping[str, Any] | Sequence[Any]) -> Iterator[str]:
-    """Lines of a map or list."""
+    """Yield the lines of a map or list."""
     return _map_lines(value, "") if isinstance(value, Mapping) else _list_lines(value, "")
 
 
@@ -43,7 +43,7 @@ def _list_lines(value: Sequence[Any], pad: str) -> Iterator[str]:
 
 
 def _format_key(key: str) -> str:
-    """A key; Slurm looks for y as it stands."""
+    """Return a key, quoted if need be; y stays bare, because Slurm does not accept it in quotes."""
     return key if key == "y" else _format_scalar(key)
 
 
@@ -54,12 +54,12 @@ def _format_scalar(value: object) -> str:
 
 
 def read_yaml_documents(lines: Iterable[str]) -> Iterator[Any]:
-    """What documents say that are written so; --- stands between them.
+    """Yield the values of documents in this part of YAML, separated by ---.
 
     Raises
     ------
     UsageError
-        A line is not of this part of YAML.
+        A line is not in this part of YAML.
 
     """
     rows = (line for line in lines if line.strip() and not line.lstrip().startswith("#"))
@@ -72,7 +72,7 @@ def read_yaml_documents(lines: Iterable[str]) -> Iterator[Any]:
 
 
 def _parse_block(remaining: list[tuple[int, str]], indent: int) -> Any:
-    """The map or list that begins on the last of the lines that are left, which are taken away."""
+    """Parse the map or list at the end of the reversed remaining lines, and remove its lines."""
     if remaining[-1][1].startswith("- "):
         items = []
         while remaining and remaining[-1][0] == indent and remaining[-1][1].startswith("- "):

@@ -1,5 +1,5 @@
-"""What machines and their managers report: one file a source, each turned into servers as they were seen.
+"""Read what machines and their managers report: one module per source, each yielding observed servers or jobs.
 
-The design and its states stay as they are; what was seen is kept beside them (tables ``observation``,
+An import does not change the design or its states; observations are stored beside them (tables ``observation``,
 ``observed_server``, ``observed_chip``, ``observed_link``).
 """

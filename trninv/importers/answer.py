@@ -1,4 +1,7 @@
-"""The lists in answers of managers: an answer with errors, or without its list, is that of a call that failed."""
+"""Read the lists in the responses of EC2, Kubernetes and Slurm.
+
+A response with errors, or without its list, comes from a failed call.
+"""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,9 +14,9 @@ _RETRY_HINT: Final = "run the command again"
 
 
 def read_items(response: JsonValue, name: str) -> Iterator[JsonValue]:
-    """Yield the objects of an answer's list; nothing, and a fault, where the call failed.
+    """Yield the objects of a response's list, or nothing and note an error if the call failed.
 
-    One failed call must never declare a fleet gone, or all jobs ended.
+    A failed call must not look like an empty list: that would mean that the fleet is gone or all jobs have ended.
     """
     errors = [error for key in _ERRORS if (error := response.get(key)).raw]
     for error in errors:
@@ -27,16 +30,16 @@ def read_items(response: JsonValue, name: str) -> Iterator[JsonValue]:
 
 
 def _error_message(error: object) -> object:
-    """Return the words of an error, or of the first of several."""
+    """Return the message of an error, or of the first error in a list."""
     first = error[0] if isinstance(error, list) else error
     messages = (first.get(key) for key in _MESSAGES) if isinstance(first, dict) else iter(())
     return next((message for message in messages if isinstance(message, str) and message), first)
 
 
 def read_objects(response: JsonValue, *kinds: str) -> Iterator[tuple[str, JsonValue]]:
-    """Yield Kubernetes' objects with their kinds: those of a list, or the answer itself if it is one of these kinds.
+    """Yield Kubernetes objects with their kinds: the items of a list, or the response itself if it is of these kinds.
 
-    A typed list, such as a NodeList of the API, names the kind of its items once.
+    The items of a typed list, such as the API's NodeList, may omit their kind.
     """
     kind = response.get("kind").as_text() or ""
     if is_list(response):
@@ -49,11 +52,11 @@ def read_objects(response: JsonValue, *kinds: str) -> Iterator[tuple[str, JsonVa
 
 
 def is_list(response: JsonValue) -> bool:
-    """Whether Kubernetes answers with a list of objects."""
+    """Return whether a Kubernetes response is a list of objects."""
     kind = response.get("kind").as_text() or ""
     return kind.endswith("List") or (isinstance(response.raw, dict) and "items" in response.raw)
 
 
 def next_page_token(response: JsonValue) -> str | None:
-    """Return the token of Kubernetes' next page; None of the last page."""
+    """Return the token of Kubernetes' next page, or None on the last page."""
     return response.get("metadata").get("continue").as_text()

@@ -1,4 +1,4 @@
-"""What this machine says of itself: its chips as neuron-ls lists them, and the files of its Neuron driver."""
+"""Collect this machine's chips, as neuron-ls lists them, and the files of its Neuron driver."""
 
 import json
 import platform
@@ -15,7 +15,7 @@ from trninv.importers.neuron_sysfs import CLASS_DIRECTORY, DEVICES_DIRECTORY
 from trninv.importers.reading import parse_json
 
 _COMMANDS = (("neuron-ls", "--json-output"), ("neuron-ls", "--output-format", "json"))
-"""Up to Neuron 2.33, and from 2.34 on."""
+"""The option for JSON up to Neuron 2.33, and the one from 2.34 on."""
 _TIMEOUT_SECONDS = 60
 _MAX_RESPONSE = 1 << 16
 _MAX_VALUE = 4_096
@@ -36,31 +36,31 @@ _CHIP_FILES = (
 
 
 def collect(root: Path = Path("/")) -> dict[str, Any]:
-    """What ``trninv import neuron-ls`` reads: host, neuron_ls without processes, and sysfs by path.
+    """Return what ``trninv import neuron-ls`` reads: host, neuron_ls without processes, and sysfs by path.
 
     Parameters
     ----------
     root
-        Where /sys is.
+        The directory that contains ``sys``.
 
     Raises
     ------
     NotFoundError
-        neuron-ls is not there, or finds no device.
+        neuron-ls is not installed, times out or lists no device.
 
     """
     return {"host": platform.node(), "neuron_ls": _list_devices(), "sysfs": _read_sysfs(root)}
 
 
 def post_observation(service: str, observation: str, token: str | None) -> str:
-    """What a service answers to an observation, posted to its /observations.
+    """Post an observation to a service's /observations and return the response's text.
 
     Raises
     ------
     UsageError
-        The URL is none of a service, or the service refuses; the message is its own.
-    NotReachableError
-        Nothing answers there.
+        The URL is not http or https, or the service refuses; the message includes the service's own.
+    DatabaseUnreachableError
+        The service does not answer.
 
     """
     if not service.startswith(("https://", "http://")):
@@ -79,7 +79,7 @@ def post_observation(service: str, observation: str, token: str | None) -> str:
 
 
 def _error_message(body: bytes) -> str:
-    """The message in a refusal, of whatever service it is."""
+    """Return the message in an error response; the server may be any HTTP server."""
     try:
         return str(json.loads(body)["errors"][0]["message"])
     except (ValueError, TypeError, LookupError):
@@ -87,7 +87,7 @@ def _error_message(body: bytes) -> str:
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """Follows no redirection: the token is for one service."""
+    """A handler that refuses redirects: the token must not reach another server."""
 
     def redirect_request(self, *_: object) -> None:
         return None
@@ -97,7 +97,7 @@ _OPENER = build_opener(_NoRedirect)
 
 
 def _list_devices() -> list[Any] | dict[str, Any]:
-    """What neuron-ls prints, by whichever option it knows for JSON."""
+    """Return the output of neuron-ls, using whichever JSON option this version supports."""
     failures = {}
     for command in _COMMANDS:
         process = _run_neuron_ls(command)
@@ -131,12 +131,12 @@ def _run_neuron_ls(command: tuple[str, ...]) -> subprocess.CompletedProcess[byte
 
 
 def _public_fields(output: Any) -> list[Any] | dict[str, Any]:
-    """What is read of it here; of other keys only the names, since their values may be secrets.
+    """Return the output with null for the values of keys that importing does not read: they may be secrets.
 
     Raises
     ------
     ValueError
-        It lists no device.
+        The output lists no device.
 
     """
     if isinstance(output, dict):
@@ -164,5 +164,5 @@ def _read_value(path: Path) -> str | None:
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             return file.read(_MAX_VALUE).strip()
-    except OSError:  # some are there on some types alone, or are folders
+    except OSError:  # some exist only on some instance types, or are directories
         return None

@@ -1,7 +1,7 @@
-"""What ``aws ec2`` prints: instances, their topology, reservations' topology and capacity blocks' status.
+"""Read the output of ``aws ec2``: instances, instance topology, reservation topology and capacity block status.
 
-Pages may come in one file, one a line, or in files of their own. Tags, security groups and whatever else is not named
-here is left out. Network nodes' ids are made for each account: import one account's at a time.
+Pages may be lines of one file or separate files. Tags, security groups and all other fields are ignored. The ids of
+network nodes differ between accounts: import one account at a time.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -26,11 +26,11 @@ _INSTANCE_FIELDS = {
 _TOPOLOGY_FIELDS = {"instance_type": "InstanceType", "zone": "ZoneId", "network_nodes": "NetworkNodes"}
 EXPECTED = _TOPOLOGY_FIELDS | _INSTANCE_FIELDS | {"zone": "Placement.AvailabilityZone or ZoneId"}
 _STATES = {"pending": "maintenance", "running": "up", "stopping": "down", "shutting-down": "down", "stopped": "down"}
-"""Of DescribeInstances; a terminated instance is none any more."""
+"""States of DescribeInstances; terminated instances are skipped."""
 
 
 def read(source: InputFile) -> Iterator[ObservedRecord]:
-    """The servers and capacity blocks of a file."""
+    """Yield the servers and capacity block statuses in a file, then the listings whose last page it has."""
     is_last_page: dict[str, bool] = {}
     for page in source.values():
         kinds = [name for name in _PAGE_READERS if isinstance(page.raw, dict) and name in page.raw]
@@ -77,7 +77,7 @@ def _read_topology(instances: Iterator[JsonValue]) -> Iterator[ObservedRecord]:
 
 
 def _read_reservations(reservations: Iterator[JsonValue]) -> Iterator[ObservedRecord]:
-    """Where instances of a reservation will stand; it names none, so nothing is known of servers yet."""
+    """Check the topology of reservations, but yield nothing: no instance is named in it yet."""
     for reservation in reservations:
         _require_name(reservation, "CapacityReservationId")
         reservation.get("NetworkNodes").names()
@@ -107,4 +107,4 @@ _PAGE_READERS: Mapping[str, Callable[[Iterator[JsonValue]], Iterator[ObservedRec
     "CapacityBlockStatuses": _read_capacity_blocks,
 }
 _LISTINGS: Mapping[str, InstanceListing] = {"Reservations": CompleteListing(), "Instances": InstanceListing()}
-"""What the last page of a listing says of it."""
+"""The record to yield once the last page of a listing was read: only DescribeInstances lists every instance."""

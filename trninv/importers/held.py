@@ -1,4 +1,4 @@
-"""A job as a scheduler tells it, and the chips that it holds there."""
+"""Represent what a source reports about a job and its allocated chips."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,19 +10,20 @@ from trninv.importers.value import JsonValue
 from trninv.timestamps import format_timestamp
 
 MAX_NAME_LENGTH: Final = 200
-"""Characters of a name that are kept."""
+"""Longer names are cut to this many characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostAllocation:
-    """What a job holds of a host.
+    """A job's allocation on one host.
 
     Attributes
     ----------
     chips
-        Their numbers; None: the scheduler does not say which.
+        The numbers of the chips, or None if the scheduler does not report them.
     count
-        How many, where it is only that which the scheduler says.
+        The number of chips, if the scheduler reports only that. If both are None, the job has the whole host, unless
+        the scheduler reports chips for any job: then it has none.
 
     """
 
@@ -33,14 +34,14 @@ class HostAllocation:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerJob:
-    """A job that holds chips.
+    """A job with allocated chips.
 
     Attributes
     ----------
     where
-        Where it stands in its file, for a fault.
+        Its position in its file, for error messages.
     identity
-        What its scheduler calls it, once for ever.
+        The scheduler's id, which is never used again for another job.
 
     """
 
@@ -59,10 +60,10 @@ SchedulerJobs = Iterator[SchedulerJob]
 
 
 def clean_job_name(value: JsonValue, default: str) -> str:
-    """A name that users chose freely: what a terminal would obey is spelled out, and what is too long is cut."""
+    """Return a user-chosen name with control characters escaped, cut to ``MAX_NAME_LENGTH``."""
     return escape_controls(value.as_text() or default)[:MAX_NAME_LENGTH]
 
 
 def from_unix_time(seconds: int | None) -> str | None:
-    """A time of Unix as it is kept, UTC; 0 is none."""
+    """Return a Unix time as a stored UTC timestamp; Slurm writes 0 for no time."""
     return format_timestamp(datetime.fromtimestamp(seconds, UTC)) if seconds else None

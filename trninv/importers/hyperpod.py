@@ -1,4 +1,4 @@
-"""``aws sagemaker list-cluster-nodes``: the instances of a HyperPod cluster and the UltraServers that they are in."""
+"""Read ``aws sagemaker list-cluster-nodes``: the instances of a HyperPod cluster and their UltraServers."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ _STATES = {
 
 
 def read(source: InputFile) -> Iterator[ObservedRecord]:
-    """The servers of a file."""
+    """Yield the servers in a file; nodes with the status NotFound are skipped."""
     for page in source.values():
         for node in read_items(page, "ClusterNodeSummaries"):
             status = node.get("InstanceStatus")

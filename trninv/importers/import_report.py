@@ -1,4 +1,4 @@
-"""What became of imported files, and what they did not report although their source should."""
+"""Report the result of an import, with the fields that a source should have reported and did not."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -12,14 +12,14 @@ from trninv.units import pluralize
 
 @dataclass(frozen=True, slots=True)
 class MissingField:
-    """A field that a source should report, and of how many of a file's servers it did not.
+    """A field that a source should report, with the number of a file's servers that lack it.
 
     Attributes
     ----------
     field
-        A column of ``observed_server`` or ``observed_chip``; that of a chip is missing where any chip is without it.
+        A column of ``observed_server`` or ``observed_chip``; a server lacks a chip's field if any of its chips does.
     source_field
-        Where the source has it.
+        The field's name in the source.
 
     """
 
@@ -30,20 +30,20 @@ class MissingField:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What became of a file.
+    """The result of importing one file.
 
     Attributes
     ----------
     is_known
-        Whether the same content was imported before: then it has only been seen once more.
+        Whether the same content was imported before; then only its ``seen_at`` is updated.
     missing_fields
-        Expected fields that it does not report of some or all of its servers.
+        Expected fields that the file does not report for some or all of its servers.
     unknown_keys
-        Keys that the reader does not know, and so does not read; empty of a file that was known.
+        Keys that the reader does not read; empty if ``is_known``.
     unread
-        What else it did not read, where and why, the first of many; empty of a file that was known.
+        Other parts that were not read, with place and reason; limited in number, and empty if ``is_known``.
     unclaimed
-        Types that no model in the catalog claims, with how many servers are of them.
+        Instance types that no model in the catalog claims, with their numbers of servers.
 
     """
 
@@ -58,12 +58,12 @@ class ImportResult:
 
 
 def describe_missing_fields(kind: str, servers: Counter[str]) -> tuple[MissingField, ...]:
-    """Return the fields that are missing of so many servers, with where a source of this kind has them."""
+    """Return the missing fields in order, with the number of servers and the field's name in this kind of source."""
     return tuple(MissingField(name, EXPECTED[kind].get(name, name), servers[name]) for name in sorted(servers))
 
 
 def render_unreported(files: Iterable[ImportResult]) -> Iterator[str]:
-    """Yield, for a terminal, what all files together did not report, and the keys that were not read."""
+    """Yield lines for a terminal: the fields that all files together did not report, and the keys not read."""
     files = list(files)
     servers, missing = sum(file.servers for file in files), dict[str, MissingField]()
     for file in files:
@@ -79,5 +79,5 @@ def render_unreported(files: Iterable[ImportResult]) -> Iterator[str]:
         )
     if unread_keys := shorten_keys({key for file in files for key in file.unknown_keys}):
         yield f"not read: unknown keys {', '.join(unread_keys)}"
-    for what in sorted({what for file in files for what in file.unread}):
-        yield f"not read: {what}"
+    for unread_part in sorted({unread_part for file in files for unread_part in file.unread}):
+        yield f"not read: {unread_part}"

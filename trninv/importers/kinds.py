@@ -1,4 +1,4 @@
-"""The sources that can be read: one file each, by the name that `trninv import` gives it."""
+"""Register the readers of all sources by the name that `trninv import` uses."""
 
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
@@ -10,7 +10,7 @@ from trninv.importers.reading import InputFile
 
 SourceReader = Callable[[InputFile], Iterator[ObservedRecord]]
 ExpectedFields = Mapping[str, str]
-"""Fields that a source should report, with where it has them."""
+"""Fields that a source should report, with their names in the source."""
 
 _MODULES: tuple[ModuleType, ...] = (neuron_ls, neuron_monitor, neuron_sysfs, ec2, kubernetes, slurm, hyperpod)
 
@@ -19,4 +19,4 @@ _MODULE_BY_KIND: Final = {module.__name__.rpartition(".")[2].replace("_", "-"): 
 READERS: Final[Mapping[str, SourceReader]] = {kind: module.read for kind, module in _MODULE_BY_KIND.items()}
 EXPECTED: Final[Mapping[str, ExpectedFields]] = {kind: module.EXPECTED for kind, module in _MODULE_BY_KIND.items()}
 OF_MACHINES: Final = frozenset({"neuron-ls", "neuron-monitor", "neuron-sysfs"})
-"""Sources that are machines themselves; the others are managers of many."""
+"""Sources whose files come from one machine; the others are managers of many machines."""

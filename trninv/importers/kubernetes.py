@@ -1,7 +1,8 @@
-"""``kubectl get nodes,resourceslices,devicetaintrules,neuronultraservers -o json``, or yaml: one list, or objects.
+"""Read ``kubectl get nodes,resourceslices,devicetaintrules,neuronultraservers -o json`` or yaml: a list, or objects.
 
-Nodes carry the instance's id, its place in the network and how many chips may be allocated; ResourceSlices of Neuron's
-DRA driver name each chip and its taints, as DeviceTaintRules do; a NeuronUltraServer says which sides are joined.
+Nodes have the instance's id, its place in the network and the number of allocatable chips. ResourceSlices of Neuron's
+DRA driver name each chip and its taints, DeviceTaintRules add taints, and a NeuronUltraServer has the state of the
+links on each side of its servers.
 """
 
 import re
@@ -42,7 +43,10 @@ EXPECTED = kubernetes_slices.EXPECTED | _NODE_FIELDS | _INSTANCE_TYPE_FIELD
 
 
 def read(source: InputFile) -> Iterator[ObservedRecord]:
-    """The servers of a file."""
+    """Yield the servers in a file, the sides of UltraServers and whether a list is complete.
+
+    A list counts as complete if it has nodes, or nothing at all, and no next page.
+    """
     slices: dict[str, list[JsonValue]] = {}
     rules: list[JsonValue] = []
     for value in source.yaml_or_json():
@@ -67,7 +71,7 @@ def read(source: InputFile) -> Iterator[ObservedRecord]:
 def _read_servers(
     slices: Mapping[str, Sequence[JsonValue]], rules: Sequence[JsonValue]
 ) -> Iterator[ObservedServer | Unread]:
-    """Yield nodes with their chips; taints of rules are those of devices, so that both have to be listed at once."""
+    """Yield nodes with their chips; rules taint devices, so both must be in the same file."""
     device_rules = list[TaintRule]()
     for rule in rules:
         match parse_taint_rule(rule):
@@ -114,7 +118,7 @@ def _read_node(node: JsonValue) -> Iterator[ObservedRecord]:
 
 
 def _ultraserver_position(labels: JsonValue) -> tuple[str | None, int | None]:
-    """The UltraServer that a node is in, the largest that was elected, and its place there."""
+    """Return a node's UltraServer, of the largest size that was elected, and its position there."""
     for size in (4, 2):
         ultraserver = labels.get(f"{_ULTRASERVER_LABEL}server-id-{size}").as_name()
         if ultraserver and ultraserver.strip("0"):

@@ -1,6 +1,7 @@
-"""The health that Kubernetes reports: conditions and taints of nodes, and taints of single devices.
+"""Read the health that Kubernetes reports: conditions and taints of nodes, and taints of single devices.
 
-A device is tainted by its driver in a ResourceSlice, or by a DeviceTaintRule that selects it; both mean the same.
+A device is tainted by its driver in a ResourceSlice, or by a DeviceTaintRule that selects it; both have the same
+effect.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,26 +12,26 @@ from trninv.importers.value import JsonValue
 
 DRIVER: Final = "neuron.aws.com"
 CORDONED: Final = "unschedulable"
-"""The reason of a node that somebody cordoned."""
+"""The reason given for a cordoned node."""
 _PROBLEM_STATUSES: Final = {
     "Ready": ("False", "Unknown"),
     "NeuronHealth": ("True",),
     "AcceleratedHardwareReady": ("False",),
 }
-"""Conditions of a node, and the statuses that mean a problem: opposite for the agents that set them."""
+"""Conditions of a node and the statuses that mean a problem: agents differ in whether True is good or bad."""
 _TAINT_STATES: Final = {
     "node.kubernetes.io/not-ready": "down",
     "node.kubernetes.io/unreachable": "down",
     "node.kubernetes.io/out-of-service": "down",
     f"node.kubernetes.io/{CORDONED}": "maintenance",
 }
-"""Taints of a node that speak of its health, and the state that they mean; others reserve nodes for some jobs."""
+"""Taints that concern a node's health, with the state they mean; other taints reserve nodes for some jobs."""
 _UNEVALUATED: Final = "is not evaluated, so this rule taints nothing here: select devices by driver, pool and device"
 _HYPERPOD_HEALTH_LABEL: Final = "sagemaker.amazonaws.com/node-health-status"
 
 
 def node_state(spec: JsonValue, status: JsonValue, labels: JsonValue) -> tuple[str, str | None]:
-    """Return the state of a node, and everything that is wrong with it."""
+    """Return a node's state and all its problems joined by semicolons, or None if it has none."""
     problems = list(_read_problems(spec, status, labels))
     if not problems:
         return "up", None
@@ -55,7 +56,7 @@ def _read_problems(spec: JsonValue, status: JsonValue, labels: JsonValue) -> Ite
 
 
 class TaintRule(NamedTuple):
-    """A DeviceTaintRule: the devices that it selects, where None selects all, and its taint."""
+    """A DeviceTaintRule: its device selector, in which None selects all, and its taint."""
 
     driver: str | None
     pool: str | None
@@ -63,13 +64,17 @@ class TaintRule(NamedTuple):
     taint: str
 
     def selects(self, pool: str | None, device: str | None) -> bool:
-        """Whether it taints a device of Neuron's driver."""
+        """Return whether the rule taints this device of Neuron's driver."""
         criteria = (self.driver, DRIVER), (self.pool, pool), (self.device, device)
         return all(name in (None, actual) for name, actual in criteria)
 
 
 def parse_taint_rule(rule: JsonValue) -> TaintRule | Unread | None:
-    """Read a DeviceTaintRule; None of one that selects no device of Neuron's driver."""
+    """Parse a DeviceTaintRule.
+
+    Returns None if it selects no device of Neuron's driver or its taint is invalid, and Unread if it selects devices
+    by other criteria, such as CEL expressions.
+    """
     selector = rule.get("spec").get("deviceSelector")
     if selector.raw is None or not selector.is_a(dict, "an object"):
         return None
@@ -84,7 +89,7 @@ def parse_taint_rule(rule: JsonValue) -> TaintRule | Unread | None:
 
 
 def device_taints(device: JsonValue, pool: str | None, rules: Iterable[TaintRule]) -> tuple[str, ...]:
-    """Return the taints of a device as kubectl writes them, KEY=VALUE:EFFECT; v1beta1 has them below ``basic``."""
+    """Return a device's taints as kubectl writes them, KEY=VALUE:EFFECT; v1beta1 nests them in ``basic``."""
     name, details = device.get("name").as_name(), device.get("basic") if "basic" in device.raw else device
     own = (_format_taint(taint) for taint in details.get("taints").objects())
     by_rule = (rule.taint for rule in rules if rule.selects(pool, name))
@@ -100,5 +105,5 @@ def _format_taint(taint: JsonValue) -> str | None:
 
 
 def is_active(taint: str) -> bool:
-    """Whether a taint keeps work off a device: None, and effects that are not known, only inform."""
+    """Return whether a taint keeps work off a device; the effect None and unknown effects only inform."""
     return taint.endswith((":NoSchedule", ":NoExecute"))

@@ -1,7 +1,7 @@
-"""``kubectl get resourceclaims,resourceslices -A -o json``: claims of dynamic resource allocation that hold chips.
+"""Read ``kubectl get resourceclaims,resourceslices -A -o json``: claims with chips by dynamic resource allocation.
 
-A claim that is allocated is a job; its results name a device of a pool. The ResourceSlices say which chip that is, and
-of which node; without them a device's number is the chip's, and the pool is called as its node.
+An allocated claim is a job, and its results name devices by pool. The ResourceSlices map a device to a node's chip;
+without them, the number in the device's name is the chip's, and the pool's name is the node's.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,11 +16,11 @@ from trninv.importers.value import JsonValue, quote_value
 from trninv.timestamps import format_timestamp
 
 DeviceLocations = Mapping[tuple[str, str], tuple[str, int | None]]
-"""By pool and device the node, and the chip's number; None stands for all chips of the node."""
+"""Node and chip number by pool and device; the number None means all chips of the node."""
 
 
 def read(source: InputFile) -> Iterator[SchedulerJob]:
-    """The claims of a file that are allocated."""
+    """Yield the allocated claims in a file as jobs."""
     claims: list[JsonValue] = []
     devices: dict[tuple[str, str], tuple[str, int | None]] = {}
     page: JsonValue | None = None
@@ -89,7 +89,7 @@ def _read_claim(claim: JsonValue, devices: DeviceLocations) -> Iterator[Schedule
 
 
 def _read_time(value: JsonValue) -> str | None:
-    """A time as Kubernetes writes it, 2026-11-22T02:10:00Z."""
+    """Return the timestamp of a time as Kubernetes writes it, such as 2026-11-22T02:10:00Z."""
     if (text := value.as_text()) is None:
         return None
     try:

@@ -1,7 +1,8 @@
-"""ResourceSlices of Neuron's DRA driver: the chips of a node, and their taints.
+"""Read ResourceSlices of Neuron's DRA driver: the chips of a node, and their taints.
 
-A device that stands for a whole node is no chip. What taints it taints each chip of the node, unless a chip has a taint
-of its own: then the node's follows from that. Where slices have no other device, the node's type says its chips.
+A device that represents a whole node is not a chip. Its taints apply to every chip of the node, unless a chip has an
+active taint of its own: then the node's taint follows from the chip's. If the slices have no other device, the chips
+follow from the node's instance type.
 """
 
 import re
@@ -16,12 +17,12 @@ from trninv.importers.value import JsonValue
 
 EXPECTED: Final = {"instance_type": "instanceType", "efa_bdf": "resource.aws.com/devicegroup1_id"}
 MAX_CHIPS: Final = 128
-_WHOSE_CHIPS: Final = "is tainted, and no device or instanceType says which chips are its own"
+_UNKNOWN_CHIPS: Final = "is tainted, and no device or instanceType says which chips are its own"
 _DEVICE_NAME: Final = re.compile(r"neuron-?device-?(\d{1,4})", re.ASCII)
 
 
 class _Device(NamedTuple):
-    """A device of a slice; without a number, the whole node."""
+    """A device of a slice; ``number`` is None if it represents the whole node."""
 
     where: str
     attributes: JsonValue
@@ -30,15 +31,15 @@ class _Device(NamedTuple):
 
 
 def is_neuron_slice(resource_slice: JsonValue) -> bool:
-    """Whether a ResourceSlice is of Neuron's driver."""
+    """Return whether a ResourceSlice is of Neuron's driver."""
     return resource_slice.get("spec").get("driver").as_text() == DRIVER
 
 
 def servers_of(host: str, slices: Sequence[JsonValue], rules: Sequence[TaintRule]) -> Iterator[ObservedServer | Unread]:
-    """Yield a node with its chips, by the newest generation of each pool; a part, where not all slices are there."""
+    """Yield a node with its chips from the newest generation of each pool; partial if slices are missing."""
     pools = _pools(slices)
     specs = [spec for pool in pools for spec in pool]
-    devices = [each for spec in specs for each in _read_devices(spec, rules)]
+    devices = [device for spec in specs for device in _read_devices(spec, rules)]
     chips = _build_chips(devices)
     if not host:
         specs[0].add_error("has no nodeName")
@@ -46,9 +47,10 @@ def servers_of(host: str, slices: Sequence[JsonValue], rules: Sequence[TaintRule
         specs[0].add_error("names a device twice")
     elif devices:
         first, kind = min(devices, key=lambda device: device.number is None).attributes, _instance_type(devices)
-        is_partial = not chips or any(len(pool) < _wanted(pool[0]) for pool in pools)
+        is_partial = not chips or any(len(pool) < _expected_slices(pool[0]) for pool in pools)
         if not (chips := chips or _chips_of_node(devices, kind)):
-            yield from (Unread(each.where, _WHOSE_CHIPS) for each in devices if any(map(is_active, each.taints)))
+            tainted = (device for device in devices if any(map(is_active, device.taints)))
+            yield from (Unread(device.where, _UNKNOWN_CHIPS) for device in tainted)
         layers = (first.get(f"networkNodeLayer{number}").as_name() for number in (1, 2, 3))
         yield ObservedServer(
             where=specs[0].where,
@@ -63,15 +65,15 @@ def servers_of(host: str, slices: Sequence[JsonValue], rules: Sequence[TaintRule
 
 
 def _pools(slices: Sequence[JsonValue]) -> list[list[JsonValue]]:
-    """Return the newest generation of the slices of each pool."""
+    """Return each pool's slices of its newest generation."""
     pools = defaultdict[str | None, dict[int, list[JsonValue]]](lambda: defaultdict(list))
-    for spec in (each.get("spec") for each in slices):
+    for spec in (resource_slice.get("spec") for resource_slice in slices):
         pool = spec.get("pool")
         pools[pool.get("name").as_name()][pool.get("generation").as_integer() or 0].append(spec)
     return [generations[max(generations)] for generations in pools.values()]
 
 
-def _wanted(spec: JsonValue) -> int:
+def _expected_slices(spec: JsonValue) -> int:
     return spec.get("pool").get("resourceSliceCount").as_integer() or 1
 
 
@@ -108,7 +110,7 @@ def _build_chips(devices: Sequence[_Device]) -> list[ObservedChip]:
 
 
 def _chips_of_node(devices: Sequence[_Device], kind: str | None) -> list[ObservedChip]:
-    """Return the chips that a node of a type has, where its slices show no device but the node."""
+    """Return the chips that a node has by its instance type, with the node's taints."""
     taints = tuple(sorted(_taints_of_node(devices))) or None
     count = chips_of(kind) if kind else None
     return [ObservedChip(ordinal, taints=taints) for ordinal in range(count or 0)]
@@ -119,7 +121,7 @@ def _taints_of_node(devices: Sequence[_Device]) -> set[str]:
 
 
 def untyped_attributes(device: JsonValue) -> JsonValue:
-    """The attributes of a device without their types, which v1beta1 has below ``basic``."""
+    """Return a device's attributes without the wrapper that names their type; v1beta1 nests them in ``basic``."""
     original = device.get("attributes") if "attributes" in device.raw else device.get("basic").get("attributes")
     typed = original.raw if isinstance(original.raw, dict) else {}
     plain = {
@@ -130,12 +132,12 @@ def untyped_attributes(device: JsonValue) -> JsonValue:
 
 
 def is_whole_node(attributes: JsonValue) -> bool:
-    """Whether a device is a whole node."""
+    """Return whether a device represents a whole node."""
     return attributes.get("resourceType").as_text() == "neuron_node"
 
 
 def device_number(device: JsonValue) -> int | None:
-    """Return the number of a device's chip, or that in its name; None of a device that is a whole node."""
+    """Return the chip number of a device, from its attributes or else its name; None for a whole node."""
     device_attributes = untyped_attributes(device)
     if is_whole_node(device_attributes):
         return None
@@ -144,6 +146,6 @@ def device_number(device: JsonValue) -> int | None:
 
 
 def parse_device_number(name: str | None) -> int | None:
-    """Return the number in a device's name, neuron-device-3 or neurondevice3."""
+    """Return the number in a device's name, such as neuron-device-3 or neurondevice3, or None."""
     match = _DEVICE_NAME.fullmatch(name or "")
     return int(match[1]) if match and int(match[1]) < MAX_CHIPS else None

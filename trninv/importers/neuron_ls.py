@@ -1,8 +1,8 @@
-"""``neuron-ls --json-output``, or ``--output-format json``: the chips of one instance; many files, or one a line.
+"""Read ``neuron-ls --json-output`` or ``--output-format json``: the chips of one instance per file or line.
 
-From Neuron 2.34 on it is an object with the list of devices under one of its keys, which may name the instance. A line
-may also be ``{"host": …, "neuron_ls": […], "sysfs": {…}}``, as ``trninv collect`` prints it. What it says of
-neighbours is the driver's static table: a cut cable does not show. Processes are left out: command lines hold secrets.
+From Neuron 2.34 on, the output is an object with the list of devices under one of its keys, and possibly the instance.
+A line may also be ``{"host": …, "neuron_ls": […], "sysfs": {…}}``, as ``trninv collect`` prints it. Neighbours come
+from the driver's static table, so a cut cable does not show. Processes are skipped: command lines may hold secrets.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,9 +28,9 @@ _CHIP_KEYS = (
     "numa_node",
     "connected_to",
 )
-"""All that is read of a device as a chip."""
+"""The keys of a device that determine its chip."""
 MACHINE_KEYS = frozenset({"instance_id", "instance_type", "logical_neuroncore_config"})
-"""Keys of a device that may be the machine's, beside its list of devices."""
+"""Keys of a device that may instead stand once beside the list of devices."""
 DEVICE_KEYS = MACHINE_KEYS | {*_CHIP_KEYS, "cpu_affinity", "neuroncore_ids"}
 PROCESSES_KEY = "neuron_processes"
 _COLLECTED_KEYS = frozenset({"host", "neuron_ls", "sysfs"})
@@ -43,12 +43,12 @@ _NEURON_LS_FIELDS = {
     "neighbours": "connected_to",
 }
 EXPECTED = neuron_sysfs.EXPECTED | _NEURON_LS_FIELDS
-"""Those of sysfs of what ``trninv collect`` prints alone."""
+"""The fields of sysfs are expected only in the output of ``trninv collect``."""
 _MAX_CACHED_BYTES = 512
 
 
 def read(source: InputFile) -> Iterator[ObservedRecord]:
-    """The servers of a file."""
+    """Yield the servers in a file."""
     for value in source.values():
         is_collected = isinstance(value.raw, dict) and "neuron_ls" in value.raw
         server = _read_collected(value) if is_collected else server_from_listing(value)
@@ -57,7 +57,7 @@ def read(source: InputFile) -> Iterator[ObservedRecord]:
 
 
 def _read_collected(value: JsonValue) -> ObservedServer | None:
-    """What ``trninv collect`` printed of a machine."""
+    """Return the server in an output of ``trninv collect``."""
     host = value.get("host").as_name()
     server = server_from_listing(value.get("neuron_ls"), host)
     if server is None:
@@ -70,7 +70,7 @@ def _read_collected(value: JsonValue) -> ObservedServer | None:
 
 
 def _merge_driver_files(server: ObservedServer, driver: ObservedServer) -> ObservedServer:
-    """A server as neuron-ls shows it, with what its driver's files add."""
+    """Return a server from neuron-ls with UltraServer, serial numbers and ECC counts from its driver's files."""
     driver_chips = {chip.ordinal: chip for chip in driver.chips}
     return replace(
         server,
@@ -90,7 +90,7 @@ def _merge_driver_files(server: ObservedServer, driver: ObservedServer) -> Obser
 
 
 def server_from_listing(output: JsonValue, host: str | None = None) -> ObservedServer | None:
-    """One instance, as its list of devices shows it; None, and a fault, where there is no such list."""
+    """Return the instance that a list of devices describes; None, with an error noted, if there is no valid list."""
     device_list = _find_device_list(output)
     if device_list is None or not device_list.is_a(list, "neuron-ls's list of devices"):
         return None
@@ -122,7 +122,7 @@ def server_from_listing(output: JsonValue, host: str | None = None) -> ObservedS
 
 
 def device_list_keys(output: Mapping[str, Any]) -> list[str]:
-    """Return the keys of an object that have a list of objects: of those with device numbers, if any has."""
+    """Return the keys whose value is a list of objects; if any lists have device numbers, only those."""
     lists = {
         name: value
         for name, value in output.items()
@@ -133,7 +133,7 @@ def device_list_keys(output: Mapping[str, Any]) -> list[str]:
 
 
 def _find_device_list(output: JsonValue) -> JsonValue | None:
-    """What has the devices: the value itself or, of an object, one of its keys, whatever that is called."""
+    """Return the list of devices: the value itself or, in an object, the only list under any key."""
     if not isinstance(output.raw, dict):
         return output
     names = device_list_keys(output.raw)
@@ -145,7 +145,7 @@ def _find_device_list(output: JsonValue) -> JsonValue | None:
 
 
 def _merge_machine_keys(output: JsonValue, devices: list[JsonValue]) -> list[JsonValue]:
-    """Devices with what stands beside their list; a fault where a device says otherwise."""
+    """Return the devices with the keys beside their list added; note an error if a device contradicts them."""
     common = {name: value for name, value in output.raw.items() if name in MACHINE_KEYS and value is not None}
     for device in devices:
         for name, value in common.items():
@@ -157,7 +157,10 @@ def _merge_machine_keys(output: JsonValue, devices: list[JsonValue]) -> list[Jso
 
 
 def _cached_chip(device: JsonValue) -> ObservedChip | None:
-    """The chip of a device that says the same as one before, as those of most servers do."""
+    """Return the chip of a device, cached by its content, because most servers list the same devices.
+
+    None if the device is invalid, so that the caller parses it again and the errors have its position.
+    """
     try:
         encoded = orjson.dumps([device.raw.get(name) for name in _CHIP_KEYS])
     except orjson.JSONEncodeError:
@@ -200,13 +203,13 @@ def _common_name(devices: list[JsonValue], name: str) -> str | None:
 
 
 def _may_be_partial(chips: list[ObservedChip]) -> bool:
-    """Whether these may be the first chips of more: the driver's table names others, and none between is missing."""
+    """Return whether there may be more chips: they are numbered from 0 without gaps, and neighbours name others."""
     ordinals = {chip.ordinal for chip in chips}
     neighbours = {other for chip in chips for other in chip.neighbours or ()}
     return bool(neighbours - ordinals) and ordinals == set(range(len(ordinals)))
 
 
 def _with_host_ordinal(chip: ObservedChip, kind: str | None) -> ObservedChip:
-    """The chip with the number that it has on the machine; a container counts its own from 0."""
+    """Return the chip with its number on the machine, from its PCI address; a container numbers its own from 0."""
     ordinal = chips_by_address(kind or "").get(chip.bdf or "")
     return chip if ordinal in (None, chip.ordinal) else chip._replace(ordinal=ordinal)

@@ -1,6 +1,6 @@
-"""``neuron-monitor``: one JSON object a period; the last whole line is read, since the stream never ends.
+"""Read ``neuron-monitor``: one JSON object per period; only the last complete line, since the stream never ends.
 
-One object of many lines, as it is after formatting, is read too.
+A single object over many lines, as formatters write it, is read too.
 """
 
 from collections.abc import Iterator
@@ -23,9 +23,9 @@ _UNCORRECTED = ("mem_ecc_uncorrected", "sram_ecc_uncorrected")
 
 
 def read(source: InputFile) -> Iterator[ObservedRecord]:
-    """The server of a file.
+    """Yield the server in a file.
 
-    A group with an error has no data. An error of the hardware's is the driver's: the machine is down.
+    A group with an error has no data. An error in the hardware group comes from the driver: the machine is down.
     """
     value = source.last_value()
     if value is None:
@@ -50,7 +50,7 @@ def read(source: InputFile) -> Iterator[ObservedRecord]:
         reason=failure,
         logical_cores=lnc,
         chip_count=hardware.get("neuron_device_count").as_integer(128),
-        is_partial=True,  # it counts chips, and names those alone that have counters
+        is_partial=True,  # neuron-monitor counts all chips, but lists only those with counters
         chips=tuple(
             ObservedChip(ordinal, memory_bytes=memory, cores=cores and cores * (lnc or 1), ecc_uncorrected=number)
             for ordinal, number in sorted(dict(_read_error_counts(counters)).items())
@@ -60,7 +60,7 @@ def read(source: InputFile) -> Iterator[ObservedRecord]:
 
 
 def _read_group(parent: JsonValue, name: str) -> tuple[JsonValue, str | None]:
-    """A group, empty if it has an error; and that error with the group's name."""
+    """Return a group, emptied if it has an error, and that error with the group's name."""
     group = parent.get(name)
     error = group.get("error").as_text()
     return (group.with_raw({}), f"{name}: {error}") if error else (group, None)

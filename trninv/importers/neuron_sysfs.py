@@ -1,7 +1,7 @@
-"""sysfs of a server's Neuron driver: serial numbers, neighbours, ECC counters, and its place in an UltraServer.
+"""Read sysfs of a Neuron driver: serial numbers, neighbours, ECC counters and the position in an UltraServer.
 
-Lines ``PATH:VALUE``, as ``grep -r . /sys/class/neuron_device /sys/devices/virtual/neuron_device`` prints them, or
-``PATH=VALUE``; a first line ``# host: NAME`` names the host, else the file's name does.
+The input has lines ``PATH:VALUE``, as ``grep -r . /sys/class/neuron_device /sys/devices/virtual/neuron_device`` prints
+them, or ``PATH=VALUE``. A first line ``# host: NAME`` names the host, otherwise the file's name does.
 """
 
 import re
@@ -24,12 +24,12 @@ EXPECTED = {
     "ultraserver": "server_id_4, server_id_2 or reservation_id",
 }
 _ULTRASERVER_TYPE_PREFIX = "trn2u."
-"""How the types begin of which each instance is in an UltraServer."""
+"""Every instance of types with this prefix is in an UltraServer."""
 _MAX_CHIPS, _MAX_SERVERS, _MAX_CORES, _MAX_ERRORS = 128, 64, 1_024, 10**18
 
 
 def read(source: InputFile) -> Iterator[ObservedRecord]:
-    """The server of a file."""
+    """Yield the server in a file."""
     host, files = None, dict[str, str]()
     for number, line in source.text_lines():
         if number == 1 and line.startswith("# host:"):
@@ -45,13 +45,13 @@ def read(source: InputFile) -> Iterator[ObservedRecord]:
 
 
 def expected_fields(instance_type: str | None) -> tuple[str, ...]:
-    """Return the fields that the driver of an instance of a type should report."""
+    """Return the fields that the driver of an instance of this type should report."""
     is_in_ultraserver = (instance_type or "").startswith(_ULTRASERVER_TYPE_PREFIX)
     return tuple(name for name in EXPECTED if name != "ultraserver" or is_in_ultraserver)
 
 
 def server_from_sysfs(files: JsonValue, host: str | None, instance: str | None = None) -> ObservedServer:
-    """What a server's files, by their paths, say."""
+    """Return the server that its driver's files, values by path, describe."""
     numbers = sorted({int(match[1]) for path in files.raw if (match := _DEVICE.match(path))})
     chips = [_parse_chip(files, number) for number in numbers]
     kinds = (
@@ -67,14 +67,14 @@ def server_from_sysfs(files: JsonValue, host: str | None, instance: str | None =
         ultraserver=ultraserver,
         position=position,
         ultraserver_mode=files.get(f"{CLASS_DIRECTORY}ultraserver_mode").as_name(),
-        is_partial=True,  # a device whose files cannot be read is not missing
+        is_partial=True,  # a device whose files cannot be read may still be there
         chips=tuple(chips),
         expected=expected_fields(kind),
     )
 
 
 def _ultraserver_position(files: JsonValue) -> tuple[str | None, int | None]:
-    """The UltraServer, the largest that was elected, and the place in its ring."""
+    """Return the UltraServer, of the largest size that was elected, and the position in its ring."""
     for server, node in (("server_id_4", "node_id_4"), ("server_id_2", "node_id_2"), ("reservation_id", "node_id")):
         ultraserver = files.get(CLASS_DIRECTORY + server).as_name()
         if ultraserver and ultraserver.strip("0"):

@@ -1,6 +1,6 @@
-"""Keeping what was seen: one row of ``observation`` a file, what it says below it, all files in one transaction.
+"""Parse observation files and store them in one transaction: a row of ``observation`` per file, with rows below it.
 
-Files are read, checked and made into rows first, while others may write; the transaction that keeps them only loads.
+Files are parsed into rows first, while others may write; the transaction that stores them only loads the rows.
 """
 
 import hashlib
@@ -44,9 +44,9 @@ from trninv.timestamps import current_timestamp, format_timestamp
 _OBSERVATION, _SERVER = TABLES["observation"], TABLES["observed_server"]
 _CHUNK_SIZE = 1 << 20
 _BATCH_SIZE = 2_000
-"""Servers that are written at once."""
+"""Records of a file that form one batch of rows."""
 _QUERY_BATCH_SIZE = 500
-"""Observations whose servers' types are read at once."""
+"""Observations whose instance types one query reads."""
 
 ImportProgress = Callable[[str, int], None]
 """Called with a file's name and the servers read so far."""
@@ -54,7 +54,7 @@ ImportProgress = Callable[[str, int], None]
 
 @dataclass(frozen=True, slots=True)
 class ImportFile:
-    """A file to import: where its bytes are (from the beginning, as often as asked), and what faults call it."""
+    """A file to import: its name for error messages, and its seekable content, positioned at the beginning."""
 
     name: str
     content: IO[bytes]
@@ -62,7 +62,7 @@ class ImportFile:
 
 @dataclass(frozen=True, slots=True)
 class ParsedImport:
-    """What files say, in rows that wait on disk."""
+    """Parsed files of one kind, with their rows spooled to disk."""
 
     kind: str
     taken_at: str
@@ -71,24 +71,26 @@ class ParsedImport:
 
     @property
     def rows(self) -> int:
-        """Rows that keeping it adds: of what is not known observations, servers and chips."""
+        """The number of rows that storing it adds: observations, servers and chips of files not stored before."""
         return sum(1 + file.servers + file.chips for file in self.files if not file.is_duplicate)
 
 
 @dataclass(slots=True)
 class _ParsedFile:
-    """A file that was read.
+    """A file that was parsed.
 
     Attributes
     ----------
     digests
-        Of its content, alone and for the host that its name gives, where that is trusted.
+        SHA-256 of its content and, if host names in file names are trusted, of the content with that name.
+    is_duplicate
+        Whether the same content is stored already; then the file was not parsed.
     batches
-        How many of the spool are its own.
+        Its number of batches in the spool.
     speaker
-        The instance, or host, that it is of; None: of several, or a manager's.
-    missing
-        Of how many of its servers each expected field is missing.
+        The only instance, or host, in a machine's own file; None for several machines or a manager's file.
+    missing_counts
+        Number of its servers that lack an expected field, by field.
 
     """
 
@@ -109,7 +111,7 @@ class _ParsedFile:
 def import_files(
     connection: Connection, kind: str, files: Iterable[ImportFile], *, newest: int = LEAST_OBSERVATIONS, **options: Any
 ) -> list[ImportResult]:
-    """Gather files and keep them, both within the caller's transaction."""
+    """Parse files and store them, both within the caller's transaction."""
     with parse_files(connection, kind, files, **options) as parsed:
         return store_import(connection, parsed, newest)
 
@@ -126,27 +128,28 @@ def parse_files(
     allowed_machine: str | None = None,
     progress: ImportProgress = lambda _name, _servers: None,
 ) -> Iterator[ParsedImport]:
-    """Read and check files of one kind, but for those that are known; nothing is written to the database.
+    """Parse and check files of one kind, except those stored before; nothing is written to the database.
 
     Parameters
     ----------
     taken_at
-        When the files were written, with a zone; now, where it is not known.
+        When the files were written, with a time zone; None means now.
     trust_host_names
-        Whether a file that names no instance speaks for the host that its own name gives.
+        Whether a file that names no instance is attributed to the host in its file name.
     allow_empty
-        Whether a listing of every instance may have none.
-    speaker
-        The only instance, or host whose instance is not known, that the files may speak of; None: any.
+        Whether a listing of instances may be empty.
+    allowed_machine
+        The only machine that the files may report: its instance id, or its host name if the file has no id. None
+        allows any.
 
     Raises
     ------
     ForbiddenError
-        A file speaks of another than the speaker.
-    FileError
-        A file is not what it should be; it has every fault of all files.
-    LimitError
-        The time has no zone, or lies ahead.
+        A file reports another machine than the allowed one.
+    InvalidFileError
+        A file is invalid; the error lists the faults of all files.
+    InvalidArgumentError
+        ``taken_at`` has no time zone or is in the future.
 
     """
     now = datetime.now(UTC)
@@ -168,17 +171,17 @@ def parse_files(
 
 
 def store_import(connection: Connection, parsed: ParsedImport, newest: int = LEAST_OBSERVATIONS) -> list[ImportResult]:
-    """Write what was gathered within the caller's transaction, and remove what it supersedes.
+    """Write parsed files within the caller's transaction, and remove the observations that they supersede.
 
     Parameters
     ----------
     newest
-        Observations of a machine that are kept at least.
+        How many of a machine's newest observations are kept at least.
 
     Raises
     ------
     BusyError
-        What was known is known no more.
+        A file was skipped as a duplicate, but its observation has been removed since.
 
     """
     now, batches = current_timestamp(), parsed.spool.batches()
@@ -191,13 +194,13 @@ def store_import(connection: Connection, parsed: ParsedImport, newest: int = LEA
 
 
 def is_known(connection: Connection, kind: str, content: IO[bytes]) -> bool:
-    """Whether the same content was kept before, from a file that names its machine."""
-    known = select(_OBSERVATION.c.id).where(_is_same_content(kind, [_sha256(content).hexdigest()]))
-    return connection.scalar(known) is not None
+    """Return whether the same content is stored, from a file that names its own machine."""
+    existing = select(_OBSERVATION.c.id).where(_is_same_content(kind, [_sha256(content).hexdigest()]))
+    return connection.scalar(existing) is not None
 
 
 def _instance_types(connection: Connection, observations: Sequence[int]) -> Mapping[int, Mapping[str, str]]:
-    """The types of the servers of each observation, by the servers' names."""
+    """Return instance types by server name, by observation."""
     types_by_observation = defaultdict[int, dict[str, str]](dict)
     observation_id = _SERVER.c.observation_id
     query = select(observation_id, func.coalesce(_SERVER.c.instance, _SERVER.c.host), _SERVER.c.instance_type)
@@ -218,7 +221,7 @@ class _ImportOptions:
     allowed_machine: str | None
 
     def check(self, name: str | None) -> None:
-        """Refuse a server of which the speaker may not speak."""
+        """Refuse a server other than the allowed machine."""
         if self.allowed_machine not in (None, name):
             raise ForbiddenError(
                 f"{self.allowed_machine} may not speak for {name}: a token speaks for what it is named for"
@@ -243,11 +246,11 @@ def _parse_file(connection: Connection, options: _ImportOptions, file: ImportFil
 def _store_file(
     connection: Connection, parsed: ParsedImport, file: _ParsedFile, now: str, batches: Iterator[RowBatch]
 ) -> tuple[int, ImportResult]:
-    """Write a file's rows; the id of its observation, and what became of it."""
+    """Write a file's rows; return the id of its observation and the result."""
     is_same = _is_same_content(parsed.kind, file.digests)
     if existing := connection.execute(select(_OBSERVATION).where(is_same)).first():
         connection.execute(update(_OBSERVATION).where(is_same).values(seen_at=max(existing.seen_at, parsed.taken_at)))
-        for _ in batches:  # it came twice
+        for _ in batches:  # stored since it was parsed, or earlier in this import: skip its batches in the spool
             pass
         missing = describe_missing_fields(parsed.kind, _count_missing_fields(connection, existing.id))
         return existing.id, ImportResult(
@@ -278,7 +281,7 @@ def _store_file(
 
 
 def _count_missing_fields(connection: Connection, observation: int) -> Counter[str]:
-    """Count an observation's servers by each field that is missing."""
+    """Return how many of an observation's servers lack a field, by field."""
     by_fields = select(_SERVER.c.missing_fields, func.count()).where(_SERVER.c.observation_id == observation)
     counts = Counter[str]()
     for names, servers in connection.execute(by_fields.group_by(_SERVER.c.missing_fields)):
@@ -299,7 +302,7 @@ def _sha256(content: IO[bytes]) -> "hashlib._Hash":
 
 
 class _RowBuilder:
-    """Makes what one file says into rows."""
+    """A builder of rows from one file's records."""
 
     def __init__(
         self, options: _ImportOptions, name: str, errors: ImportErrors, spool: BatchSpool, progress: ImportProgress
@@ -308,7 +311,7 @@ class _RowBuilder:
         self.errors, self._is_named_by_file = errors, False
 
     def add_file(self, digests: tuple[str, ...], records: Iterator[ObservedRecord]) -> _ParsedFile:
-        """Read a file to its end."""
+        """Read all records of a file, and spool their rows unless there are errors."""
         parsed_file, errors_before = _ParsedFile(self._name, digests), self.errors.count
         has_listing = has_records = False
         while batch := list(islice(records, _BATCH_SIZE)):
@@ -351,14 +354,14 @@ class _RowBuilder:
         return parsed_file
 
     def _check_names(self, where: str, instance: str | None, host: str | None) -> None:
-        """Refuse a name that no instance or host has: names reach schedulers' files, paths and scripts."""
+        """Note an error for an invalid instance id or host name: names end up in scheduler files, paths and scripts."""
         if instance is not None and not is_instance_id(instance):
             self.errors.add(where, f"{quote_value(instance)} is no id of an instance such as i-0123456789abcdef0")
         if host is not None and not is_host_name(host, instance=host):
             self.errors.add(where, f"{quote_value(host)} is no host's name: letters, digits, '.', '_' and '-'")
 
     def _identify_server(self, server: ObservedServer) -> ObservedServer | None:
-        """A server that says which it is."""
+        """Return the server, named by its file if need be and trusted; None, with an error noted, if it has no name."""
         if not (server.instance or server.host) and self._options.trust_host_names:
             self._is_named_by_file, server = True, self._with_file_name(server)
         if not (server.instance or server.host):
@@ -369,7 +372,7 @@ class _RowBuilder:
         return server
 
     def _with_file_name(self, server: ObservedServer) -> ObservedServer:
-        """A server that is the machine in its file's name, if that can be one's."""
+        """Return the server with the instance id, or host, in its file's name."""
         name = JsonValue(machine_name(self._name), self.errors, self._name).as_name()
         is_id = name is not None and is_instance_id(name)
         return replace(server, instance=name) if is_id else replace(server, host=name)

@@ -1,4 +1,4 @@
-"""What a source says of servers; None is what it does not say."""
+"""Represent what a source reports about servers; None means not reported."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
@@ -8,33 +8,33 @@ from typing import Final, NamedTuple, TypeAlias
 from trninv.characters import escape_controls
 
 _NEURON_TYPE_PREFIXES: Final = ("trn", "inf")
-"""How the instance types with Neuron devices begin."""
+"""Instance types with Neuron devices begin with one of these."""
 
 
 MAX_UNKNOWN_KEYS: Final = 20
-"""Of a server, and of a file, as of what was not read: more tell nobody more."""
+"""Unknown keys, and unread parts, that are reported per server and per file."""
 _MAX_KEY: Final = 60
 
 
 class ObservedChip(NamedTuple):
-    """A chip as a server shows it; its fields are the columns of ``observed_chip``.
+    """A chip that a server reports; the fields are the columns of ``observed_chip``.
 
     Attributes
     ----------
     ordinal
-        Its number on the machine, whatever a container calls it.
+        Its number on the machine, which may differ from its number in a container.
     memory_bytes
         HBM, bytes.
     cores
-        Physical NeuronCores: those that the tool counts, times the logical core configuration.
+        Physical NeuronCores: the tool's count times the logical core configuration.
     neighbours
-        The chips of the same server that the driver's table joins it with, ascending; it is not a measurement.
+        Chips of the same server that the driver's static table links it to, ascending; not a measurement.
     efa_bdf
         PCI address of its EFA device.
     ecc_uncorrected
-        Uncorrected errors of memory since the counters were cleared.
+        Uncorrected memory errors since the counters were cleared.
     taints
-        Its taints as a device of Kubernetes, KEY=VALUE:EFFECT.
+        Taints of its Kubernetes device, KEY=VALUE:EFFECT.
 
     """
 
@@ -52,24 +52,24 @@ class ObservedChip(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ObservedServer:
-    """A server: an instance, known by its id, its host's name, or both.
+    """A server, identified by its instance id, its host name or both.
 
     Attributes
     ----------
     where
-        Where the source speaks of it, for faults.
+        Its position in the source, for error messages.
     network_nodes
-        Ids from the top layer down to the one above the server.
+        Ids from the top layer down to the layer above the server.
     ultraserver, position, ultraserver_mode
-        The UltraServer that its driver elected, its place in that ring, and the sizes that it may have.
+        The UltraServer that its driver elected, the server's position in that ring, and the possible sizes.
     chip_count
-        How many chips are there, where the source only counts them.
+        The number of chips, if the source only counts them.
     is_partial
-        Whether more chips may be there than are shown, as in a container.
+        Whether there may be more chips than reported, as in a container.
     expected
-        Fields of it, and of each of its chips, that its source should report.
+        Fields of the server and its chips that its source should report.
     unknown_keys
-        Keys of the source that its reader does not know.
+        Keys in the source that its reader does not read.
 
     """
 
@@ -95,7 +95,7 @@ class ObservedServer:
 
     @property
     def missing_fields(self) -> tuple[str, ...] | None:
-        """Return the expected fields that are not reported, of the server or of any chip; None if there is none."""
+        """The expected fields that the server or any of its chips lacks; None if none, or if it has no Neuron chips."""
         if self.instance_type and not self.instance_type.lower().startswith(_NEURON_TYPE_PREFIXES):
             return None
         unset = set[str]().union(*map(_unset_fields, self.chips)) if self.chips else _CHIP_FIELDS
@@ -108,7 +108,7 @@ class ObservedServer:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Something whose meaning its reader does not know: the rest of the file is kept without it."""
+    """A part of a file that its reader does not understand; the rest of the file is imported without it."""
 
     where: str
     why: str
@@ -118,7 +118,7 @@ class Unread:
 
 
 def shorten_keys(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the first of a source's unknown keys as short, printable ASCII: they may be anything."""
+    """Return a source's first unknown keys as short, printable ASCII: they are untrusted text."""
     short = {escape_controls(name.encode("ascii", "backslashreplace").decode())[:_MAX_KEY] for name in names}
     return tuple(sorted(short)[:MAX_UNKNOWN_KEYS])
 
@@ -127,14 +127,14 @@ _CHIP_FIELDS: Final = frozenset(ObservedChip._fields)
 _SERVER_FIELDS: Final = tuple(server_field.name for server_field in fields(ObservedServer))
 
 
-@lru_cache(maxsize=4_096)  # most are alike
+@lru_cache(maxsize=4_096)  # most chips lack the same fields
 def _unset_fields(chip: ObservedChip) -> frozenset[str]:
     return frozenset(name for name, value in zip(ObservedChip._fields, chip, strict=True) if value is None)
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedSide:
-    """The links of a server towards one neighbour in its UltraServer: H goes to another rack, V stays in the rack."""
+    """The links of a server to one neighbour in its UltraServer: H to another rack, V within the rack."""
 
     host: str
     side: str
@@ -143,7 +143,7 @@ class ObservedSide:
 
 @dataclass(frozen=True, slots=True)
 class CapacityBlockStatus:
-    """What EC2 says of the links that join the servers of a capacity block: ok, impaired or insufficient-data."""
+    """EC2's status of the links between a capacity block's servers: ok, impaired or insufficient-data."""
 
     capacity_block: str
     interconnect: str
@@ -151,12 +151,12 @@ class CapacityBlockStatus:
 
 @dataclass(frozen=True, slots=True)
 class InstanceListing:
-    """That a file lists instances: it is refused if it has none."""
+    """A marker that a file lists instances; such a file is refused if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompleteListing(InstanceListing):
-    """That a listing has every instance that there is."""
+    """A marker that a listing has every instance of the account or cluster."""
 
 
 ObservedRecord: TypeAlias = ObservedServer | ObservedSide | CapacityBlockStatus | InstanceListing | Unread

@@ -1,4 +1,4 @@
-"""Reading files that others wrote: limits before parsing, and every fault with its file and position."""
+"""Read untrusted files within size limits, noting every error with its file and position."""
 
 import gzip
 import json
@@ -12,25 +12,25 @@ from trninv.importers.value import MAX_INTEGER, MAX_KEY, ImportErrors, JsonValue
 from trninv.importers.yaml_text import YamlError, parse_yaml
 
 MAX_DOCUMENT: Final = 64 << 20
-"""Bytes of a document that is not one of many, line by line."""
+"""Bytes of a file that is one document rather than one per line."""
 MAX_LINE: Final = 1 << 20
 MAX_MEMORY: Final = 512 << 20
-"""Bytes of memory that the values of a document may take."""
+"""Bytes of memory that the values of a document may take, as estimated before parsing."""
 _MEMORY_COSTS: Final = {b"{": 240, b"[": 64, b",": 64}
-"""Bytes that an object, a list, and an item or member take, about; counted in texts too, since they are few there."""
+"""Approximate bytes of an object, a list, and an item or member; marks within texts are counted too, being few."""
 
 
 _YAML_MEMORY_COSTS: Final = _MEMORY_COSTS | {b"\n": 240, b"- ": 88}
-"""In YAML a line may begin an object, and a dash a list."""
+"""In YAML a line may begin an object, and a dash may begin a list."""
 
 
 class InputFile:
-    """A file, of which no more than the limits allow is read; gzip is unpacked.
+    """A file that is read within the limits; gzip is unpacked.
 
     Attributes
     ----------
     name
-        What faults call it.
+        Its name in error messages.
 
     """
 
@@ -41,11 +41,11 @@ class InputFile:
         self._file: IO[bytes] = gzip.GzipFile(fileobj=file) if is_compressed else file  # type: ignore[assignment]
 
     def add_error(self, message: str, *position: int | None) -> None:
-        """Note that something is wrong in it, at a line and column."""
+        """Note an error in the file, at an optional line and column."""
         self._errors.add(":".join([self.name, *(str(number) for number in position if number is not None)]), message)
 
     def starts_with(self, prefix: bytes) -> bool:
-        """Whether its first bytes that are not blank are these."""
+        """Return whether the file starts with a prefix, ignoring leading blanks; the position stays at the start."""
         bytes_left = self._errors.bytes_left
         line = next((line for _, line in self.lines(skip_long=False)), b"")
         self._file.seek(0)
@@ -53,11 +53,11 @@ class InputFile:
         return line.lstrip().startswith(prefix)
 
     def wrap(self, raw: object, line: int | None = None) -> JsonValue:
-        """A value that stands in it."""
+        """Return a value whose errors name this file and line."""
         return JsonValue(raw, self._errors, self.name if line is None else f"{self.name}:{line}")
 
     def text_lines(self) -> Iterator[tuple[int, str]]:
-        """Lines as text, with their numbers."""
+        """Yield lines as text, with their numbers."""
         for number, line in self.lines():
             try:
                 yield number, line.decode().rstrip("\r\n")
@@ -65,7 +65,7 @@ class InputFile:
                 self.add_error("is not UTF-8", number)
 
     def last_value(self) -> JsonValue | None:
-        """The JSON value of the last line that has an end, or of the whole file if its first line begins one."""
+        """Return the JSON value of the last complete line, or of the whole file if that is one JSON object."""
         first, last = b"", None
         for number, line in self.lines():
             if line.endswith(b"\n") or last is None:
@@ -83,7 +83,7 @@ class InputFile:
             return None
 
     def _reread_as_document(self) -> JsonValue | None:
-        """The whole file as one JSON value; what was read of it before does not count."""
+        """Return the whole file as one JSON value; its bytes count only once towards the limit."""
         bytes_left = self._errors.bytes_left
         self._file.seek(0)
         document = next(self._read_document(1, b""), None)
@@ -91,10 +91,7 @@ class InputFile:
         return document
 
     def values(self) -> Iterator[JsonValue]:
-        """The JSON values: one a line, or the whole file is one.
-
-        A first line that is no JSON by itself begins a document of many lines.
-        """
+        """Yield the JSON values: one per line, or the whole file as one if its first line is not JSON by itself."""
         lines = self.lines(skip_long=False)
         number, first = next(lines, (0, b""))
         if not first:
@@ -115,7 +112,7 @@ class InputFile:
                 yield self.wrap(raw, number)
 
     def yaml_or_json(self) -> Iterator[JsonValue]:
-        """The values of a file that is YAML unless it begins as JSON does."""
+        """Yield the values of a file, which is YAML unless it begins with ``{`` or ``[``."""
         if self.starts_with(b"{") or self.starts_with(b"["):
             yield from self.values()
         elif (whole := self._read_whole(b"", 0, _YAML_MEMORY_COSTS)) is not None:
@@ -129,12 +126,12 @@ class InputFile:
                     self.add_error("is empty")
 
     def lines(self, *, skip_long: bool = True) -> Iterator[tuple[int, bytes]]:
-        """Lines that are not blank, with their numbers; one that is too long is a fault.
+        """Yield lines that are not blank, with their numbers; note an error for a line that is too long.
 
         Parameters
         ----------
-        skip
-            False gives the beginning of a first line that is too long, after which the rest follows.
+        skip_long
+            False yields a first line that is too long in pieces, rather than skipping it with an error.
 
         """
         number = 0
@@ -148,7 +145,10 @@ class InputFile:
                 yield number, line
 
     def _read_whole(self, first: bytes, lines: int, costs: Mapping[bytes, int] = _MEMORY_COSTS) -> bytes | None:
-        """All from a piece on, after so many blank lines; None, and a fault, where it is too large."""
+        """Return blank lines, the first piece and the rest of the file; None, with an error noted, if it is too large.
+
+        The blank lines keep the line numbers in error messages right.
+        """
         chunks, size, memory = [b"\n" * lines, first], len(first), _estimate_memory(first, costs)
         while chunk := self._read_line(MAX_LINE):
             chunks.append(chunk)
@@ -180,7 +180,7 @@ class InputFile:
 
 
 def _starts_document(line: bytes) -> bool:
-    """Whether a line begins an object that does not end in it."""
+    """Return whether a line begins an object that does not end in it."""
     try:
         parse_json(line)
     except JsonError:
@@ -189,12 +189,12 @@ def _starts_document(line: bytes) -> bool:
 
 
 def _estimate_memory(chunk: bytes, costs: Mapping[bytes, int] = _MEMORY_COSTS) -> int:
-    """What the values in a piece will take at most, about."""
+    """Return about the most bytes of memory that the values in a piece will take."""
     return sum(chunk.count(mark) * cost for mark, cost in costs.items())
 
 
 class JsonError(ValueError):
-    """Text that is not JSON as it is read here, with its line and column where they are known."""
+    """Text that is not the JSON accepted here, with its line and column if they are known."""
 
     def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
         super().__init__(message)
@@ -202,7 +202,7 @@ class JsonError(ValueError):
 
 
 def parse_json(raw: bytes) -> Any:
-    """A JSON value: every key once, no NaN, whole numbers of 63 bits.
+    """Return a JSON value: no duplicate keys, no NaN, whole numbers of at most 63 bits.
 
     Raises
     ------
@@ -253,4 +253,4 @@ _HOOKS: Final[Mapping[str, Any]] = {
 }
 _DECODER, _CHECKED_DECODER = json.JSONDecoder(**_HOOKS), json.JSONDecoder(**_HOOKS, parse_int=_parse_integer)
 _DIGITS_TO_ZERO, _LONG_NUMBER = bytes.maketrans(b"123456789", b"000000000"), b"0" * len(str(MAX_INTEGER))
-"""Only text with so many digits beside each other may have a whole number that is too large."""
+"""A whole number can be too large only in text with this many digits in a row; other text skips the slower check."""

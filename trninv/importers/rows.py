@@ -1,4 +1,4 @@
-"""What was read as rows: they wait in a file until the database is locked, and are then written many at once."""
+"""Buffer parsed rows on disk until the database is locked, then write them in bulk."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from trninv.inventory.schema import TABLES
 
 _SERVER, _CHIP, _LINK = (TABLES[name] for name in ("observed_server", "observed_chip", "observed_link"))
 _SERVER_COLUMNS: Final = tuple(column.name for column in _SERVER.c)[2:]
-"""After its own key and that of what it belongs to."""
+"""The columns after the row's own key and its observation's."""
 
 
 class RowBatch(NamedTuple):
-    """Rows of one file without their keys; a chip's begins with the number of its server in the batch."""
+    """Rows of one file without their keys; a chip's row begins with its server's index in the batch."""
 
     servers: Sequence[Sequence[Any]]
     chips: Sequence[Sequence[Any]]
@@ -29,7 +29,7 @@ class RowBatch(NamedTuple):
     def from_records(
         cls, servers: Sequence[ObservedServer], links: Sequence[ObservedSide | CapacityBlockStatus]
     ) -> "RowBatch":
-        """Servers, and links of servers."""
+        """Return the rows of servers, their chips and links."""
         return cls(
             [_server_row(record) for record in servers],
             [(number, *_chip_row(record)) for number, server in enumerate(servers) for record in server.chips],
@@ -37,7 +37,7 @@ class RowBatch(NamedTuple):
         )
 
     def load(self, connection: Connection, observation: int) -> None:
-        """Write them below an observation."""
+        """Write the rows below an observation."""
         first, chip, link = (next_id(connection, table) for table in (_SERVER, _CHIP, _LINK))
         bulk_insert(connection, _SERVER, [(first + n, observation, *row) for n, row in enumerate(self.servers)])
         bulk_insert(
@@ -48,16 +48,16 @@ class RowBatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchSpool:
-    """Batches in a file, one a line."""
+    """Batches in a file, one per line."""
 
     file: IO[bytes]
 
     def add(self, batch: RowBatch) -> None:
-        """Add one at the end."""
+        """Append a batch."""
         self.file.write(orjson.dumps(tuple(batch)) + b"\n")
 
     def batches(self) -> Iterator[RowBatch]:
-        """All of them, from the first."""
+        """Return all batches from the first."""
         self.file.seek(0)
         return (RowBatch(*orjson.loads(line)) for line in self.file)
 
@@ -66,7 +66,7 @@ def _server_row(server: ObservedServer) -> tuple[Any, ...]:
     return tuple(_column_value(getattr(server, name)) for name in _SERVER_COLUMNS)
 
 
-@lru_cache(maxsize=4_096)  # most are alike
+@lru_cache(maxsize=4_096)  # most servers have the same chips
 def _chip_row(chip: ObservedChip) -> tuple[Any, ...]:
     return tuple(map(_column_value, chip))
 

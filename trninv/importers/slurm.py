@@ -1,6 +1,6 @@
-"""Slurm's nodes: ``scontrol show nodes --json`` (from 23.02), ``sinfo --json`` (22.05), ``scontrol show node``.
+"""Read Slurm's nodes: ``scontrol show nodes --json`` (from 23.02), ``sinfo --json`` (22.05), ``scontrol show node``.
 
-The first two may write ``--yaml`` as well, the last may have a line a node (``-o``) or many.
+The first two may also be ``--yaml``; the last may have one line per node (``-o``) or several.
 """
 
 import re
@@ -12,12 +12,12 @@ from trninv.importers.reading import InputFile
 from trninv.importers.value import JsonValue
 
 _STRUCTURED_PREFIXES = b"{", b"---", b"%YAML", b"nodes:", b"meta:"
-"""How JSON and YAML begin."""
+"""Prefixes of JSON and YAML files."""
 EXPECTED = {"chip_count": "gres neuron"}
 _DOWN = {"DOWN", "FAIL", "FAILING", "NOT_RESPONDING", "NO_RESPOND", "POWERED_DOWN", "POWER_DOWN"}
 _MAINTENANCE = {"DRAIN", "DRAINED", "DRAINING", "MAINT", "MAINTENANCE"}
 _STATE_SUFFIXES = {"*": "NOT_RESPONDING", "~": "POWERED_DOWN", "$": "MAINT"}
-"""What follows a state in text, as in IDLE*."""
+"""Suffixes of a state in text, as in IDLE*."""
 _MAX_LINES = 128
 _GRES_CHIPS = re.compile(r"\bneuron(?::[^:,()]+)?:(\d{1,4})\b")
 _FIELD = re.compile(
@@ -26,7 +26,7 @@ _FIELD = re.compile(
 
 
 def read(source: InputFile) -> Iterator[ObservedRecord]:
-    """The nodes of a file."""
+    """Yield the nodes in a file as servers."""
     if not any(map(source.starts_with, _STRUCTURED_PREFIXES)):
         yield from _read_text(source)
         yield InstanceListing()
@@ -40,7 +40,7 @@ def read(source: InputFile) -> Iterator[ObservedRecord]:
 
 def _read_text(source: InputFile) -> Iterator[ObservedServer]:
     for number, line in _join_node_lines(source):
-        matches = reversed(_FIELD.findall(line))  # the first counts: a reason may have any text in it
+        matches = reversed(_FIELD.findall(line))  # the first of a name wins: a reason may contain NAME=VALUE
         fields = {name.lower(): text for name, text in matches if text not in ("(null)", "N/A")}
         if "nodename" not in fields:
             source.add_error("is no node of scontrol show node", number)
@@ -51,7 +51,7 @@ def _read_text(source: InputFile) -> Iterator[ObservedServer]:
 
 
 def _join_node_lines(source: InputFile) -> Iterator[tuple[int, str]]:
-    """Yield each node as one line, with the number of its first: without -o, the others are indented."""
+    """Yield a line per node, with its first line's number; without -o, a node's other lines are indented."""
     first, lines = 0, list[str]()
     for number, line in source.text_lines():
         is_next = lines and line[:1].isspace() and not line.lstrip().startswith("NodeName=")

@@ -1,9 +1,9 @@
-"""Slurm's jobs: ``squeue --json`` and, from 23.02, ``scontrol show job --json``; or their ``jobs``, one a line.
+"""Read Slurm's jobs: ``squeue --json`` and, from 23.02, ``scontrol show job --json``; or their ``jobs``, one per line.
 
-Either may write ``--yaml`` as well.
+Either may also be ``--yaml``.
 
-Which chips of its nodes a job holds is said by ``gres_detail``, where gres.conf gives each device a file
-(``neuron:trainium2:4(IDX:0-3)``). Without files it says how many (``neuron:trainium2(CNT:4)``).
+``gres_detail`` has a job's chip numbers on its nodes if gres.conf gives each device a file
+(``neuron:trainium2:4(IDX:0-3)``). Without files it has only their number (``neuron:trainium2(CNT:4)``).
 """
 
 import re
@@ -28,15 +28,15 @@ _ALLOCATING_STATES: Final = {
     "STOPPED",
 }
 _COMMA = re.compile(r",(?![^(]*\))")
-"""One that is not in brackets."""
+"""A comma outside parentheses."""
 _COUNT = re.compile(r"\d{1,4}", re.ASCII)
 _INDEX = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?", re.ASCII)
 _MAX_UNIX_TIME = 2**33
-"""A second of Unix that is far ahead: past the year 2200."""
+"""Later Unix times, past the year 2242, are errors."""
 
 
 def read(source: InputFile) -> Iterator[SchedulerJob]:
-    """The jobs of a file that hold nodes."""
+    """Yield the jobs in a file that have nodes allocated."""
     for value in source.yaml_or_json():
         if value.get("job_id").raw is not None:
             yield from _read_job(value)
@@ -77,7 +77,7 @@ def _read_job(job: JsonValue) -> Iterator[SchedulerJob]:
 
 
 def _read_allocations(details: JsonValue, hosts: list[str]) -> Iterator[HostAllocation]:
-    """What it holds of each host: in ``gres_detail`` they come in the order of the nodes."""
+    """Yield a job's allocation on each host; ``gres_detail`` is in the order of the nodes."""
     entries = details.raw if details.raw is not None and details.is_a(list, "a list") else []
     for number, host in enumerate(hosts):
         detail = JsonValue(entries[number] if number < len(entries) else None, details.errors, details, number)
@@ -86,7 +86,7 @@ def _read_allocations(details: JsonValue, hosts: list[str]) -> Iterator[HostAllo
 
 
 def _read_allocation(host: str, detail: JsonValue, text: str) -> HostAllocation:
-    """All that it holds of a host; where not every type says which chips, only how many."""
+    """Return a job's allocation on a host; only the number of chips unless every entry has chip numbers."""
     chips, count, has_chip_numbers = set[int](), 0, True
     for entry in _COMMA.split(text):
         name, _, amount = entry.removeprefix("gres/").partition("(")
@@ -109,7 +109,7 @@ def _read_allocation(host: str, detail: JsonValue, text: str) -> HostAllocation:
 
 
 def _parse_amount(words: list[str], amount: str) -> set[int] | int | None:
-    """Which chips an entry names, else how many; None if it has anything else."""
+    """Return the chips that an entry names, or else their number; None if the entry is invalid."""
     count = words.pop() if words and _COUNT.fullmatch(words[-1]) else None
     if len(words) > 1 or (amount and not amount.endswith(")")):
         return None

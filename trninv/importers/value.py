@@ -1,4 +1,4 @@
-"""A JSON value that is read without trust: what is wrong is noted with its place, and reading goes on."""
+"""Access untrusted JSON and collect errors with their positions, so that one run reports all of them."""
 
 import re
 from collections.abc import Iterator
@@ -10,13 +10,13 @@ from trninv.errors import InvalidFileError
 from trninv.units import pluralize
 
 MAX_TOTAL_BYTES: Final = 1 << 30
-"""Bytes of all files that are read at once, unpacked."""
+"""Unpacked bytes of all files of one import."""
 MAX_KEY: Final = 256
 MAX_TEXT: Final = 4_096
 MAX_NAME: Final = 253
 MAX_ITEMS: Final = 100_000
 MAX_MESSAGES: Final = 1_000
-"""Faults that are told; all are counted."""
+"""Errors that are reported; all are counted."""
 MAX_INTEGER: Final = 2**63 - 1
 _MAX_QUOTED = 60
 _BDF = re.compile(r"(?:([0-9a-f]{4}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
@@ -25,14 +25,14 @@ _UNKNOWN_TEXTS = ("", "null")
 
 @dataclass(slots=True)
 class ImportErrors:
-    """What is wrong in a set of files, and how many bytes of it may still be read."""
+    """The errors in a set of files, and how many more of their bytes may be read."""
 
     messages: list[str] = field(default_factory=list)
     count: int = 0
     bytes_left: int = field(default_factory=lambda: MAX_TOTAL_BYTES)
 
     def add(self, where: str, message: str) -> None:
-        """Note a fault."""
+        """Note an error."""
         self.count += 1
         if len(self.messages) < MAX_MESSAGES:
             self.messages.append(f"{where}: {message}")
@@ -42,8 +42,8 @@ class ImportErrors:
 
         Raises
         ------
-        FileError
-            The set has more than are read: what follows is not.
+        InvalidFileError
+            The files together are larger than the limit.
 
         """
         self.bytes_left -= size
@@ -54,11 +54,11 @@ class ImportErrors:
             self.raise_if_any()
 
     def raise_if_any(self) -> None:
-        """Of files with faults nothing is imported.
+        """Refuse the import if there are errors.
 
         Raises
         ------
-        FileError
+        InvalidFileError
 
         """
         if self.count:
@@ -66,12 +66,12 @@ class ImportErrors:
 
 
 class JsonValue:
-    """A JSON value, and where it stands: file, line, path.
+    """A JSON value with its position: file, line and path.
 
     Parameters
     ----------
-    within
-        The value that it is a part of, or the file and line where it begins.
+    parent
+        The value that contains it, or the file and line where it begins.
 
     """
 
@@ -82,7 +82,7 @@ class JsonValue:
 
     @property
     def where(self) -> str:
-        """Its place, for a fault."""
+        """The position for error messages, such as ``nodes.json:3.items[0].name``."""
         if isinstance(self._parent, str):
             return self._parent
         return (
@@ -90,33 +90,33 @@ class JsonValue:
         )
 
     def add_error(self, message: str) -> None:
-        """Note that something is wrong here."""
+        """Note an error at this position."""
         self.errors.add(self.where, message)
 
     def get(self, name: str) -> "JsonValue":
-        """A member of an object; null where there is none."""
+        """Return a member of an object; null if there is none."""
         return JsonValue(self.raw.get(name) if isinstance(self.raw, dict) else None, self.errors, self, name)
 
     def with_raw(self, raw: object) -> "JsonValue":
-        """Another value in its place."""
+        """Return another value at the same position."""
         return JsonValue(raw, self.errors, self._parent, self._key)
 
     def objects(self) -> Iterator["JsonValue"]:
-        """The items of a list of objects; none of null."""
+        """Return the items of a list that are objects; none if the value is null."""
         return (item for item in self._items() if item.is_a(dict, "an object"))
 
     def integers(self, limit: int) -> tuple[int, ...] | None:
-        """The items of a list of whole numbers from 0; None of null."""
+        """Return the items of a list that are whole numbers from 0 to the limit; None if the value is null."""
         items = [item for item in self._items() if item.is_a(int, f"a whole number from 0 to {limit}", limit)]
         return None if self.raw is None else tuple(item.raw for item in items)
 
     def names(self) -> tuple[str, ...] | None:
-        """The items of a list of names; None of null."""
+        """Return the items of a list that are names; None if the value is null."""
         names = [item.as_name() for item in self._items()]
         return None if self.raw is None else tuple(name for name in names if name is not None)
 
     def is_a(self, kind: type, description: str, limit: int = MAX_INTEGER) -> bool:
-        """Whether it is of a kind; a fault if not."""
+        """Return whether the value is of a type, and note an error if not."""
         is_kind = isinstance(self.raw, kind) and not isinstance(self.raw, bool)
         if is_kind and (kind is not int or 0 <= self.raw <= limit):
             return True
@@ -124,7 +124,7 @@ class JsonValue:
         return False
 
     def as_text(self) -> str | None:
-        """Text; "", "null" and null are unknown."""
+        """Return the value as text; None for "", "null" and null."""
         if self.raw is None or self.raw in _UNKNOWN_TEXTS:
             return None
         if isinstance(self.raw, str) and len(self.raw) <= MAX_TEXT and not has_forbidden_characters(self.raw):
@@ -133,7 +133,7 @@ class JsonValue:
         return None
 
     def as_name(self) -> str | None:
-        """What a machine or a thing is called: printable, without blanks."""
+        """Return the value as a printable name without blanks."""
         text = self.as_text()
         if text is None or (len(text) <= MAX_NAME and text.isprintable() and " " not in text):
             return text
@@ -141,7 +141,7 @@ class JsonValue:
         return None
 
     def as_integer(self, limit: int = MAX_INTEGER) -> int | None:
-        """A whole number from 0; Slurm's {set, infinite, number} is one, and null is unknown."""
+        """Return the value as a whole number from 0; Slurm's {set, infinite, number} is one, and null is None."""
         if isinstance(self.raw, dict) and "number" in self.raw:
             return self.get("number").as_integer(limit) if self.raw.get("set") is True else None
         if self.raw is None or not self.is_a(int, f"a whole number from 0 to {limit:,}", limit):
@@ -149,7 +149,7 @@ class JsonValue:
         return int(self.raw)
 
     def as_digits(self, limit: int) -> int | None:
-        """A whole number from 0 that may be written as text; null and -1 are unknown."""
+        """Return the value as a whole number from 0, which may be written as text; None for null and -1."""
         text = self.as_text() if isinstance(self.raw, str) else None
         if text is None:
             return None if self.raw in (-1, *_UNKNOWN_TEXTS) else self.as_integer(limit)
@@ -161,7 +161,7 @@ class JsonValue:
         return None
 
     def as_bdf(self) -> str | None:
-        """A PCI address, with its domain."""
+        """Return the value as a PCI address with its domain."""
         text = self.as_text()
         if text is None:
             return None
@@ -181,7 +181,7 @@ class JsonValue:
 
 
 def quote_value(value: object) -> str:
-    """A value in an error: short, on one line, without what a terminal would obey."""
+    """Return a value for an error message: short, on one line, without control characters."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     text = ascii(value)

@@ -1,7 +1,8 @@
-"""YAML as ``kubectl -o yaml`` and Slurm's ``--yaml`` write it, as the values that the same would be in JSON.
+"""Parse the YAML that ``kubectl -o yaml`` and Slurm's ``--yaml`` write, to the values of the same JSON.
 
-Text without quotes is null, true, false or a number if it is written as in JSON, and else a text: no NO, no 1:30. What
-JSON has no word for is refused: aliases, with which few lines are billions of values, other tags, keys that come twice.
+Plain text is null, true, false or a number only if it is written as in JSON, and otherwise text: NO and 1:30 are texts.
+Everything that JSON does not have is refused: aliases, with which few lines expand to billions of values, other tags
+and duplicate keys.
 """
 
 import re
@@ -21,7 +22,7 @@ _NO_KEY: Final = object()
 
 
 class YamlError(ValueError):
-    """Text that is not YAML as it is read here, with its line and column."""
+    """Text that is not the YAML accepted here, with its line and column."""
 
     def __init__(self, message: str, mark: Any) -> None:
         super().__init__(message)
@@ -29,7 +30,7 @@ class YamlError(ValueError):
 
 
 def parse_yaml(raw: bytes) -> Iterator[tuple[int, Any]]:
-    """The documents of a text that have a value, with the lines where they begin.
+    """Yield the documents of a text that have a value, with the lines where they begin.
 
     Raises
     ------
@@ -49,14 +50,14 @@ def parse_yaml(raw: bytes) -> Iterator[tuple[int, Any]]:
 
 
 class _DocumentBuilder:
-    """A document that is built from its events, without recursion."""
+    """A builder of documents from parser events, without recursion."""
 
     def __init__(self) -> None:
         self.value, self.line = None, 1
         self._containers: list[tuple[Any, Any]] = []
 
     def add_event(self, event: Any) -> None:
-        """Add an event."""
+        """Apply an event to the document."""
         if isinstance(event, yaml.DocumentStartEvent):
             self.value = None
         elif isinstance(event, yaml.AliasEvent):

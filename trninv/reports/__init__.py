@@ -1,1 +1,1 @@
-"""SQL for reports: read-only queries, reports kept as files, and whole tables for other programs."""
+"""Run read-only SQL: users' queries, reports from files, and exports of whole tables."""

@@ -1,4 +1,4 @@
-"""A report with values for its parameters: those that name something must name what is there."""
+"""Run a report, checking that parameter values which name something name something that exists."""
 
 from collections.abc import Callable, Mapping
 
@@ -10,20 +10,20 @@ from trninv.reports.library import Report, ReportParameter
 from trninv.reports.reader import QueryResult
 
 QueryRunner = Callable[[str], QueryResult]
-"""Runs a checked query."""
+"""A function that runs a compiled query."""
 
 
 def run_report(report: Report, values: Mapping[str, str], dialect: str, run_query: QueryRunner) -> QueryResult:
-    """What a report finds.
+    """Run a report and return its rows.
 
     Raises
     ------
-    LimitError
-        There is no such parameter, or the value is of another type.
+    InvalidArgumentError
+        There is no such parameter, or a value has the wrong type.
     UnknownValueError
-        A value names nothing that there is.
+        A value is not in the column that its parameter refers to.
     SqlError
-        It is not a query that may be run.
+        The report's query is not allowed, or the database refuses it.
 
     """
     sql = report.sql(dialect, values)

@@ -1,6 +1,6 @@
-"""Every table and view as a file for other programs, and the schema as a property graph.
+"""Export all tables and views to files, with the schema as a property graph.
 
-Rows go from the database to the file in pieces, so any fleet fits any memory. A file gets its name once it is complete.
+Rows are streamed, so memory does not grow with the fleet. A file gets its name only once it is complete.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,12 +27,12 @@ _NO_LIMIT = 24 * 3600.0
 def export_tables(
     engine: Engine, directory: Path, file_format: str, progress: Progress | None = None
 ) -> Iterator[tuple[str, int]]:
-    """Write each table and view to DIRECTORY/NAME.FORMAT; yields each name and its number of rows once written.
+    """Write each table and view to DIRECTORY/NAME.FORMAT; yield its name and number of rows once it is written.
 
     Raises
     ------
-    NotReachableError
-        The directory can't be written.
+    DatabaseUnreachableError
+        The directory or a file in it can't be written.
 
     """
     try:
@@ -63,13 +63,13 @@ def _write(engine: Engine, name: str, file: Path, file_format: str) -> int:
 
 
 def _write_piece(out: BinaryIO, piece: bytes) -> int:
-    """The rows of a piece of NDJSON, once it is written."""
+    """Write a piece of NDJSON and return its number of rows."""
     out.write(piece)
     return piece.count(b"\n")
 
 
 def column_type(table: str, column: str) -> ColumnType:
-    """Type of a table's column, or of a view's by its name, because a view's first rows may be null there."""
+    """Return the type of a table's column, or of a view's column by its name: a view's first values may be null."""
     if table in TABLES:
         sql_type = TABLES[table].c[column].type
         return bool if isinstance(sql_type, Boolean) else int if isinstance(sql_type, Integer) else str
@@ -86,7 +86,7 @@ _INTEGER_SUFFIXES = ("_ordinal", "_gib", "_exact", "_units", "_bytes_per_s")
 
 
 class _CountingIterator:
-    """Rows, and how many of them have been consumed."""
+    """An iterator over rows that counts them."""
 
     def __init__(self, rows: Iterator[tuple[Any, ...]]) -> None:
         self._rows, self.count = rows, 0
@@ -101,7 +101,7 @@ class _CountingIterator:
 
 
 def property_graph_sql() -> str:
-    """CREATE PROPERTY GRAPH (SQL/PGQ, ISO/IEC 9075-16:2023) over the tables: nodes by kind, links, containment."""
+    """Return CREATE PROPERTY GRAPH (SQL/PGQ, ISO/IEC 9075-16:2023): vertices by kind, links and containment."""
     vertices = ["node KEY (id) LABEL node PROPERTIES (id, kind, cluster_id, domain_id, state, factor_ppm)"]
     for kind in NODE_KINDS:
         columns = ", ".join(column.name for column in TABLES[kind].columns)

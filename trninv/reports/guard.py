@@ -1,7 +1,7 @@
-"""What SQL a user may run: exactly one query over the tables and views, with functions that only compute.
+"""Compile a user's SQL: allow one read-only query over the tables and views, and fill in its parameters.
 
-The text that runs is generated from what was checked. Independently of that, the database itself is opened read only
-(`trninv.reports.reader`); either measure would be enough.
+The text that runs is generated from the checked tree. Independently of that, the database is opened read only
+(`trninv.reports.reader`); either measure alone would suffice.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,9 +23,9 @@ from trninv.reports.views import READABLE, VIEWS, definition
 MAX_LENGTH = 20_000
 
 _PARSER_ERRORS = (SqlglotError, ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""How sqlglot's parser says that a text is no SQL: in words, or by failing over what it does not expect."""
+"""What sqlglot's parser raises for invalid SQL: its own errors, and accidental ones on unexpected input."""
 _INPUT_DIALECT = "postgres"
-"""The dialect that a user writes, whatever the database."""
+"""The dialect of users' queries, on either database."""
 _WRITE_NODES = (
     exp.DML,
     exp.DDL,
@@ -41,12 +41,13 @@ _WRITE_NODES = (
 
 
 def compile_query(text: str, dialect: str, values: Mapping[str, str | int | float] | None = None) -> str:
-    """Check a query and return it in the dialect (sqlite, postgresql), with values for its :names filled in.
+    """Check a query and return it in a dialect (sqlite, postgresql), with the values of its :names filled in.
 
     Raises
     ------
     SqlError
-        It is not one query, reads what it may not, or calls a function that does more than compute.
+        The text is not exactly one query, reads something else than the readable tables and views, or uses SQL that
+        is not listed in `trninv.reports.language`.
 
     """
     if len(text) > MAX_LENGTH:
@@ -80,7 +81,7 @@ def _parse(text: str) -> exp.Expr:
 
 @lru_cache(maxsize=1)
 def _schema() -> Mapping[str, names.ColumnLengths]:
-    """The columns of what may be read."""
+    """Return the columns of the readable tables and views."""
     view_columns = {name: _view_columns(name) for name in VIEWS}
     table_columns = {name: tuple(TABLES[name].columns.keys()) for name in READABLE - set(VIEWS)}
     return names.build_schema({**table_columns, **view_columns})
@@ -100,7 +101,8 @@ def _check_tree(tree: exp.Expr) -> None:
         raise SqlError(f"{tree.key.upper()} is refused: only a SELECT is run")
     cte_names = {names.fold_identifier(cte.args["alias"].this) for cte in tree.find_all(exp.CTE)}
     if conflicts := sorted(name for name in cte_names if name.lower() in READABLE or _is_private(name.lower())):
-        raise SqlError(f"WITH {conflicts[0]} is refused: it is the name of a table")  # outside its scope it is
+        # Outside the CTE's scope the same name would be the table, which may be private.
+        raise SqlError(f"WITH {conflicts[0]} is refused: it is the name of a table")
     for table in tree.find_all(exp.Table):
         _check_table(table, cte_names)
     for node in tree.walk():
@@ -143,11 +145,11 @@ _ORDINALS: Mapping[str, Mapping[str, str]] = {
     "v_tray": {**_IN_DOMAIN, "s": "server_ordinal"},
     "v_link": {"d": "domain_ordinal"},
 }
-"""Columns that hold the ordinals of an address, by the letters of its steps."""
+"""The columns with the ordinals of an address, by view and by the letters of the address's steps."""
 
 
 def _add_index_conditions(tree: exp.Expr) -> None:
-    """Add cluster and ordinals to a condition on an address: they have indexes, computed addresses have none."""
+    """Add cluster and ordinals to each condition on an address: they are indexed, computed addresses are not."""
     for equal in list(tree.find_all(exp.EQ)):
         column, other = equal.this, equal.expression
         if isinstance(other, exp.Column):
@@ -161,7 +163,7 @@ def _add_index_conditions(tree: exp.Expr) -> None:
 
 
 def _owning_view(column: exp.Column) -> str | None:
-    """The view that a column belongs to, if that is certain."""
+    """Return the view that a column belongs to, or None if that is not certain."""
     scope = column.find_ancestor(exp.Select)
     tables = [table for table in scope.find_all(exp.Table) if table.find_ancestor(exp.Select) is scope] if scope else []
     matching = [table for table in tables if not column.table or column.table.lower() == table.alias_or_name.lower()]
@@ -169,7 +171,7 @@ def _owning_view(column: exp.Column) -> str | None:
 
 
 def _index_conditions(ordinals: Mapping[str, str], column: exp.Column, text: str) -> Iterator[exp.Expr]:
-    """The cluster and the ordinals of an address, or of a link's first end."""
+    """Yield conditions on the cluster and the ordinals of an address, or of a link's first end."""
     try:
         address = parse(text.partition("--")[0])
     except AddressError:

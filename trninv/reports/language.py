@@ -1,6 +1,6 @@
-"""The SQL that a user may write: which parts of a query, functions and types there are, all by name.
+"""List the SQL constructs, functions and types that a query may use, and reject all others.
 
-It is read as PostgreSQL's, whatever the database. A part that is not listed is refused: what is missed here can't run.
+Queries are parsed as PostgreSQL's on either database. This is an allow list: an omission can't let anything through.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ _VALUES: Final = (
     exp.NullSafeNEQ, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe,
 )  # fmt: skip
 NODE_TYPES: Final = frozenset({*_QUERY, *_VALUES})
-"""What a tree may be made of, besides functions; exactly these classes, none that are derived from them."""
+"""The classes of nodes allowed in a tree, besides functions; classes derived from them are not allowed."""
 
 FUNCTIONS: Final[Mapping[type[exp.Expr], str]] = {
     exp.Abs: "abs", exp.Avg: "avg", exp.Case: "case", exp.Cast: "cast", exp.Ceil: "ceil", exp.Coalesce: "coalesce",
@@ -38,9 +38,9 @@ FUNCTIONS: Final[Mapping[type[exp.Expr], str]] = {
     exp.Sign: "sign", exp.Sqrt: "sqrt", exp.Stddev: "stddev", exp.StrPosition: "strpos", exp.GroupConcat: "string_agg",
     exp.Substring: "substring", exp.Sum: "sum", exp.Trim: "trim", exp.Upper: "upper", exp.Variance: "variance",
 }  # fmt: skip
-"""What may be called, and its name; what sqlglot knows no class for is in `OTHERS`."""
+"""The functions allowed, with their names; those that sqlglot has no class for are in `OWN_FUNCTIONS`."""
 OWN_FUNCTIONS: Final = {"total": 1, "epoch": 1}
-"""Functions of trninv's own, and how many arguments they take."""
+"""trninv's own functions, with their numbers of arguments."""
 
 _TYPES: Final = {
     **dict.fromkeys((exp.DType.TEXT, exp.DType.VARCHAR), "text"),
@@ -59,16 +59,16 @@ _ARGUMENTS: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.Escape: frozenset({"this", "expression"}),
     **dict.fromkeys((exp.Log, exp.Max, exp.Min), frozenset({"this"})),
 }
-"""Of some parts, all that may be said; `nested` is False wherever a type is not."""
+"""The arguments that some nodes may have; other nodes may have any. `nested` is False for plain types."""
 
 
 def check_node(node: exp.Expr) -> None:
-    """Refuse a part of a query that is not of this language.
+    """Refuse a node of a query that is not in this language.
 
     Raises
     ------
     SqlError
-        It is not.
+        The node, its function or one of its arguments is not allowed.
 
     """
     kind = type(node)
@@ -100,12 +100,12 @@ def _node_text(node: exp.Expr) -> str:
 
 
 def cast_type(cast: exp.Expr) -> str:
-    """What a cast leads to: text, bigint, double or date.
+    """Return the target of a cast: text, bigint, double or date.
 
     Raises
     ------
     SqlError
-        It leads to something else.
+        The target is another type.
 
     """
     to = cast.args["to"]
@@ -177,7 +177,7 @@ _UNITS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week":
 
 
 def replace_time_functions(tree: exp.Expr) -> exp.Expr:
-    """The tree with now(), current_date and now() ± an interval as the texts that they stand for, in UTC."""
+    """Replace now(), current_date and now() ± an interval in a tree by their values as text, in UTC."""
     now = datetime.now(UTC)
 
     def replace_node(node: exp.Expr) -> exp.Expr:

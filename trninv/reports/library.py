@@ -1,4 +1,4 @@
-"""Reports: .sql files whose header says what they answer, trninv's own and those in a directory of the user's.
+"""Read report files: .sql files with a header, both trninv's own and those in a directory of the user's.
 
     -- title: Capacity by generation and cluster
     -- answers: How much is there of what?
@@ -6,9 +6,9 @@
     -- chart: hbm_gib by cluster
     SELECT …
 
-The default of a parameter determines its type: 'text', 5 or 0.5. The query refers to it as :cluster. A column after
-``of`` holds what the parameter may name: any value but the default must stand in it (`trninv.reports.asked`). A chart
-has a bar of a column's value for each row, named ``by`` another, or with ``x, y by name`` a point.
+A parameter's default determines its type: 'text', 5 or 0.5. The query refers to it as :cluster. After ``of`` comes the
+column of its valid values: any value but the default must be in it (`trninv.reports.asked`). A chart has a bar for
+each row: one column's value is its length, and the column after ``by`` its label; with ``x, y by name``, a point.
 """
 
 import re
@@ -36,8 +36,8 @@ class ReportParameter:
 
     Attributes
     ----------
-    names
-        TABLE.COLUMN in which other values than the default must stand; None: any value will do.
+    source_column
+        TABLE.COLUMN of the valid values besides the default; None allows any value.
 
     """
 
@@ -51,7 +51,7 @@ class ReportParameter:
 
         Raises
         ------
-        LimitError
+        InvalidArgumentError
             The text is not of that type.
 
         """
@@ -66,16 +66,16 @@ class ReportParameter:
 
 @dataclass(frozen=True, slots=True)
 class ReportChart:
-    """What may be drawn of a report's rows, by names of columns: a bar for each, or a point.
+    """A chart of a report's rows, as names of columns: a bar or a point for each row.
 
     Attributes
     ----------
     x
-        How long a bar is, or how far right a point.
+        The length of a bar, or the horizontal position of a point.
     y
-        How high a point is; None: bars.
+        The vertical position of a point; None for bars.
     by
-        What names them.
+        The label.
 
     """
 
@@ -86,7 +86,7 @@ class ReportChart:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report: its file's name, its header, its query."""
+    """A report: its name, which is its file's, its header and its query."""
 
     name: str
     title: str
@@ -96,14 +96,14 @@ class Report:
     chart: ReportChart | None = None
 
     def sql(self, dialect: str, texts: Mapping[str, str]) -> str:
-        """The query, with its parameters filled in.
+        """Compile the query with its parameters filled in.
 
         Raises
         ------
-        LimitError
-            There is no such parameter, or the value is of another type.
+        InvalidArgumentError
+            There is no such parameter, or a value has the wrong type.
         SqlError
-            It is not a query that may be run.
+            The query is not allowed.
 
         """
         by_name = {parameter.name: parameter for parameter in self.parameters}
@@ -117,12 +117,12 @@ class Report:
 
     @classmethod
     def from_file(cls, file: Path) -> "Report":
-        """The report in a file.
+        """Parse the report in a file.
 
         Raises
         ------
-        LimitError
-            A parameter or a chart is not written as one.
+        InvalidArgumentError
+            A parameter or chart in the header is malformed.
 
         """
         text = file.read_text(encoding="utf-8")
@@ -157,7 +157,7 @@ def _parse_chart(file: Path, lines: Sequence[str]) -> ReportChart | None:
 
 
 def read_reports(directory: Path | None = None) -> dict[str, Report]:
-    """Every report by its name; a user's report replaces trninv's own of the same name."""
+    """Return all reports by name; a user's report replaces trninv's own of the same name."""
     own = _own_reports()
     users = {file.stem: Report.from_file(file) for file in sorted(directory.glob("*.sql"))} if directory else {}
     return {name: report for name, report in {**own, **users}.items() if _NAME.fullmatch(name)}
@@ -169,7 +169,7 @@ def _own_reports() -> dict[str, Report]:
 
 
 def find_report(name: str, directory: Path | None = None) -> Report:
-    """The report with that name.
+    """Return the report of this name.
 
     Raises
     ------

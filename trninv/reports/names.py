@@ -1,6 +1,6 @@
-"""Which column each name of a query means, and how long its texts may get: what is not known is refused.
+"""Resolve every column name in a query and bound the length of its texts.
 
-PostgreSQL takes ``x.f`` for ``f(x)`` where x has no column f. So no name may reach it that is not certainly a column.
+PostgreSQL reads ``x.f`` as ``f(x)`` if x has no column f. So a name that is not certainly a column must not reach it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,22 +12,22 @@ from sqlglot import exp
 from trninv.errors import SqlError, suggestion
 
 MAX_TEXT_LENGTH: Final = 100_000
-"""Characters of a text that a query makes."""
+"""Most characters of a text that a query may make."""
 _MAX_PATTERN_LENGTH: Final = 2_200
 _MAX_COLUMN_LENGTH: Final = 1_000
-"""Characters of a text in the tables, as reckoned here."""
+"""Assumed length of a text in the tables."""
 _MAX_NUMBER_LENGTH: Final = 25
 _MAX_ROW_LENGTH: Final = 2_000_000
 _RECURSIVE_TEXT_LENGTH: Final = 60_000
-"""What a text of a recursive query may have grown to: whatever doubles it then is refused."""
+"""Assumed length of texts of recursive queries and string_agg; over half the limit, so that doubling is refused."""
 
 ColumnLengths = Mapping[str, int]
-"""Names of columns, and the most characters that each may hold."""
+"""The most characters that a column may hold, by the column's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class _NameScope:
-    """What names stand for at a place: queries of WITH, and the tables of the query and of those around it."""
+    """The names visible in a query: the schema's tables, queries of WITH, and its own and outer queries' sources."""
 
     schema: Mapping[str, ColumnLengths]
     queries: Mapping[str, ColumnLengths]
@@ -35,17 +35,17 @@ class _NameScope:
 
 
 def build_schema(columns: Mapping[str, tuple[str, ...]]) -> Mapping[str, ColumnLengths]:
-    """The tables and views, by the names of their columns."""
+    """Return the assumed lengths of all columns, by table or view."""
     return {table: dict.fromkeys(names, _MAX_COLUMN_LENGTH) for table, names in columns.items()}
 
 
 def resolve_names(query: exp.Expr, tables: Mapping[str, ColumnLengths]) -> None:
-    """Refuse a query with a name that is not a column, or a text that may get too long.
+    """Refuse a query with a name that is not a column, or with a text or row that may get too long.
 
     Raises
     ------
     SqlError
-        It has one.
+        The query has one.
 
     """
     lengths = _output_lengths(query, _NameScope(tables, {}))
@@ -54,7 +54,7 @@ def resolve_names(query: exp.Expr, tables: Mapping[str, ColumnLengths]) -> None:
 
 
 def fold_identifier(identifier: exp.Expr) -> str:
-    """A name as PostgreSQL reads it: small letters unless it is quoted."""
+    """Return a name as PostgreSQL reads it: in lower case unless it is quoted."""
     text = str(identifier.this)
     return text if identifier.args.get("quoted") else "".join(c.lower() if c.isascii() else c for c in text)
 
@@ -66,7 +66,7 @@ def _alias_name(node: exp.Expr) -> str:
 
 
 def _output_lengths(query: exp.Expr, scope: _NameScope) -> ColumnLengths:
-    """The columns of a query that can be named from outside of it."""
+    """Return the columns of a query that an outer query can name, with their lengths."""
     if isinstance(query, exp.Values):
         _max_lengths(query.expressions, scope, {})
         return {f"column{index + 1}": MAX_TEXT_LENGTH // 10 for index in range(len(query.expressions[0].expressions))}
@@ -142,7 +142,7 @@ def _source_lengths(node: exp.Expr, scope: _NameScope) -> tuple[str, ColumnLengt
 
 
 def _expression_lengths(part: exp.Expr, size: int, sources: Mapping[str, ColumnLengths]) -> ColumnLengths:
-    """What a column of a SELECT is called, if it has a name on every database."""
+    """Return the names that an expression of a SELECT has on both databases, with lengths; "" if it has none."""
     if part.is_star:
         table_name = fold_identifier(part.args["table"]) if isinstance(part, exp.Column) else None
         return {
@@ -157,7 +157,7 @@ def _expression_lengths(part: exp.Expr, size: int, sources: Mapping[str, ColumnL
 
 
 def _max_lengths(parts: list[exp.Expr], scope: _NameScope, aliases: ColumnLengths) -> list[int]:
-    """The most characters of each expression, once all names in them are known."""
+    """Return the most characters of each expression, resolving all names in them."""
     sizes = dict[int, int]()
     for node in reversed(list(_nodes(parts))):
         sizes[id(node)] = _max_length(node, sizes, scope, aliases)
@@ -169,7 +169,7 @@ def _max_lengths(parts: list[exp.Expr], scope: _NameScope, aliases: ColumnLength
 
 
 def _nodes(parts: list[exp.Expr]) -> Iterator[exp.Expr]:
-    """Every node of expressions, containers first; not what is in their queries and columns."""
+    """Yield the nodes of expressions, parents first, without descending into queries and columns."""
     stack = list(parts)
     while stack:
         node = stack.pop()
@@ -190,7 +190,7 @@ def _max_length(node: exp.Expr, sizes: Mapping[int, int], scope: _NameScope, ali
 
 
 def _result_max_length(node: exp.Expr, lengths_by_argument: Mapping[str, int], parts: list[int]) -> int:
-    """The most characters of what is made of parts whose sizes are known."""
+    """Return the most characters that a node makes of its arguments."""
     if isinstance(node, (exp.Like, exp.ILike)) and lengths_by_argument["expression"] > _MAX_PATTERN_LENGTH:
         raise SqlError(f"the pattern of a LIKE may have more than {_MAX_PATTERN_LENGTH:,} characters: write it out")
     if isinstance(node, (exp.DPipe, exp.Concat)):

@@ -1,4 +1,4 @@
-"""Rows as table, JSON, CSV, NDJSON and Parquet."""
+"""Write rows as JSON, CSV, NDJSON and Parquet."""
 
 import csv
 import io
@@ -21,18 +21,18 @@ FORMATS = ("json", "csv", "ndjson", "parquet")
 _CHUNK = 10_000
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 _MAYBE_FORMULA = re.compile(r'(?:^|,)"?[=+\-@\t]|\r', re.MULTILINE)
-"""Lines of CSV some cells of which may begin so; most have none, and are not looked at cell by cell."""
+"""CSV text in which a cell may look like a formula; most texts have none and are not checked cell by cell."""
 
 
 def to_json(result: QueryResult, option: int = 0) -> bytes:
-    """Columns, rows as objects, and whether rows were left out."""
+    """Return columns, rows as objects, and whether the rows are truncated, as JSON."""
     return orjson.dumps(
         {"columns": result.columns, "rows": result.records(), "truncated": result.truncated}, option=option
     )
 
 
 def encode_lines(stream: RowStream, file_format: str) -> Iterator[bytes]:
-    """CSV or NDJSON, piece by piece."""
+    """Yield CSV or NDJSON in pieces of whole rows."""
     if file_format == "csv":
         yield _csv([stream.columns])
     while chunk := list(islice(stream.rows, _CHUNK)):
@@ -43,7 +43,8 @@ def _csv(rows: list[tuple[Any, ...]]) -> bytes:
     text = _csv_text(rows, csv.QUOTE_MINIMAL)
     if _MAYBE_FORMULA.search(text):
         escaped = [tuple(map(_escape_formula, row)) for row in rows]
-        text = _csv_text(escaped, csv.QUOTE_ALL if "\r" in text else csv.QUOTE_MINIMAL)  # else \r would end a line
+        # Readers take an unquoted \r for the end of a line.
+        text = _csv_text(escaped, csv.QUOTE_ALL if "\r" in text else csv.QUOTE_MINIMAL)
     return text.encode()
 
 
@@ -54,7 +55,7 @@ def _csv_text(rows: list[tuple[Any, ...]], quoting: Literal[0, 1]) -> str:
 
 
 def _escape_formula(cell: Any) -> Any:
-    """A cell that a spreadsheet shows: before a text that it would calculate stands an apostrophe, as OWASP says."""
+    """Put an apostrophe before a text that a spreadsheet would calculate, as OWASP recommends (CSV injection)."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA_STARTS) else cell
 
 
@@ -66,12 +67,12 @@ def _ndjson(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> bytes:
 
 
 def is_fraction(column: str) -> bool:
-    """Whether a view's column of this name is a fraction."""
+    """Return whether a view's column of this name has fractions."""
     return column.startswith("factor") or column.endswith(("_gb_per_s", "_tflops"))
 
 
 def write_parquet(stream: RowStream, kinds: Sequence[ColumnType], target: BinaryIO | Path) -> int:
-    """Write rows to a Parquet file, one row group at a time, with one type per column; returns how many.
+    """Write rows to a Parquet file, one row group at a time, with one type per column; return their number.
 
     Raises
     ------
@@ -93,12 +94,12 @@ def write_parquet(stream: RowStream, kinds: Sequence[ColumnType], target: Binary
 
 
 def available_formats() -> list[str]:
-    """Those of `FORMATS` that can be written here: Parquet needs PyArrow, an extra."""
+    """Return the `FORMATS` that can be written here: Parquet needs PyArrow, an extra."""
     return [name for name in FORMATS if name != "parquet" or find_spec("pyarrow") is not None]
 
 
 def column_types(result: QueryResult) -> list[ColumnType]:
-    """The type of each column, judged by all of its values; text if it has none."""
+    """Return the type of each column, inferred from all of its values; text if all are null."""
     kinds: list[ColumnType] = []
     for index in range(len(result.columns)):
         types = {type(row[index]) for row in result.rows if row[index] is not None}
@@ -107,14 +108,14 @@ def column_types(result: QueryResult) -> list[ColumnType]:
 
 
 def _convert_values(kind: ColumnType, values: Sequence[Any]) -> Sequence[Any]:
-    """Values of one type; they are looked at one by one only if some are of another."""
+    """Convert a column's values to one type; most columns need no conversion."""
     if set(map(type, values)) <= {kind, NoneType}:
         return values
     return [None if value is None else kind(value) for value in values]
 
 
 def to_text(result: QueryResult, file_format: str) -> str:
-    """Indented JSON, CSV or NDJSON."""
+    """Return a result as indented JSON, CSV or NDJSON."""
     if file_format == "json":
         return to_json(result, orjson.OPT_INDENT_2).decode()
     return b"".join(encode_lines(RowStream(result.columns, iter(result.rows)), file_format)).decode().removesuffix("\n")

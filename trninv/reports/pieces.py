@@ -1,7 +1,6 @@
-"""The rows of a query of trninv's own as CSV or NDJSON, piece by piece.
+"""Stream the rows of trninv's own queries as CSV or NDJSON.
 
-SQLite writes NDJSON itself, in less time than Python takes to fetch the rows: in less than half of what it takes to
-fetch and to write them.
+SQLite writes NDJSON itself: that takes less than half of the time that Python needs to fetch and encode the rows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,12 +15,12 @@ from trninv.reports.reader import RowStream, stream_query
 
 _JSON_CHUNK: Final = 5_000
 _MAX_COLUMNS: Final = 50
-"""Half of the arguments that a function takes wherever SQLite was built."""
+"""Half the arguments that a function may take in any build of SQLite; a column takes two."""
 
 
 @contextmanager
 def stream_rows(engine: Engine, sql: str, file_format: str, *, seconds: float) -> Iterator[Iterator[bytes]]:
-    """A checked query's rows, while the context lasts; each piece is of whole rows."""
+    """Open a stream of a compiled query's rows, in pieces of whole rows; it ends with the context."""
     json_sql = (
         _json_query(engine, sql, seconds) if file_format == "ndjson" and engine.dialect.name == "sqlite" else None
     )
@@ -35,7 +34,7 @@ def _join_rows(row_stream: RowStream) -> Iterator[bytes]:
 
 
 def _json_query(engine: Engine, sql: str, seconds: float) -> str | None:
-    """The query whose only column is a row's JSON; None where names are the same, or too many."""
+    """Return a query whose only column is a row's JSON; None if columns have the same name, or are too many."""
     with stream_query(engine, f"SELECT * FROM ({sql}) LIMIT 0", seconds=seconds) as row_stream:  # noqa: S608 # checked
         columns = row_stream.columns
     if len(columns) > _MAX_COLUMNS or any(":" in column for column in columns):  # SQLite writes x:1 for another x
@@ -49,7 +48,7 @@ def _json_object(columns: Sequence[str]) -> str:
 
 
 def _json_value(column: str) -> str:
-    """A value; SQLite's JSON has 15 digits of a number, and the views' smaller fractions have no more."""
+    """Return a column's value for JSON: SQLite's JSON has 15 digits, which suffice for smaller fractions only."""
     value = _quote(column, chr(34))
     if not is_fraction(column):
         return value

@@ -1,7 +1,7 @@
-"""A checked query in the words of a database, so that it means the same on both.
+"""Translate a checked query to SQLite or PostgreSQL so that both return the same rows.
 
-What PostgreSQL has and SQLite has not is in `trninv.reports.sqlite_process`, under the same name. Where the two differ,
-texts compare and change case by their bytes and ASCII, halves round away from zero, and a division by zero is null.
+Functions that SQLite lacks are in `trninv.reports.sqlite_process`, under PostgreSQL's names. Where the two differ,
+texts compare by bytes and change case in ASCII only, halves round away from zero, and a division by zero is null.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,14 +22,14 @@ TranslationRule = Callable[[exp.Expr], exp.Expr]
 
 
 def translate(tree: exp.Expr, dialect: str) -> exp.Expr:
-    """The tree for a dialect (sqlite, postgres)."""
+    """Return the tree translated to a dialect (sqlite, postgres)."""
     rules = {**_BOTH, **(_SQLITE if dialect == "sqlite" else _POSTGRES)}
     nodes = list(tree.walk())
     if dialect == "postgres":
         for node in nodes:
             if isinstance(node, _GROWING) and _is_recursive(node) and not isinstance(node.parent, _GROWING):
                 _wrap(node, _truncate)
-    for node in reversed(nodes):  # what is inside first
+    for node in reversed(nodes):  # children before parents
         if (rule := rules.get(type(node))) and (replacement := rule(node)) is not node:
             node.replace(replacement)
     if dialect == "postgres":
@@ -50,12 +50,12 @@ def _double(node: exp.Expr) -> exp.Expr:
 
 
 def _truncate(node: exp.Expr) -> exp.Expr:
-    """At most one character more than a text may have, which the reader then refuses."""
+    """Cut a text to one character more than the limit, so that the reader still refuses it."""
     return _call("left", node, exp.Literal.number(_TRUNCATED_LENGTH))
 
 
 def _collate_recursive_starts(tree: exp.Expr) -> None:
-    """Have the texts that a recursive query begins with compare by bytes, as the columns do that it goes on with."""
+    """Give the first texts of a recursive query the collation of the columns in its recursive part: by bytes."""
     for with_ in tree.find_all(exp.With):
         for cte in with_.expressions if with_.args.get("recursive") else ():
             query = cte.this
@@ -87,7 +87,7 @@ def _ancestors(node: exp.Expr) -> list[exp.Expr]:
 
 
 def _wrap(node: exp.Expr, replacement: TranslationRule) -> exp.Expr:
-    """Put something around a function, and around its FILTER and OVER; returns the node."""
+    """Wrap a function together with its FILTER and OVER; return the node that was wrapped."""
     while isinstance(node.parent, _WRAPPERS) and node.parent.this is node:
         node = node.parent
     placeholder = exp.Placeholder()
@@ -124,7 +124,7 @@ def _collate_argument(node: exp.Expr) -> exp.Expr:
 
 
 def _substring(node: exp.Expr) -> exp.Expr:
-    """Never by a regular expression, which a text as start would be."""
+    """Cast start and length to integers: PostgreSQL takes a text as start for a regular expression."""
     for name in ("start", "length"):
         value = node.args.get(name)
         if value is not None and not (isinstance(value, exp.Literal) and not value.is_string):
@@ -150,7 +150,7 @@ def _number_on_postgres(node: exp.Expr) -> exp.Expr:
 
 
 def _like_on_postgres(node: exp.Expr) -> exp.Expr:
-    """Without ESCAPE, no character escapes; there, a backslash would."""
+    """Turn off escapes in a LIKE without ESCAPE: on PostgreSQL, a backslash would escape, on SQLite it does not."""
     pattern = node.expression
     plain = isinstance(pattern, exp.Literal) and "\\" not in pattern.name
     return node if plain or isinstance(node.parent, exp.Escape) else exp.Escape(this=node.copy(), expression=_NO_ESCAPE)
@@ -233,7 +233,7 @@ def _percentile_on_sqlite(node: exp.Expr) -> exp.Expr:
 
 
 def _concatenate_on_sqlite(node: exp.Expr) -> exp.Expr:
-    """Numbers become texts as on PostgreSQL: 2.0 is 2."""
+    """Convert numbers to text as PostgreSQL does: 2.0 is 2."""
     for name in ("this", "expression"):
         value = node.args[name]
         if not isinstance(value, (exp.Literal, exp.DPipe)) or (isinstance(value, exp.Literal) and not value.is_string):

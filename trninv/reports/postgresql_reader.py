@@ -1,7 +1,7 @@
-"""PostgreSQL for reading only, and for a limited time.
+"""Read PostgreSQL with a time limit, in a session that can only read.
 
-A read-only transaction as the role trninv_read, which is granted SELECT and nothing else. When its time is up it is
-cancelled, then this side hangs up and terminates it. The session is never used again.
+Queries run in a read-only transaction as the role trninv_read, which has SELECT and nothing else. At the time limit,
+the query is cancelled; if that fails, the connection is closed and the backend terminated. A session is never reused.
 """
 
 import socket
@@ -21,17 +21,17 @@ from trninv.inventory.database import translate_connect_errors, translate_statem
 from trninv.reports.views import ROLE
 
 SnapshotOpener = Callable[[], AbstractContextManager[Connection]]
-"""Gives a connection that sees one state of a database."""
+"""Opens a connection whose snapshot of the database is to be read."""
 
 FIRST_ROWS = 64
-"""Rows that are fetched with the statement."""
+"""Rows fetched together with the statement."""
 
 _GRACE = 1.0
-"""Seconds after the limit until what does not stop by itself is ended."""
+"""Seconds after the limit until a query that ignores its cancellation is terminated."""
 
 
 class _NumericLoader(Loader):
-    """PostgreSQL's numeric as an integer if it is whole, because sums of integers are numeric there."""
+    """A loader of numeric as an integer if it is whole, because sums of bigint are numeric."""
 
     def load(self, data: Buffer) -> int | float:
         text = bytes(data).decode()
@@ -40,7 +40,7 @@ class _NumericLoader(Loader):
 
 
 class _BooleanLoader(Loader):
-    """PostgreSQL's boolean as 1 or 0, as SQLite has it."""
+    """A loader of boolean as 1 or 0, as in SQLite."""
 
     def load(self, data: Buffer) -> int:
         return int(bytes(data) == b"t")
@@ -56,20 +56,22 @@ def open_session(
     open_snapshot: SnapshotOpener | None = None,
     setup: Iterable[str] = (),
 ) -> Iterator[Any]:
-    """A cursor; `over` is set once the time is up, and what it does then fails.
+    """Open a cursor that can only read; at the time limit ``timed_out`` is set and the cursor's calls fail.
 
     Parameters
     ----------
+    is_login
+        Whether the engine has the login for users' SQL, which must not be able to do more than read.
     open_snapshot
-        Gives a connection whose state of the database is the one to read.
+        Opens a connection whose snapshot of the database is to be read.
     setup
-        Statements of ours with which the transaction reads another time.
+        trninv's own statements that make the transaction read an earlier time.
 
     Raises
     ------
     SqlError
-        There is no role to read as; or this is the login of strangers, and it may do more than read, or it leads to
-        another server than `open_snapshot`.
+        The role is missing or not granted, the login can do more than read, or it leads to another server than
+        ``open_snapshot``.
 
     """
     with translate_connect_errors(engine):
@@ -113,7 +115,7 @@ FROM pg_roles AS login WHERE rolname = session_user"""
 
 
 def _check_read_only(driver: psycopg.Connection[Any]) -> None:
-    """A statement that undid SET ROLE would be this login: it must be able to do no more than the role."""
+    """Refuse a login that can do more than the role: a statement that undoes SET ROLE would run as the login."""
     if driver.execute(_EXCESS_RIGHTS_SQL, [ROLE]).fetchone() != (0,):
         raise SqlError(
             f"the login of TRNINV_SQL_URL owns something or may more than {ROLE}: give it nothing but "
@@ -122,12 +124,12 @@ def _check_read_only(driver: psycopg.Connection[Any]) -> None:
 
 
 def make_login(engine: Engine, url: str) -> None:
-    """Create the login of a URL, if there is none of its name.
+    """Create the login of a URL unless it exists.
 
     Raises
     ------
     DatabaseError
-        Whoever migrates may not.
+        The user of the engine may not create roles.
 
     """
     login_url = make_url(url)
@@ -163,7 +165,7 @@ def _set_role(driver: psycopg.Connection[Any]) -> None:
 def _terminate_when_late(
     driver: psycopg.Connection[Any], seconds: float, timed_out: threading.Event, finished: threading.Event
 ) -> None:
-    """End a session whose time is up: ask, then terminate, then hang up, which needs nobody's consent."""
+    """End a session at its time limit: cancel its query, then close the socket, then terminate the backend."""
     if finished.wait(seconds):
         return
     timed_out.set()
@@ -181,13 +183,13 @@ def _terminate_when_late(
 
 
 def _reconnect(driver: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
-    """A connection as the same login."""
+    """Open another connection of the same login."""
     password = driver.info.password or None
     return psycopg.connect(driver.info.dsn, password=password, connect_timeout=2, autocommit=True)
 
 
 class _NamedCursor:
-    """A server-side cursor that knows its columns before the first row is fetched."""
+    """A server-side cursor that fetches its first rows on execute, so that its columns and errors are known then."""
 
     def __init__(self, cursor: Any) -> None:
         self._cursor, self._first_rows = cursor, list[tuple[Any, ...]]()

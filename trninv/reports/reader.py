@@ -1,6 +1,6 @@
-"""A query that can only read, and only for a limited time; rows come in pieces, so any number fits any memory.
+"""Run a read-only query with a time limit and stream its rows.
 
-`trninv.reports.sqlite_reader` and `trninv.reports.postgresql_reader` say how each database is held to that.
+`trninv.reports.sqlite_reader` and `trninv.reports.postgresql_reader` enforce both on their database.
 """
 
 from collections.abc import Iterator
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
     from trninv.reports.postgresql_reader import SnapshotOpener
 
 MAX_RESULT_ROWS = 10_000
-"""Rows at most in an answer that is not streamed."""
+"""Most rows of a result that is not streamed."""
 MAX_RESULT_BYTES = 64 * 2**20
-"""Bytes at most in an answer that is not streamed, as JSON."""
+"""Most bytes of a result that is not streamed, as JSON."""
 
 _CHUNK = 5_000
 _SMALL_CHUNK = 64
-"""Rows of a user's statement at a time, since each may be large."""
+"""Rows of a user's query that are fetched at a time, since each may be large."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """Rows of a query: all of them, or as many as were asked for."""
+    """Rows of a query; ``truncated`` if there were more than the limits allow."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
     truncated: bool
 
     def records(self) -> list[dict[str, Any]]:
-        """Rows as dictionaries by column.
+        """Return the rows as dictionaries by column.
 
         Raises
         ------
@@ -54,7 +54,7 @@ class QueryResult:
 
 
 def check_unique_columns(columns: tuple[str, ...]) -> None:
-    """Refuse columns of one name, of which an object would keep the last only."""
+    """Refuse columns with the same name: an object would keep only the last."""
     duplicate = next((name for index, name in enumerate(columns) if name in columns[:index]), None)
     if duplicate is not None:
         raise SqlError(f"two columns are called {duplicate}: name one otherwise (AS)")
@@ -78,19 +78,19 @@ def run_query(
     login: Engine | None = None,
     open_snapshot: "SnapshotOpener | None" = None,
 ) -> QueryResult:
-    """Up to the given number of rows, and bytes, of a checked query.
+    """Run a compiled query and return its rows, up to a number of rows and bytes.
 
     Parameters
     ----------
     login
-        On PostgreSQL, whose connection the query runs on, if not one of the engine's own.
-    within
-        On PostgreSQL, gives a connection whose state of the database is the one to read.
+        On PostgreSQL, the engine to run the query on, if not the same.
+    open_snapshot
+        On PostgreSQL, opens a connection whose snapshot of the database is to be read.
 
     Raises
     ------
     TimeLimitError
-        It took longer.
+        The query took longer than ``seconds``.
     SqlError
         The database refuses the query.
 
@@ -119,12 +119,12 @@ def run_query(
 
 
 def _json_size(row: tuple[Any, ...]) -> int:
-    """The length of a row in JSON.
+    """Return the length of a row in JSON.
 
     Raises
     ------
     SqlError
-        A text in it is too long, or it can't be written in JSON.
+        A text in it is too long, or a value can't be written in JSON.
 
     """
     if any(isinstance(value, str) and len(value) > MAX_TEXT_LENGTH for value in row):
@@ -137,7 +137,7 @@ def _json_size(row: tuple[Any, ...]) -> int:
 
 @contextmanager
 def stream_query(engine: Engine, sql: str, *, seconds: float) -> Iterator[RowStream]:
-    """The rows of a checked query of trninv's own, while the context lasts."""
+    """Open a stream of the rows of one of trninv's own compiled queries; it ends with the context."""
     _check_database(engine)
     timed_out = Event()
     if engine.dialect.name == "sqlite":
@@ -150,11 +150,11 @@ def stream_query(engine: Engine, sql: str, *, seconds: float) -> Iterator[RowStr
 
 def _check_database(engine: Engine) -> None:
     with read_transaction(engine):
-        pass  # fails if the database does not exist or has another revision
+        pass  # fails if the database does not exist or has another schema version
 
 
 def _postgresql_session(*arguments: Any, **options: Any) -> AbstractContextManager[Any]:
-    from trninv.reports import postgresql_reader  # noqa: PLC0415 # SQLite does without its driver
+    from trninv.reports import postgresql_reader  # noqa: PLC0415 # imports psycopg, which SQLite does not need
 
     return postgresql_reader.open_session(*arguments, **options)
 
@@ -178,7 +178,7 @@ def _rows(cursor: Any, chunk: int) -> Iterator[tuple[Any, ...]]:
 
 
 def _translate_error(error: Exception, seconds: float, errors: Any, *, timed_out: bool) -> Exception:
-    """What a driver's error is; `errors` are psycopg's by name, None of SQLite's."""
+    """Translate a driver's error; ``errors`` is psycopg's module of errors, None on SQLite."""
     if timed_out or (errors and isinstance(error, errors.QueryCanceled)):
         return TimeLimitError(f"the query took more than {seconds:g} s: narrow it, or raise the limit")
     if errors and isinstance(error, errors.OperationalError) and not isinstance(error, errors.ProgramLimitExceeded):

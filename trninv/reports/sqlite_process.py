@@ -1,8 +1,8 @@
-"""A process that runs one statement on an SQLite file and can be killed: it is started by its path and imports nothing
-but the standard library, so it begins at once.
+"""Run one statement on an SQLite file in a process that can be killed.
 
-It takes {"uri": …, "sql": …, "readable": […], "setup": […]} from stdin, and gives a line of JSON each for the names
-of the columns, for some rows at a time, and for no rows at the end; or the text of an error.
+It is started by its path and imports only the standard library, so that it starts quickly. It reads
+{"uri": …, "sql": …, "readable": […], "setup": […]} from stdin, and writes lines of JSON: the names of the columns,
+lists of rows, and an empty list at the end; or the text of an error.
 """
 
 import json
@@ -23,9 +23,9 @@ _MAX_KEPT_ROWS = 1_000_000
 
 
 def open_connection(uri: str, readable: Iterable[str], setup: Iterable[str] = ()) -> sqlite3.Connection:
-    """A connection that can only read these tables and views, has PostgreSQL's functions, and takes small steps.
+    """Open a connection that can only read these tables and views, with PostgreSQL's functions and size limits.
 
-    Statements of ours may come before: they make the views of another time.
+    The setup statements run first: they create the views of an earlier time.
     """
     connection = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=60)
     for statement in setup:
@@ -43,9 +43,10 @@ def open_connection(uri: str, readable: Iterable[str], setup: Iterable[str] = ()
 
 
 def _make_authorizer(connection: sqlite3.Connection, readable: Iterable[str]) -> Callable[..., int]:
-    """Deny all but reading, and of what the file has all but what is readable.
+    """Return an authorizer that denies everything but reading what is readable.
 
-    A subquery in FROM is read without a name, or under a name that is not a table's.
+    It denies the file's other tables rather than all other names, because SQLite reports a subquery in FROM without a
+    name, or under a name that is not a table's.
     """
     existing = {name.lower() for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     private = existing.difference(name.lower() for name in readable)
@@ -99,7 +100,7 @@ _FUNCTIONS: tuple[tuple[str, int, Callable[..., Any]], ...] = (
 
 
 class _Variance:
-    """Of a sample, by Welford's method."""
+    """The variance of a sample, by Welford's method."""
 
     def __init__(self) -> None:
         self._count, self._mean, self._squares = 0, 0.0, 0.0
@@ -122,7 +123,7 @@ class _StandardDeviation(_Variance):
 
 
 class _CollectingAggregate:
-    """An aggregate that keeps its values until the end."""
+    """An aggregate that needs all values at the end."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[Any, ...]] = []
@@ -148,7 +149,7 @@ class _StringAgg(_CollectingAggregate):
     def finalize(self) -> str | None:
         if not self._rows:
             return None
-        if len(self._rows[0]) > 2:  # noqa: PLR2004 # the value, what is between, the key, and whether downwards
+        if len(self._rows[0]) > 2:  # noqa: PLR2004 # value, separator, sort key, and whether descending
             is_descending = bool(self._rows[0][3])
             self._rows.sort(key=lambda row: (row[2] is None, row[2]), reverse=is_descending)
         first, *others = self._rows

@@ -1,7 +1,7 @@
-"""SQLite for reading only, and for a limited time.
+"""Read SQLite with a time limit, on a connection that can only read.
 
-The file is opened with mode=ro, and an authorizer refuses all but reading its tables. A user's statement runs in a
-process of its own, which is killed when its time is up; trninv's own run in this one.
+The file is opened with mode=ro, and an authorizer denies everything but reading its tables. A user's query runs in a
+process of its own, which is killed at the time limit; trninv's own queries run in this process.
 """
 
 import json
@@ -23,7 +23,7 @@ from trninv.reports import sqlite_process
 from trninv.reports.views import READABLE, as_of_statements
 
 _COMMAND: Final = ["-I", "-S", str(Path(sqlite_process.__file__))]
-"""What the interpreter is told, to be a process for one statement."""
+"""The interpreter's arguments: isolated and without site packages, for a quick start."""
 
 
 def _uri(engine: Engine) -> str:
@@ -35,7 +35,7 @@ def _uri(engine: Engine) -> str:
 
 @contextmanager
 def open_cursor(engine: Engine, seconds: float, timed_out: threading.Event) -> Iterator[sqlite3.Cursor]:
-    """A cursor in this process; `over` is set once the time is up, and what it does then fails."""
+    """Open a cursor in this process; at the time limit ``timed_out`` is set and the cursor's calls fail."""
     connection = sqlite_process.open_connection(_uri(engine), READABLE, as_of_statements(engine))
 
     def stop() -> None:
@@ -61,7 +61,7 @@ def _call_after(seconds: float, stop: Any) -> Iterator[None]:
 
 
 class ProcessCursor:
-    """A cursor in a process of its own, for one statement; only what SQLite says of it is known here."""
+    """A cursor for one statement that runs in a process of its own."""
 
     def __init__(self, stdout: IO[bytes], stdin: IO[bytes], engine: Engine) -> None:
         self._stdout, self._stdin = stdout, stdin
@@ -75,7 +75,7 @@ class ProcessCursor:
         self.description = [(name,) for name in self._read_message()]
 
     def fetchmany(self, _size: int) -> list[tuple[Any, ...]]:
-        """As many rows as come at a time; none at the end."""
+        """Return the next rows, as many as the process sends at a time; none at the end."""
         return [tuple(row) for row in self._read_message()]
 
     def _read_message(self) -> Any:
@@ -90,7 +90,7 @@ class ProcessCursor:
 
 @contextmanager
 def process_cursor(engine: Engine, seconds: float, timed_out: threading.Event) -> Iterator[ProcessCursor]:
-    """A cursor in a process that is killed when its time is up, or when its rows are not wanted any more."""
+    """Open a cursor in a process that is killed at the time limit or at the end of the context."""
     process = subprocess.Popen(  # noqa: S603 # this interpreter, a file of ours
         [sys.executable, *_COMMAND],
         stdin=subprocess.PIPE,

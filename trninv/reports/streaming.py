@@ -1,6 +1,6 @@
-"""A table or view over HTTP: read at the database's speed into a file, and sent from there at the reader's.
+"""Spool a table to a file at the database's speed and send it at the client's.
 
-So no export holds a lock or a connection of the database for longer than reading takes, however slowly it is read.
+So a slow client does not keep a lock or a connection of the database.
 """
 
 import tempfile
@@ -17,13 +17,13 @@ from trninv.reports.guard import compile_query
 from trninv.reports.pieces import stream_rows
 
 MAX_EXPORT_BYTES = 8 * 2**30
-"""Bytes at most of one export."""
+"""Most bytes of one export."""
 _TIME_LIMIT_SECONDS = 3600.0
 _PIECE_SIZE = 2**18
 
 
 class ExportSpool:
-    """The bytes of an export: `open` begins to read, a thread of its own goes on, `pieces` gives what is there."""
+    """An export spooled to a file: `open` starts a thread that reads the database, `pieces` yields the bytes."""
 
     def __init__(self, name: str, file_format: str, columns: str = "*", cluster: str | None = None) -> None:
         names = [exp.column(part.strip()) if part.strip() != "*" else exp.Star() for part in columns.split(",")]
@@ -38,7 +38,7 @@ class ExportSpool:
         self._failure: TrninvError | None = TrninvError("the export was broken off")
 
     def open(self, engine: Engine) -> None:
-        """Begin to read a database, so that a failure occurs here and not in the middle of the answer."""
+        """Start to read the database, so that an early failure occurs here and not in the middle of the response."""
         query = compile_query(self._query, engine.dialect.name)
         pieces = self._database.enter_context(
             stream_rows(engine, query, self._file_format, seconds=_TIME_LIMIT_SECONDS)
@@ -64,7 +64,7 @@ class ExportSpool:
             self._changed.wait_for(lambda: self._is_closed)
 
     def _add(self, piece: bytes) -> bool:
-        """Keep a piece; whether anybody wants another."""
+        """Append a piece; return whether to go on."""
         with self._changed:
             if self._size + len(piece) > MAX_EXPORT_BYTES:
                 self._failure = TrninvError("the export is too large")
@@ -77,12 +77,12 @@ class ExportSpool:
             return not self._is_closed
 
     def pieces(self) -> Iterator[bytes]:
-        """The bytes, waiting for those that have not been read yet.
+        """Yield the bytes, waiting for those that have not been read yet.
 
         Raises
         ------
         TrninvError
-            Reading failed on the way: the answer must not end as if it were whole.
+            Reading failed: the response must not end as if it were complete.
 
         """
         offset = 0
@@ -102,11 +102,11 @@ class ExportSpool:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the database has given everything, and is needed no more."""
+        """Whether reading the database has ended, successfully or not."""
         return self._is_complete
 
     def close(self) -> None:
-        """Stop reading and throw the bytes away."""
+        """Stop reading and discard the bytes."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()

@@ -1,1 +1,1 @@
-"""One file a format, called as the format is; `trninv.exporters.register` finds them."""
+"""Declare the formats: one module for each, named like the format; `trninv.exporters.register` finds them."""

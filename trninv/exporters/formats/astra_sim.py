@@ -1,6 +1,6 @@
-"""ASTRA-sim's analytical network: a domain whose wiring is a product of rings, the innermost dimension first.
+"""Write ASTRA-sim's analytical network: a domain whose wiring is a product of rings, the innermost dimension first.
 
-Its "GB/s" are multiplied by 2³⁰ when it reads them, so they are written as GiB/s.
+ASTRA-sim multiplies its "GB/s" by 2³⁰ when it reads them, so bandwidths are written in GiB/s.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -46,12 +46,12 @@ def _nanoseconds(source: ExportSource, link: _Link) -> float:
 
 
 def _rings(source: ExportSource) -> list[tuple[int, _Link]]:
-    """Length and links of each dimension, the innermost first.
+    """Return length and link of each dimension, the innermost first.
 
     Raises
     ------
     NotExpressibleError
-        The wiring, as it is now, is no product of rings of equal links.
+        The wiring is not a product of rings of equal links at present.
 
     """
     graph.require_one_domain(source)
@@ -78,7 +78,7 @@ def _rings(source: ExportSource) -> list[tuple[int, _Link]]:
 
 
 def _links(source: ExportSource, chips_per_server: int) -> Mapping[tuple[int, int], _Link]:
-    """By the numbers of their chips in the domain; what a part lacks of a torus shows."""
+    """Return the links between chips, by the chips' numbers in the domain, so that missing links of a torus show."""
     links = {}
     for edge in graph.read_edges(source):
         if edge.scope not in ("host", "fabric"):

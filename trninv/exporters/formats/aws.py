@@ -1,6 +1,6 @@
-"""JSON of the shape that aws ec2 describe-instance-topology prints, for programs that read that, of a planned fleet.
+"""Write a planned fleet in the JSON of aws ec2 describe-instance-topology, for programs that read that.
 
-Every id has trninv in it, so that nobody takes it for one of AWS's, but for those of network nodes that AWS gave.
+Every id contains trninv, so that it is not mistaken for one of AWS's, except for network nodes with AWS's own ids.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""A network file of BookSim's anynet: a router for each chip and switch of a domain, a node at each chip.
+"""Write BookSim's anynet: a router for each chip and switch of a domain, and a node at each chip.
 
-The format has neither bandwidths, so that all links are alike, nor comments.
+The format has no bandwidths, so all links are equal, and no comments.
 """
 
 import re
@@ -28,12 +28,12 @@ def _read(lines: Iterable[str]) -> Iterator[Record]:
 
 
 def _records(source: ExportSource) -> Iterator[tuple[int, int | None, tuple[int, ...]]]:
-    """Of each router its number, that of its node, and the routers that it is linked to.
+    """Yield each router's number, its node's number or None, and the numbers of the routers linked to it.
 
     Raises
     ------
     NotExpressibleError
-        They are not one network.
+        The routers are not one connected network.
 
     """
     graph.require_one_domain(source)
@@ -54,7 +54,7 @@ def _records(source: ExportSource) -> Iterator[tuple[int, int | None, tuple[int,
 
 
 def _count_reachable(neighbors: dict[int, list[int]]) -> int:
-    """How many routers the first one reaches."""
+    """Return how many routers are reachable from the first, including it."""
     reached, pending = {0}, [0]
     while pending:
         new = set(neighbors.get(pending.pop(), ())) - reached

@@ -1,4 +1,4 @@
-"""GEXF 1.2, which Gephi, networkx and graphology read."""
+"""Write GEXF 1.2, which Gephi, networkx and graphology read."""
 
 from collections.abc import Iterable, Iterator
 

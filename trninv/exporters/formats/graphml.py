@@ -1,4 +1,4 @@
-"""GraphML, which networkx, igraph, Gephi, yEd and Cytoscape read."""
+"""Write GraphML, which networkx, igraph, Gephi, yEd and Cytoscape read."""
 
 from collections.abc import Iterable, Iterator
 from xml.sax.saxutils import escape

@@ -1,7 +1,7 @@
-"""hwloc's XML of one server: its processors, memory, chips and NICs, and bandwidths between chips as distances.
+"""Write hwloc's XML of one server: processors, memory, chips and NICs, and bandwidths between chips as distances.
 
-Only what the inventory knows: neither sockets nor PCI addresses, so that devices hang below the machine itself. hwloc
-has a reader of its own where it is built without libxml2, and that takes no comments.
+The inventory has neither sockets nor PCI addresses, so devices are direct children of the machine. There are no
+comments, because hwloc's own XML reader, which it uses if built without libxml2, does not accept them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,10 +14,10 @@ from trninv.exporters.source import ExportedServer, ExportSource
 from trninv.inventory.address import parse
 
 _BANDWIDTH: Final = 10
-"""A kind of distances: from the user (2), bandwidth (8), in MB/s by convention."""
+"""hwloc's kind of distances: from the user (2) and bandwidth (8), in MB/s by convention."""
 _MB: Final = 10**6
 _DEVICES: Final = {"chip": ("neuron", 5), "nic": ("rdmap", 3)}
-"""What devices are called, and hwloc's numbers of co-processors and OpenFabrics NICs."""
+"""Prefixes of device names, and hwloc's types for co-processors and OpenFabrics NICs."""
 _BITS: Final = 32
 _VALUES_PER_LINE: Final = 10
 
@@ -50,7 +50,7 @@ def _server(source: ExportSource) -> ExportedServer:
 
 
 def _machine_lines(server: ExportedServer, event: int) -> Iterator[str]:
-    """The machine, left open, with its memory and processors."""
+    """Yield the machine with its memory and processors, without its end tag: the caller adds the devices."""
     sets = _processor_sets(processors := range(server.model.vcpus))
     allowed = {"allowed_cpuset": sets["cpuset"], "allowed_nodeset": sets["nodeset"]}
     yield xml_text.format_tag("object", end="", type="Machine", os_index=0, **sets, **allowed, gp_index=1)
@@ -63,7 +63,7 @@ def _machine_lines(server: ExportedServer, event: int) -> Iterator[str]:
 
 
 def _processor_sets(cpus: Iterable[int]) -> dict[str, str]:
-    """Of a part of the machine, which is one NUMA node."""
+    """Return hwloc's cpusets of some processors, and its nodesets: the machine has one NUMA node."""
     mask = sum(1 << cpu for cpu in cpus)
     words = [f"0x{mask >> shift & (1 << _BITS) - 1:08x}" for shift in range(0, max(mask.bit_length(), 1), _BITS)]
     cpuset, nodeset = ",".join(reversed(words)), "0x00000001"
@@ -71,7 +71,7 @@ def _processor_sets(cpus: Iterable[int]) -> dict[str, str]:
 
 
 def _distances(source: ExportSource, chips: dict[str, int]) -> Iterator[str]:
-    """Bandwidth of the link between any two chips, 0 where there is none; nothing if switches join them all."""
+    """Yield the bandwidths between any two chips, 0 if there is no link; nothing if no chips are linked directly."""
     direct = _direct_links(source)
     if not direct:
         return
@@ -83,7 +83,7 @@ def _distances(source: ExportSource, chips: dict[str, int]) -> Iterator[str]:
 
 
 def _direct_links(source: ExportSource) -> dict[frozenset[str], int]:
-    """MB/s of the links that join two chips."""
+    """Return MB/s of the links between two chips, by their addresses."""
     chips = {node.address for node in graph.read_nodes(source) if node.kind == "chip"}
     chip_links = (edge for edge in graph.read_edges(source) if {edge.a, edge.b} <= chips)
     return {frozenset((edge.a, edge.b)): edge.bandwidth_bytes_per_s // _MB for edge in chip_links}

@@ -1,4 +1,4 @@
-"""JSON Graph Format, version 2."""
+"""Write JSON Graph Format, version 2."""
 
 from collections.abc import Iterable, Iterator
 

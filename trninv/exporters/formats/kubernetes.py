@@ -1,6 +1,6 @@
-"""Kubernetes Nodes with labels for where they stand, for kubectl apply --server-side on nodes that exist.
+"""Write Kubernetes Nodes with labels for their location, for kubectl apply --server-side on existing nodes.
 
-The labels are trninv's own: those below topology.k8s.aws belong to AWS, which writes them itself.
+The labels are trninv's own: AWS itself writes the labels below topology.k8s.aws.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ from trninv.exporters.source import ExportedServer, ExportSource
 
 _CORDONED = {
     "unschedulable": True,
-    "taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}],  # as Kubernetes itself sets it
+    "taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}],  # as Kubernetes sets it
 }
 
 

@@ -1,4 +1,4 @@
-"""Kueue's Topology and ResourceFlavors over the labels that the format kubernetes gives to Nodes."""
+"""Write Kueue's Topology and ResourceFlavors, based on the Node labels of the format kubernetes."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -37,7 +37,7 @@ def _object(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def _levels(source: ExportSource) -> tuple[str, ...]:
-    """Labels that every server has."""
+    """Return the labels of the levels above a server, which must be the same for all servers."""
     label_sets = {tuple(topology_labels(server)) for server in source.servers}
     if len(label_sets) > 1:
         raise NotExpressibleError(

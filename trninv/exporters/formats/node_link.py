@@ -1,4 +1,4 @@
-"""Node-link JSON, which networkx reads (node_link_graph, with the key edges, as from 3.4 on) and D3 too."""
+"""Write node-link JSON, which D3 and networkx read (node_link_graph with the key edges, the default from 3.4 on)."""
 
 from collections.abc import Iterable, Iterator
 

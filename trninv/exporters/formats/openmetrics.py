@@ -1,4 +1,4 @@
-"""OpenMetrics: how many servers, nodes and links are in which state, which of them are not up, and drift by rule."""
+"""Write OpenMetrics: servers, nodes and links by state, the unhealthy ones by name, and drift findings by rule."""
 
 import re
 from collections import Counter

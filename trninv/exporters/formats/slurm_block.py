@@ -1,4 +1,4 @@
-"""topology.conf for Slurm's topology/block (Slurm 23.11 and later): each scale-up domain is a block."""
+"""Write topology.conf for Slurm's topology/block (from 23.11): each scale-up domain is a block."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""Lines of NodeName for slurm.conf, with the chips as generic resources; gres.conf's lines stand in comments."""
+"""Write NodeName lines for slurm.conf, with chips as generic resources; the lines for gres.conf are comments."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ _STATES = {"down": "DOWN", "maintenance": "DRAIN"}
 
 
 def _memory(model: ServerSpec) -> int:
-    """Less than the nominal memory, of which a kernel keeps some: Slurm drains a node that has less than configured."""
+    """Return 15/16 of the nominal memory in MiB: the kernel keeps some, and Slurm drains a node with less than this."""
     return model.memory_bytes * 15 // 16 // _MIB
 
 
@@ -37,7 +37,7 @@ def _state(server: ExportedServer) -> str:
 
 
 def _reason(server: ExportedServer) -> str:
-    """Why it is not as Slurm finds it; empty where it is."""
+    """Return why a server takes no jobs or is not usable; empty if it is usable and takes jobs."""
     reasons = [] if server.is_usable else [server.state]
     reasons += [] if server.cordon_reason is None else [f"closed: {slurm.to_one_line(server.cordon_reason)}"]
     return f"trninv: {'; '.join(reasons)}" if reasons else ""

@@ -1,4 +1,4 @@
-"""topology.conf for Slurm's topology/tree: each scale-up domain is a leaf switch, which --switches=1 asks for."""
+"""Write topology.conf for Slurm's topology/tree: each scale-up domain is a leaf switch, for jobs with --switches=1."""
 
 from collections.abc import Iterable, Iterator
 

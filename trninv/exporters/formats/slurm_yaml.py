@@ -1,6 +1,6 @@
-"""topology.yaml of Slurm from 25.05 on: the tree, blocks, and rings and tori where UltraServers are rings of servers.
+"""Write Slurm's topology.yaml (from 25.05): tree, blocks, and rings and tori if UltraServers are rings of servers.
 
-A partition picks one by its name: Topology=rings.
+A partition selects a topology by its name, as in Topology=rings.
 """
 
 from collections.abc import Iterable, Iterator
@@ -48,7 +48,7 @@ def _write(source: ExportSource) -> Iterator[str]:
 
 
 def _rings(blocks: dict[str, list[ExportedServer]]) -> dict[str, list[ExportedServer]]:
-    """Domains that are rings of servers: tori that several servers share have one server a step of the first axis."""
+    """Return the domains that are rings of servers: in a torus of several servers, the first axis goes along them."""
     return {
         name: servers
         for name, servers in blocks.items()
@@ -72,7 +72,7 @@ def _ring_or_torus(name: str, kind: str, entries: list[dict[str, Any]]) -> Itera
 
 
 def _torus(name: str, servers: list[ExportedServer]) -> dict[str, Any]:
-    """Of one row; jobs of 1, 2, 4, … servers are placed so that two share a rack."""
+    """Return a torus of one row, with placements for jobs of 1, 2, 4, … servers, so that two share a rack."""
     lengths = [1 << k for k in range(len(servers).bit_length()) if len(servers) % (1 << k) == 0]
     return {
         "name": name,

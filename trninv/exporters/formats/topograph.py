@@ -1,4 +1,4 @@
-"""A model of topograph's simulator: switches, and a block for each scale-up domain."""
+"""Write a model for topograph's simulator: switches, and a block for each scale-up domain."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,15 +1,15 @@
-"""The views that SQL reports read, one file each: NAME.sql is the view NAME, a SELECT that both databases understand.
+"""Create and drop the views that SQL reports read; NAME.sql is the view NAME, a SELECT valid on both databases.
 
-A rule that other code shares is named rather than written out: ``{{ chip_address }}`` stands for the address of the
-joined row of ``chip``, and so on for every level that has addresses; ``{{ node_address }}`` for that of any ``node``,
-``{{ a_address }}`` and ``{{ b_address }}`` for those of a link's ends; ``{{ chip_is_allocated }}`` and
-``{{ chip_takes_jobs }}`` for what a chip is to the next job; ``{{ carried }}`` for what a ``link`` carries
-now between the nodes ``end_a`` and ``end_b``; ``{{ lost_server }}``, ``{{ lost_node }}`` and ``{{ lost_link }}`` for a
-condition that each row meets which is not up, by which they are found at an earlier moment, when no index has states.
+Rules shared with other code are referred to by name: ``{{ chip_address }}`` is the address of the joined row of
+``chip``, and so on for every level that has addresses; ``{{ node_address }}`` is that of any ``node``,
+``{{ a_address }}`` and ``{{ b_address }}`` are those of a link's ends; ``{{ chip_is_allocated }}`` and
+``{{ chip_takes_jobs }}`` are conditions on a chip; ``{{ carried }}`` is the bandwidth that a ``link`` carries now
+between the nodes ``end_a`` and ``end_b``; ``{{ lost_server }}``, ``{{ lost_node }}`` and ``{{ lost_link }}`` are
+conditions that every row which is not up meets: they make queries of an earlier time fast, when no index has states.
 
-Views have no versions. Migrations drop all of them before the first revision and, where they end at the newest, create
+Views have no versions. Migrations drop all of them before the first revision and, if they end at the newest, create
 them again from the files (``migrations/env.py``): a revision may change any table, and a file may change without a
-revision. They are created in the order of their names, so that a view may read those whose names sort before its own.
+revision. Views are created in the order of their names, so a view may read those whose names sort before its own.
 """
 
 import re
@@ -31,9 +31,9 @@ _FOLDER: Final = Path(__file__).parent
 _RULE_REFERENCE: Final = re.compile(r"\{\{ (\w+) \}\}")
 
 ROLE: Final = "trninv_read"
-"""PostgreSQL's role that may read them."""
+"""PostgreSQL's role that may read the tables and views."""
 VIEWS: Final = tuple(sorted(file.stem for file in _FOLDER.glob("v_*.sql")))
-"""Their names."""
+"""The names of the views."""
 READABLE: Final = frozenset({*METADATA.tables, *VIEWS} - CLOSED)
 """Tables and views that a user's query may read."""
 
@@ -60,13 +60,13 @@ _EXISTING_VIEWS_SQL: Final = {
         SELECT relname AS name, coalesce(obj_description(oid, 'pg_class'), '') AS made FROM pg_class
         WHERE relkind = 'v' AND relnamespace = to_regnamespace(current_schema()) AND left(relname, 2) = 'v_'""",
 }
-"""Names of the views that there are and what tells whether they are as their files: their text, or a comment."""
+"""Queries of the existing views with what is compared to their files: their text, or a comment with its digest."""
 
 
 def drop_statements(dialect: str, connection: Connection | None = None) -> Iterator[str]:
-    """Statements that drop every view whose name begins with v_.
+    """Yield statements that drop every view whose name begins with v_.
 
-    Without a connection, SQLite can't tell which there are: those that have a file.
+    On SQLite without a connection, only the views that have a file are known.
     """
     if dialect == "postgresql":
         yield f"DROP SCHEMA IF EXISTS {past.SCHEMA} CASCADE"
@@ -77,7 +77,7 @@ def drop_statements(dialect: str, connection: Connection | None = None) -> Itera
 
 
 def create_statements(dialect: str) -> Iterator[str]:
-    """Statements that create the views and, on PostgreSQL, let the role of readers read them and the tables."""
+    """Yield statements that create the views and, on PostgreSQL, let the read role read them and the tables."""
     for name in VIEWS:
         yield definition(name, dialect)
         if dialect == "postgresql":
@@ -91,7 +91,7 @@ def create_statements(dialect: str) -> Iterator[str]:
 
 
 def as_of_statements(engine: Engine) -> list[str]:
-    """Statements with which a transaction reads tables and views as they were, if the engine has a moment."""
+    """Return statements that make a transaction read an earlier time; none if the engine reads the present."""
     dialect = engine.dialect.name
     if past.as_of_event(engine) is None:
         return []
@@ -103,14 +103,14 @@ def as_of_statements(engine: Engine) -> list[str]:
 
 
 def definition(name: str, dialect: str, *, is_past: bool = False) -> str:
-    """The statement that creates a view, of the present or of the tables as they were."""
+    """Return the statement that creates a view, of the present or of an earlier time."""
     rules = _compile_rules(dialect, is_past=is_past)
     select = (_FOLDER / f"{name}.sql").read_text("utf-8").strip()
     return f"CREATE VIEW {name} AS\n" + _RULE_REFERENCE.sub(lambda named: rules[named[1]], select)
 
 
 def outdated_views(connection: Connection) -> list[str]:
-    """Names of views that are missing, too many, or not made from their files as they are now."""
+    """Return the names of views that are missing, superfluous or different from their files."""
     dialect = connection.dialect.name
     expected = {name: definition(name, dialect) if dialect == "sqlite" else _view_comment(name) for name in VIEWS}
     existing = _existing_views(connection)
@@ -118,7 +118,7 @@ def outdated_views(connection: Connection) -> list[str]:
 
 
 def check_views(connection: Connection) -> str | None:
-    """What is wrong with the views of a database, in one line, else None."""
+    """Return the problem with a database's views in one line, or None."""
     names = outdated_views(connection)
     return f"not as this trninv makes them: {', '.join(names)}: run trninv migrate" if names else None
 
@@ -133,7 +133,7 @@ def _view_comment(name: str) -> str:
 
 @lru_cache(maxsize=4)
 def _compile_rules(dialect: str, *, is_past: bool) -> Mapping[str, str]:
-    """The shared rules by their names in the files, as text of a dialect that no driver reads: a % is one %."""
+    """Return the SQL of the shared rules by name; in the named paramstyle, a % is not doubled."""
     dialect_class: Any = make_url(f"{dialect}://").get_dialect()
     node, link = TABLES["node"], TABLES["link"]
     rules: dict[str, ColumnElement[Any]] = {
