@@ -1,1 +1,1 @@
-"""What follows from the wiring: paths, flows, memory pools and bisection, computed from the links as they are now."""
+"""Answer questions about the wiring: paths, flows, memory pools and bisection."""

@@ -1,10 +1,10 @@
-"""What every answer has, and the values that several answers are made of.
+"""Define what every answer contains and the values that several answers share.
 
-Answers are frozen values; the command line, GraphQL and notebooks only render them. What a field means stands beside
-its type, as ``Annotated[Bandwidth, "…"]``, and a property's docstring says what it is: `trninv.graphql.answers` makes
-the types of the schema from them.
+Answers are frozen values; the command line, GraphQL and notebooks only render them. Users see the texts of this module:
+`trninv.graphql.answers` builds the types of the schema from them. A field's description is part of its annotation
+(``Annotated[Bandwidth, "…"]``); a property's and a class's description is its docstring.
 
-Every bandwidth is of one direction. ``lower`` ≤ truth ≤ ``upper``; an answer is exact where they are equal.
+Every bandwidth is for one direction. ``lower`` ≤ exact value ≤ ``upper``; an answer is exact if they are equal.
 """
 
 from abc import ABC, abstractmethod
@@ -19,15 +19,15 @@ from trninv.units import Bandwidth, Duration, pluralize
 
 
 class SchemaScalar(Enum):
-    """How the schema shows what Python has a plainer type for."""
+    """How the schema represents a field whose Python type does not determine it."""
 
     ADDRESS = auto()
     EXACT = auto()
     """An integer that may need more than 31 bits, as text."""
     PAGED = auto()
-    """A tuple without a bound to its length, as a connection."""
+    """A tuple of unbounded length, as a GraphQL connection."""
     HIDDEN = auto()
-    """Not shown at all: ids of rows change with reseeding, addresses do not."""
+    """Not in the schema: row ids change when a cluster is seeded again, addresses do not."""
 
 
 AddressText = Annotated[str, SchemaScalar.ADDRESS]
@@ -43,7 +43,7 @@ class Basis(DescribedEnum):
 
     @classmethod
     def from_observed(cls, *, is_observed: bool) -> "Basis":
-        """Of places of which any was observed, or none."""
+        """Return OBSERVED if the wiring of any of the places was observed."""
         return cls.OBSERVED if is_observed else cls.DESIGN
 
 
@@ -65,14 +65,14 @@ class Balance(DescribedEnum):
 
 @dataclass(frozen=True, slots=True)
 class RenderedTable:
-    """A part of an answer as a table for people; cells are printed as `str` gives them."""
+    """A table within an answer rendered as text; cells are printed with `str`."""
 
     headers: Sequence[str]
     rows: Iterable[Iterable[object]]
 
 
 Rendered = Iterator[str | RenderedTable]
-"""An answer for people: lines and tables, in order."""
+"""An answer rendered as text: lines and tables, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +82,9 @@ class CitedFact:
     Attributes
     ----------
     disputed
-        Another source says otherwise, or the number had to be read against its letter; ``note`` says how.
+        Another source contradicts it, or the source's number is not taken literally; ``note`` explains.
     assumed
-        No document says so.
+        No document states it.
 
     """
 
@@ -128,7 +128,7 @@ class Difference:
 
 
 def incomparability_reason(before: int, current: int) -> str | None:
-    """Say why bisections of so many chips do not compare: with fewer chips, the halves and their cut are others."""
+    """Return why bisections of these numbers of chips can't be compared: the halves differ; None for equal numbers."""
     return None if before == current else f"{current:,} chips are halved instead of {before:,}"
 
 
@@ -158,20 +158,20 @@ class Answer(ABC):
         """What whatIf changes; null outside of it."""
         return None if self.baseline is None else self.difference_from(self.baseline)
 
-    def difference_from(self, other: Self) -> Difference:  # noqa: ARG002 # answers that can be compared say how
-        """The difference from another answer of the class, field by field."""
+    def difference_from(self, other: Self) -> Difference:  # noqa: ARG002 # for subclasses
+        """Return this answer less another of the same class; empty unless a class overrides it."""
         return Difference()
 
     def is_satisfied(self) -> bool:
-        """Whether the answer is the one hoped for; a command ends with status 1 if not."""
+        """Return whether the answer is positive; if not, the command exits with status 1."""
         return True
 
     @abstractmethod
     def render(self) -> Rendered:
-        """The answer as lines and tables for people."""
+        """Yield the answer as lines and tables of text."""
 
     def render_comparison(self) -> Rendered:
-        """Against the wiring as it is, where a scenario was asked about."""
+        """Yield the comparison with the baseline; nothing without a scenario."""
         if self.difference is not None and (difference_text := str(self.difference)):
             yield f"against the wiring as it is: {difference_text}"
 
@@ -225,7 +225,7 @@ class Path:
     def from_nodes(
         cls, nodes: Sequence[tuple[str, str]], links: Sequence[LinkRef], time: Duration | None = None
     ) -> "Path":
-        """The path over nodes (kind and address) and the links between them."""
+        """Return the path over nodes, each its kind and address, and the links between them."""
         narrowest = min((link.bandwidth for link in links), default=None)
         kind, address = nodes[0]
         steps = [PathStep(StepKind(kind), address)]
@@ -259,24 +259,24 @@ class Bounds:
 
 
 def bandwidth_range(values: Iterable[Bandwidth]) -> str:
-    """The least and the most of some bandwidths."""
+    """Format the minimum and maximum of some bandwidths; a single value if they are equal."""
     bandwidths = list(values)
     minimum, maximum = min(bandwidths), max(bandwidths)
     return str(minimum) if minimum == maximum else f"{minimum} to {maximum}"
 
 
 def total_count(answer: object, name: str) -> int:
-    """How many there are of what a paged field lists, or lists the first of."""
+    """Return the total number of items of a paged field, which may list only the first of them (``{name}_size``)."""
     count: int = getattr(answer, f"{name}_size", len(getattr(answer, name)))
     return count
 
 
 _MAX_LISTED_LINKS = 40
-"""Links of a cut that are listed for people."""
+"""Links of a cut that the text output lists."""
 
 
 def render_cut(name: str, links: Sequence[LinkRef], size: int) -> Rendered:
-    """A cut of ``size`` links, of which the first are known."""
+    """Yield a cut of ``size`` links; ``links`` has all of them or the first."""
     yield f"{name}: {pluralize(size, 'link')}"
     for link in links[:_MAX_LISTED_LINKS]:
         yield f"  {link.address}  {link.bandwidth}"

@@ -1,4 +1,4 @@
-"""Whether the wiring of places was observed: machines that stand there said which of their chips are joined."""
+"""Tell whether the wiring of a place is designed or observed, that is, reported by instances bound there."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -20,8 +20,8 @@ _OBSERVED_SERVER, _OBSERVED_CHIP = TABLES["observed_server"], TABLES["observed_c
 
 
 def with_wiring_source(answer: A, reader: SnapshotReader, addresses: Iterable[str]) -> A:
-    """An answer about some places that says what its wiring rests on."""
-    places = {_domain_or_cluster_of(replace_machine_name(reader.connection, address)) for address in addresses}
+    """Return a copy of an answer with the source of the wiring of the places that it is about."""
+    places = {_domain_or_cluster(replace_machine_name(reader.connection, address)) for address in addresses}
     is_observed = any(
         reader.cached(("observed", address), partial(has_observed_wiring, reader.connection, address))
         for address in places
@@ -30,7 +30,7 @@ def with_wiring_source(answer: A, reader: SnapshotReader, addresses: Iterable[st
 
 
 def has_observed_wiring(connection: Connection, place: str) -> bool:
-    """Whether the driver's table of any machine that stands in a domain or cluster was seen."""
+    """Return whether a driver's wiring table was observed of any instance bound in a domain or cluster."""
     scope = resolve_place(connection, place)
     in_scope = _SERVER.c.domain_id == scope.id if scope.level == "domain" else _DOMAIN.c.cluster_id == scope.id
     is_bound_machine = or_(
@@ -48,8 +48,8 @@ def has_observed_wiring(connection: Connection, place: str) -> bool:
     return connection.scalar(query.limit(1)) is not None
 
 
-def _domain_or_cluster_of(address: str) -> str:
-    """The domain that an address lies in, or else its cluster."""
+def _domain_or_cluster(address: str) -> str:
+    """Return the address of the domain that contains an address, or of its cluster if none does."""
     parsed = parse(address)
     letters, ordinal = next(iter(parsed.steps), ("", 0))
     return f"{parsed.cluster}/d{ordinal}" if letters == "d" else parsed.cluster

@@ -1,4 +1,7 @@
-"""The islands of a cluster. Domains that are alike are read once, and so are those with the same damage."""
+"""Group a cluster's domains into classes of equal wiring and failures, and bisect the cluster by class.
+
+Each class is read and solved once; a solver's island is one domain of a class with the fabric above it.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -13,7 +16,7 @@ from trninv.errors import ScopeTooLargeError
 from trninv.inventory.address import address_expression, node_addresses
 from trninv.inventory.schema import TABLES
 from trninv.routing.answer import LinkRef
-from trninv.routing.hubs import Hubs, hubs, uplinks_between
+from trninv.routing.hubs import Hubs, find_hubs, uplinks_between
 from trninv.routing.patterns import FailurePattern, failures_by_domain, first_ids
 from trninv.routing.scenario import ScenarioChanges
 from trninv.routing.scope import Scope
@@ -29,21 +32,23 @@ _TABLES = TABLES
 MAX_CUT_LINKS = 1_000
 """Links of a cut that an answer lists."""
 _DOMAINS_PER_READ = 16
-"""Domains whose uplinks are read together: few make up a cut that is listed."""
+"""Domains whose uplinks are read together; a small number, because few domains fill a listed cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class DomainClass:
-    """Domains that are alike.
+    """Domains with the same wiring and the same failures.
 
     Attributes
     ----------
     island
-        One of them, or another one's ids.
-    failed
-        How many of its chips are not up.
-    worn
-        Whether it is what is left of another kind, so that nothing in it is of a model of its own.
+        One of the domains, or another domain of the model whose node ids stand for theirs.
+    domains
+        Ids of the domains.
+    failed_count
+        Chips of each domain that carry nothing.
+    is_degraded
+        Whether the island is another class's domain less some failures; it has no models that the other lacks.
 
     """
 
@@ -55,7 +60,7 @@ class DomainClass:
 
 @dataclass(frozen=True, slots=True)
 class ClusterBisection:
-    """A quotient's split in terms of domains and links; ``cut`` lists the first MAX_CUT links of ``cut_size``."""
+    """A quotient's bisection as domains and links; ``cut`` has the first MAX_CUT_LINKS of its ``cut_size`` links."""
 
     classes: Sequence[DomainClass]
     quotient: "Quotient"
@@ -64,12 +69,12 @@ class ClusterBisection:
 
     @property
     def lower(self) -> int:
-        """Proven: no less, in bytes per second of one direction."""
+        """Proven lower bound in bytes per second, one direction."""
         return self.quotient.lower
 
     @property
     def upper(self) -> int:
-        """What the split cuts, in bytes per second of one direction."""
+        """Capacity of the cut in bytes per second, one direction."""
         return self.quotient.upper
 
     @property
@@ -79,16 +84,16 @@ class ClusterBisection:
 
     @property
     def method(self) -> str:
-        """How it was found, and why that is a proof."""
+        """How the bounds were found and why they are proven, in words."""
         return self.quotient.method
 
     def sides(self, connection: Connection) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Addresses on either side: whole domains, and the chips of those that are split."""
+        """Return the addresses on side A and side B: domains, and the chips of domains that are split."""
         domains_a, split_chips = list[int](), (list[str](), list[str]())
         domains_b = {domain for domain_class in self.classes for domain in domain_class.domains}
-        for domain, island, taken in assign_sides(self.classes, self.quotient):
-            chips = taken.chips
-            if not chips:  # its hub alone is there
+        for domain, island, selection in assign_sides(self.classes, self.quotient):
+            chips = selection.chips
+            if not chips:  # only its hub is on side A
                 continue
             domains_b.remove(domain)
             if len(chips) == island.chip_count:
@@ -110,12 +115,17 @@ class ClusterBisection:
 def assign_sides(
     classes: "Sequence[DomainClass]", quotient: "Quotient"
 ) -> "Iterator[tuple[int, Island, ClassSelection]]":
-    """Each domain that has chips on side A, or its hub, an island like it, and what is taken in that one's ids."""
-    remaining = [list(class_index.domains) for class_index in classes]
-    for taken in sorted(quotient.selections, key=lambda taken: -len(taken.chips)):
-        island = classes[taken.class_index].island
-        for _ in range(taken.island_count):
-            yield remaining[taken.class_index].pop(0 if len(taken.chips) == island.chip_count else -1), island, taken
+    """Assign a domain to each island that has chips, or its hub, on side A.
+
+    Yields the domain's id, the island of its class, and the selection in that island's node ids. Whole domains get the
+    first ids of a class, split ones the last.
+    """
+    remaining = [list(domain_class.domains) for domain_class in classes]
+    for selection in sorted(quotient.selections, key=lambda selection: -len(selection.chips)):
+        island = classes[selection.class_index].island
+        position = 0 if len(selection.chips) == island.chip_count else -1
+        for _ in range(selection.island_count):
+            yield remaining[selection.class_index].pop(position), island, selection
 
 
 def _domain_addresses(connection: Connection, domains: Collection[int]) -> dict[int, str]:
@@ -133,37 +143,37 @@ def _node_addresses(connection: Connection, nodes: Collection[int]) -> dict[int,
 
 
 def read_domain_classes(reader: SnapshotReader, scope: Scope) -> list[DomainClass]:
-    """The islands of some domains of a cluster.
+    """Return the classes of a scope's domains; each domain is in one of them.
 
     Raises
     ------
     ScopeTooLargeError
-        Chips of more than MAX_DOMAINS domains, but not the whole cluster.
+        The scope has chips of more than MAX_DOMAINS domains but is not the whole cluster.
 
     """
     connection, domains = reader.connection, scope.domains
     if scope.members is not None and len(domains) > MAX_DOMAINS:
         raise ScopeTooLargeError(f"chips of {len(domains)} domains: name at most {MAX_DOMAINS}, or the cluster")
-    found = hubs(reader, scope.place.cluster_id)
+    cluster_hubs = find_hubs(reader, scope.place.cluster_id)
     if scope.members is not None:
-        kinds = [_read_class(reader, [domain], scope, found) for domain in domains]
+        classes = [_read_class(reader, [domain], scope, cluster_hubs) for domain in domains]
     else:
         failures = failures_by_domain(connection, scope.place.cluster_id)
-        kinds = [
+        classes = [
             domain_class
             for model_domains in reader.cached(("by model", *domains), lambda: _group_by_model(connection, domains))
-            for domain_class in _classes_of_model(reader, replace(scope, domains=model_domains), failures, found)
+            for domain_class in _classes_of_model(reader, replace(scope, domains=model_domains), failures, cluster_hubs)
         ]
-    several = len(frozenset[int]().union(*(domain_class.island.joins for domain_class in kinds))) > 1
+    has_several_hubs = len(frozenset[int]().union(*(domain_class.island.joins for domain_class in classes))) > 1
     return (
-        [replace(domain_class, island=replace(domain_class.island, uplink_degraded=True)) for domain_class in kinds]
-        if several
-        else kinds
+        [replace(domain_class, island=replace(domain_class.island, uplink_degraded=True)) for domain_class in classes]
+        if has_several_hubs
+        else classes
     )
 
 
 def _group_by_model(connection: Connection, domains: Sequence[int]) -> list[list[int]]:
-    """Domains of one model each."""
+    """Group domains by model."""
     domain = _TABLES["domain"]
     query = select(domain.c.id, domain.c.domain_model_id).where(domain.c.id.between(min(domains), max(domains)))
     models = {row.id: row.domain_model_id for row in connection.execute(query)}
@@ -174,75 +184,81 @@ def _group_by_model(connection: Connection, domains: Sequence[int]) -> list[list
 
 
 def _classes_of_model(
-    reader: SnapshotReader, scope: Scope, failures: Mapping[int, FailurePattern], found: Hubs
+    reader: SnapshotReader, scope: Scope, failures: Mapping[int, FailurePattern], cluster_hubs: Hubs
 ) -> list[DomainClass]:
-    """The islands of domains of one model: the healthy ones, and each kind of damage."""
+    """Return the classes of domains of one model: single irregular domains, the healthy ones, and each failure pattern.
+
+    A domain is irregular, and a class of its own, if its links differ from those of most domains, if the scenario
+    changes it, or if it is attached to a hub other than the first.
+    """
     domains = scope.domains
     irregular = reader.cached(("unlike", *domains), lambda: _irregular_domains(reader.connection, domains))
-    separate = irregular | reader.changes.domains | set(found.domains)
-    classes = [_read_class(reader, [domain], scope, found) for domain in domains if domain in separate]
+    separate = irregular | reader.changes.domains | set(cluster_hubs.domains)
+    classes = [_read_class(reader, [domain], scope, cluster_hubs) for domain in domains if domain in separate]
     groups: dict[FailurePattern, list[int]] = {}
     for domain in domains:
         if domain not in separate:
             groups.setdefault(failures.get(domain, ()), []).append(domain)
     if () not in groups:
-        return classes + [_read_class(reader, equal_domains, scope, found) for equal_domains in groups.values()]
+        return classes + [_read_class(reader, equal_domains, scope, cluster_hubs) for equal_domains in groups.values()]
     healthy = groups.pop(())
-    healthy_class = _read_class(reader, healthy, scope, found)
+    healthy_class = _read_class(reader, healthy, scope, cluster_hubs)
     first_id_of = {table: first_ids(reader.connection, table, healthy[-1:])[healthy[-1]] for table in ("node", "link")}
     exits = DomainExits(reader.load(healthy[-1:], fabric=True), healthy_class.island)
-    worn = (
-        _degraded_class(exits, _local_failures(first_id_of, failure), equal_domains, scope, found)
+    degraded_classes = (
+        _degraded_class(exits, _local_failures(first_id_of, failure), equal_domains, scope, cluster_hubs)
         for failure, equal_domains in groups.items()
     )
-    return [*classes, healthy_class, *worn]
+    return [*classes, healthy_class, *degraded_classes]
 
 
 def healthy_graphs(classes: Sequence[DomainClass]) -> list["Graph"]:
-    """Graphs in which everything is that is of a model of its own."""
+    """Return graphs of the classes that together contain every model of node and link."""
     return [domain_class.island.graph for domain_class in classes if not domain_class.is_degraded]
 
 
 def bisect_classes(
-    classes: Sequence[DomainClass], min_side: int, max_side: int, narrow: "Sequence[Narrow]" = ()
+    classes: Sequence[DomainClass], min_side: int, max_side: int, narrow_links: "Sequence[Narrow]" = ()
 ) -> "Quotient":
-    """Bounds on the least cut with ``low`` to ``high`` chips on one side; ``narrow`` links join the kinds' hubs."""
+    """Bound the least cut with ``min_side`` to ``max_side`` chips on one side; ``narrow_links`` join hubs."""
     return solvers.quotient.bisect_quotient(
-        [(domain_class.island, len(domain_class.domains)) for domain_class in classes], min_side, max_side, narrow
+        [(domain_class.island, len(domain_class.domains)) for domain_class in classes], min_side, max_side, narrow_links
     )
 
 
 def bisect_cluster(
     reader: SnapshotReader, scope: Scope, classes: Sequence[DomainClass], min_side: int, max_side: int
 ) -> ClusterBisection:
-    """Part the islands' chips, and say which domains and links that means."""
-    above = hubs(reader, scope.place.cluster_id)
-    quotient = bisect_classes(classes, min_side, max_side, above.narrow)
-    selected = ((taken, classes[taken.class_index].island) for taken in quotient.selections)
-    cut_size = sum(taken.island_count * len(_cut_links(island, _across(island, taken))) for taken, island in selected)
-    between = uplinks_between(reader, above, quotient.links)
-    cut = islice(chain(between, _cut_links_of_cluster(reader, scope, classes, quotient, above)), MAX_CUT_LINKS)
+    """Bisect a cluster's chips on its quotient, and find the domains and links that the result stands for."""
+    cluster_hubs = find_hubs(reader, scope.place.cluster_id)
+    quotient = bisect_classes(classes, min_side, max_side, cluster_hubs.narrow_links)
+    selected = ((selection, classes[selection.class_index].island) for selection in quotient.selections)
+    cut_size = sum(
+        selection.island_count * len(_cut_links(island, _across(island, selection))) for selection, island in selected
+    )
+    between = uplinks_between(reader, cluster_hubs, quotient.links)
+    cut = islice(chain(between, _cut_links_of_cluster(reader, scope, classes, quotient, cluster_hubs)), MAX_CUT_LINKS)
     return ClusterBisection(classes, quotient, tuple(sorted(cut, key=lambda link: link.id)), cut_size + len(between))
 
 
-def _across(island: "Island", taken: "ClassSelection") -> tuple[int, ...]:
-    """Chips of an island that are across from its hub."""
-    return island.others(taken.chips) if taken.is_hub_taken else taken.chips
+def _across(island: "Island", selection: "ClassSelection") -> tuple[int, ...]:
+    """Return the chips of an island on the side that its hub is not on."""
+    return island.others(selection.chips) if selection.is_hub_taken else selection.chips
 
 
-def are_apart(reader: SnapshotReader, scope: Scope, kinds: Sequence[DomainClass]) -> bool:
-    """Whether some domains are joined to others by nothing: neither by hubs, nor by a domain that is below several."""
-    listed = [(kind.island, len(kind.domains)) for kind in kinds]
-    return len(solvers.quotient.pieces(listed, hubs(reader, scope.place.cluster_id).narrow)) > 1
+def are_apart(reader: SnapshotReader, scope: Scope, classes: Sequence[DomainClass]) -> bool:
+    """Return whether some domains have no connection to others: by no hubs, and by no domain below several hubs."""
+    islands = [(domain_class.island, len(domain_class.domains)) for domain_class in classes]
+    return len(solvers.quotient.pieces(islands, find_hubs(reader, scope.place.cluster_id).narrow_links)) > 1
 
 
-def _read_class(reader: SnapshotReader, domains: Sequence[int], scope: Scope, found: Hubs) -> DomainClass:
-    """The kind that some domains are of, from the tables' word on the last of them."""
-    return _build_class(reader.load([domains[-1]], fabric=True), domains, scope, found)
+def _read_class(reader: SnapshotReader, domains: Sequence[int], scope: Scope, cluster_hubs: Hubs) -> DomainClass:
+    """Read the class of equal domains from the tables' rows of the last one."""
+    return _build_class(reader.load([domains[-1]], fabric=True), domains, scope, cluster_hubs)
 
 
 def _local_failures(first_id_of: Mapping[str, int], failure: FailurePattern) -> ScenarioChanges:
-    """Some damage as changes of a domain whose nodes and links begin at these ids."""
+    """Convert a failure pattern into changes of a domain whose nodes and links start at these ids."""
     failures = ScenarioChanges()
     for table, local, factor in failure:
         (failures.nodes if table == "node" else failures.links)[first_id_of[table] + local] = factor
@@ -250,12 +266,15 @@ def _local_failures(first_id_of: Mapping[str, int], failure: FailurePattern) -> 
 
 
 def _degraded_class(
-    domain_exits: DomainExits, failures: ScenarioChanges, domains: Sequence[int], scope: Scope, found: Hubs
+    domain_exits: DomainExits, failures: ScenarioChanges, domains: Sequence[int], scope: Scope, cluster_hubs: Hubs
 ) -> DomainClass:
-    """What is left of the healthy domain, as a kind."""
+    """Return the class of domains that equal the healthy one less some failures.
+
+    If each remaining chip's capacity to the fabric is known, the island's graph is built only when a solver needs it.
+    """
 
     def remaining_class() -> DomainClass:
-        return _build_class(domain_exits.wiring.with_scenario(failures), domains, scope, found)
+        return _build_class(domain_exits.wiring.with_scenario(failures), domains, scope, cluster_hubs)
 
     exit_capacities = domain_exits.exit_capacities(failures)
     if exit_capacities is None:
@@ -271,7 +290,7 @@ def _degraded_class(
     return DomainClass(island, tuple(domains), domain_exits.island.chip_count - len(exit_capacities), is_degraded=True)
 
 
-def _build_class(wiring: Wiring, domains: Sequence[int], scope: Scope, found: Hubs) -> DomainClass:
+def _build_class(wiring: Wiring, domains: Sequence[int], scope: Scope, cluster_hubs: Hubs) -> DomainClass:
     graph = wiring.graph
     chips = {node for node, attributes in graph.nodes(data=True) if attributes["kind"] == "chip"}
     kept_nodes = {node for node, attributes in graph.nodes(data=True) if attributes["domain"] is not None}
@@ -281,30 +300,32 @@ def _build_class(wiring: Wiring, domains: Sequence[int], scope: Scope, found: Hu
         chips &= scope.members
         failed &= scope.members
     network_nodes = _above(graph, kept_nodes)
-    at_hub: dict[int, set[int]] = {}
+    nodes_by_hub: dict[int, set[int]] = {}
     for node in network_nodes:
-        at_hub.setdefault(found.of.get(node, node), set()).add(node)
+        nodes_by_hub.setdefault(cluster_hubs.hub_by_node.get(node, node), set()).add(node)
 
-    def below(above: Collection[int], hubs: Collection[int]) -> "Island":
-        inside = _merge_network_nodes(solvers.graph.Graph(graph.subgraph({*kept_nodes, *above})), above)
-        return solvers.quotient.Island.from_graph(inside, chips, min(above, default=None), frozenset(hubs))
+    def island_below(above: Collection[int], hubs: Collection[int]) -> "Island":
+        island_graph = _merge_network_nodes(solvers.graph.Graph(graph.subgraph({*kept_nodes, *above})), above)
+        return solvers.quotient.Island.from_graph(island_graph, chips, min(above, default=None), frozenset(hubs))
 
-    island = below(network_nodes, at_hub)
-    if len(at_hub) > 1:
-        first = min(at_hub)
-        island = replace(island, at_one=below(at_hub[first], [first]))
+    island = island_below(network_nodes, nodes_by_hub)
+    if len(nodes_by_hub) > 1:
+        first_hub = min(nodes_by_hub)
+        island = replace(island, at_one=island_below(nodes_by_hub[first_hub], [first_hub]))
     return DomainClass(island, tuple(domains), len(failed))
 
 
-def _above(graph: "Graph", kept: Collection[int]) -> set[int]:
-    """The network nodes that NICs of some chips lead to; those of all NICs, where none is a chip's."""
+def _above(graph: "Graph", kept_nodes: Collection[int]) -> set[int]:
+    """Return the network nodes above the NICs of the kept chips, or above all NICs if no kept chip has one."""
     nics = set(solvers.graph.nics_in(graph))
-    used = {nic for nic in nics if any(near in kept and graph.nodes[near]["kind"] == "chip" for near in graph[nic])}
+    used = {
+        nic for nic in nics if any(near in kept_nodes and graph.nodes[near]["kind"] == "chip" for near in graph[nic])
+    }
     return {near for nic in used or nics for near in graph[nic] if graph.nodes[near]["kind"] == "network_node"}
 
 
 def _merge_network_nodes(graph: "Graph", network_nodes: Collection[int]) -> "Graph":
-    """The same, with the network nodes that the NICs lead to as the first of them: the fabric above does not block."""
+    """Merge network nodes into the one with the lowest id, in place; valid because the fabric above does not block."""
     first = min(network_nodes, default=None)
     for other in set(network_nodes) - {first}:
         address = graph.nodes[other]["address"]
@@ -316,7 +337,7 @@ def _merge_network_nodes(graph: "Graph", network_nodes: Collection[int]) -> "Gra
 
 
 def _irregular_domains(connection: Connection, domains: Sequence[int]) -> set[int]:
-    """Domains with other links than most have: more or fewer, or of another bandwidth in all."""
+    """Return the domains whose number of links or total bandwidth differs from that of most."""
     link = _TABLES["link"]
     measures = func.count(), func.sum(link.c.bandwidth_bytes_per_s)
     query = select(link.c.domain_id, *measures).where(link.c.domain_id.between(min(domains), max(domains)))
@@ -326,7 +347,7 @@ def _irregular_domains(connection: Connection, domains: Sequence[int]) -> set[in
 
 
 def _cut_links(island: "Island", chips: Collection[int]) -> tuple[LinkRef, ...]:
-    """The links that part chips of an island from its others and from its network node."""
+    """Return a minimum cut between some chips of an island, and its other chips and network node."""
     if island.network_node is not None and len(chips) == island.chip_count:
         uplinks = cut_links(island.graph, {island.network_node})
         if sum(link.bandwidth for link in uplinks) == island.exit_capacity:
@@ -342,12 +363,11 @@ def _cut_links(island: "Island", chips: Collection[int]) -> tuple[LinkRef, ...]:
 
 
 def _cut_links_of_cluster(
-    reader: SnapshotReader, scope: Scope, classes: Sequence[DomainClass], quotient: "Quotient", above: Hubs
+    reader: SnapshotReader, scope: Scope, classes: Sequence[DomainClass], quotient: "Quotient", cluster_hubs: Hubs
 ) -> Iterator[LinkRef]:
-    """Links of the cut within domains and above their NICs, those of split domains first."""
+    """Yield the cut's links within domains and above their NICs, those of split domains first."""
     listed = (
-        (domain, island, _across(island, other_chips))
-        for domain, island, other_chips in assign_sides(classes, quotient)
+        (domain, island, _across(island, selection)) for domain, island, selection in assign_sides(classes, quotient)
     )
     shares = sorted((share for share in listed if share[2]), key=lambda share: len(share[2]) == share[1].chip_count)
     uplinks_by_domain: dict[int, list[LinkRef]] = {}
@@ -365,6 +385,6 @@ def _cut_links_of_cluster(
         ):
             yield from uplinks_by_domain[domain]
             continue
-        own_island = _read_class(reader, [domain], scope, above).island
+        own_island = _read_class(reader, [domain], scope, cluster_hubs).island
         offset = own_island.chips[0] - island.chips[0]
         yield from _cut_links(own_island, [chip + offset for chip in chips])

@@ -1,4 +1,4 @@
-"""Two places, for the questions about what lies between them."""
+"""Resolve the endpoints of a question and load the wiring between them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,18 @@ from trninv.units import Duration
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """Places where traffic begins and ends, their nodes by address and together, and the wiring of their domains."""
+    """Sources and targets of traffic, and the wiring of their domains.
+
+    Attributes
+    ----------
+    source_addresses, target_addresses
+        Node ids by the address of each place.
+    sources, targets
+        Node ids of all places together.
+    wiring
+        Without the avoided places and links.
+
+    """
 
     source_addresses: Mapping[str, frozenset[int]]
     target_addresses: Mapping[str, frozenset[int]]
@@ -39,13 +50,13 @@ class Endpoints:
         avoid: Iterable[str] = (),
         via: Via | None = None,
     ) -> "Endpoints":
-        """Resolve them, and read the wiring without what is to be avoided.
+        """Resolve the places and load the wiring without the places and links to avoid.
 
         Raises
         ------
         AddressError, UnknownAddressError
         WrongLevelError
-            A place that can not be an endpoint: a NIC, a network node, a cluster.
+            A place can't be an endpoint: a NIC, a network node or a cluster.
 
         """
         (source_nodes, source_domains), (target_nodes, target_domains) = (
@@ -64,22 +75,22 @@ class Endpoints:
 
     @property
     def source(self) -> str:
-        """Where traffic begins, in words."""
+        """Text that names the sources."""
         return " or ".join(self.source_addresses)
 
     @property
     def target(self) -> str:
-        """Where it ends, in words."""
+        """Text that names the targets."""
         return " or ".join(self.target_addresses)
 
     @property
     def is_connected(self) -> bool:
-        """Whether there is a path."""
+        """Whether a path leads from a source to a target."""
         successors, predecessors = self.wiring.adjacency
         return any(best_paths(successors, self.sources, self.targets, PathCriterion(PathMetric.HOPS), predecessors))
 
     def unreachable_reason(self, reader: SnapshotReader) -> str:
-        """Why there is no path."""
+        """Return the reason why there is no path, in words."""
         for address, nodes in ((self.source, self.sources), (self.target, self.targets)):
             if nodes.isdisjoint(self.wiring.nodes):
                 return f"nothing of {address} is up and not avoided"
@@ -97,7 +108,7 @@ class Endpoints:
         return self.via.disconnected_reason("them", "there is a way" if wider.is_connected else "there is none either")
 
     def to_addresses(self, path: NodePath, criterion: PathCriterion) -> Path:
-        """A path of nodes and ports by addresses."""
+        """Convert a path over nodes and ports into one over addresses; it has a time only if the metric is TIME."""
         nodes, links, path = self.wiring.nodes, self.wiring.links, tuple(map(node_of_port, path))
         steps = [(nodes[node]["kind"], nodes[node]["address"]) for node in path]
         time = (
@@ -109,7 +120,7 @@ class Endpoints:
 
 
 def _resolve_places(reader: SnapshotReader, places: Sequence[str]) -> tuple[dict[str, frozenset[int]], frozenset[int]]:
-    """The nodes of some places by address, and the domains that they are in."""
+    """Return the nodes of some places by address, and the ids of their domains."""
     resolved = [resolve_nodes(reader, address, _endpoint_nodes) for address in places]
     domains = frozenset[int]().union(*(place_domains for _, _, place_domains in resolved))
     return {address: nodes for address, nodes, _ in resolved}, domains
@@ -118,13 +129,14 @@ def _resolve_places(reader: SnapshotReader, places: Sequence[str]) -> tuple[dict
 def resolve_nodes(
     reader: SnapshotReader, text: str, nodes_of: Callable[[Connection, Place], frozenset[int]]
 ) -> tuple[str, frozenset[int], frozenset[int]]:
-    """A place's address, its nodes, and the domains that they are in; asks nothing about a chip of a domain in memory.
+    """Return a place's address, its nodes and the ids of their domains.
+
+    A chip whose domain is cached takes no query; ``nodes_of`` reads the nodes of every other place, and may refuse its
+    level.
 
     Raises
     ------
-    AddressError, UnknownAddressError
-    WrongLevelError
-        As ``nodes_of`` says, which gives the nodes of other places.
+    AddressError, UnknownAddressError, WrongLevelError
 
     """
     address = parse_or_look_up(reader.connection, text)

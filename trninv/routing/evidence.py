@@ -1,4 +1,4 @@
-"""The facts that an answer rests on, with what disputes them."""
+"""Cite the facts that an answer depends on."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ _TABLES = TABLES
 def cite_wiring(
     reader: SnapshotReader, nodes: Collection[Attributes], links: Iterable[Mapping[str, Any]]
 ) -> tuple[CitedFact, ...]:
-    """The bandwidth fact of every kind of link, and what is said of the EFA fabric if it is there."""
+    """Cite the bandwidth of every link model, and the EFA fabric's facts if a network node is among the nodes."""
     facts = cite_links(reader, {attributes["model"] for attributes in links})
     if all(attributes["kind"] != "network_node" for attributes in nodes):
         return facts
@@ -24,12 +24,12 @@ def cite_wiring(
 
 
 def cite_links(reader: SnapshotReader, models: Iterable[str]) -> tuple[CitedFact, ...]:
-    """The bandwidth facts of some link models."""
+    """Cite the bandwidth of some link models."""
     return cite(reader, sorted(models), ["bandwidth"])
 
 
 def cite_fabric(reader: SnapshotReader, nodes: Iterable[Attributes]) -> tuple[CitedFact, ...]:
-    """What is said of the EFA fabric that some nodes, network nodes among them, lie in."""
+    """Cite the facts about the EFA fabric of some nodes, which include network nodes."""
     node_list = list(nodes)
     is_observed = any(attributes.get("vendor_id") for attributes in node_list)
     return cite_fabric_above(
@@ -40,7 +40,7 @@ def cite_fabric(reader: SnapshotReader, nodes: Iterable[Attributes]) -> tuple[Ci
 def cite_fabric_above(
     reader: SnapshotReader, domain_models: Iterable[str], *, is_observed: bool
 ) -> tuple[CitedFact, ...]:
-    """What is said of the fabric above some domain models, and of one that was seen, what is assumed of its uplinks."""
+    """Cite the facts about the fabric above some domain models, or the assumptions about an observed fabric."""
     if is_observed:
         return cite(reader, [EFA_FABRIC], ["blocking", "uplink"])
     sizes = cite(reader, sorted(domain_models), ["domains_per_network_node", "nodes_per_network_node"])
@@ -48,7 +48,7 @@ def cite_fabric_above(
 
 
 def cite_latency(reader: SnapshotReader) -> tuple[CitedFact, ...]:
-    """Everything that is said of latencies."""
+    """Cite all latency facts."""
     subjects = reader.connection.scalars(
         select(_TABLES["fact"].c.subject).where(_TABLES["fact"].c.attribute == "latency")
     )
@@ -56,19 +56,19 @@ def cite_latency(reader: SnapshotReader) -> tuple[CitedFact, ...]:
 
 
 def cite_memory(reader: SnapshotReader, chips: Iterable[int]) -> tuple[CitedFact, ...]:
-    """The memory fact of every model among some chips."""
+    """Cite the memory of the models of some chips, by id."""
     chip, model = _TABLES["chip"], _TABLES["chip_model"]
     query = select(model.c.slug).distinct().join(chip, chip.c.chip_model_id == model.c.id)
     return cite_memory_models(reader, reader.connection.scalars(query.where(chip.c.id.in_(list(chips)))))
 
 
 def cite_memory_models(reader: SnapshotReader, models: Iterable[str]) -> tuple[CitedFact, ...]:
-    """The memory facts of some chip models."""
+    """Cite the memory of some chip models."""
     return cite(reader, sorted(models), ["device_memory"])
 
 
 def cite(reader: SnapshotReader, subjects: Iterable[str], attributes: Iterable[str]) -> tuple[CitedFact, ...]:
-    """The picked facts about some subjects."""
+    """Return the preferred facts about some attributes of some subjects, cached for the revision."""
     key = tuple(subjects), tuple(attributes)
     return reader.cached(("facts", *key), lambda: _read_facts(reader.connection, *key))
 

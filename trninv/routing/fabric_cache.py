@@ -1,9 +1,9 @@
-"""The shortest or widest path between two chips of a cluster, from what is remembered of their domains.
+"""Answer path questions between two chips from cached domain graphs.
 
-Where a domain touches the rest of its cluster in one network node, a best path to another such domain is that of the
-one to its network node, the way through the tree above, and that of the other back. Alike domains share one graph in
-local numbers and its paths; all of it is forgotten when the database changes. Answers equal those of the graph of both
-domains.
+If two domains each touch the fabric at one network node, a best path between them consists of a best path to the first
+one's network node, the way through the tree above, and a best path from the second one's network node. Domains with
+equal wiring share one graph in local numbers and its search results. Everything is dropped when the database changes.
+Answers equal those computed on the graph of both domains.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -32,40 +32,50 @@ A = TypeVar("A")
 
 _TABLES = TABLES
 MAX_DOMAINS_CACHED = 20_000
-"""Domains remembered; an entry of a healthy one is a few hundred bytes."""
+"""Domains cached; an entry of a healthy domain takes a few hundred bytes."""
 MAX_SEARCHES_CACHED = 4_096
-"""Searches of one state remembered, each of some kilobytes; healthy domains of a model share theirs."""
+"""Searches cached for one revision, each of some kilobytes; healthy domains of a model share theirs."""
 
 Facts = tuple[CitedFact, ...]
 PathResult = tuple[Path, int, Facts]
-"""The best path, how many are as good, and its facts."""
+"""The best path, the number of equally good paths, and the facts that it depends on."""
 
 
 @dataclass(frozen=True, slots=True)
 class DomainClassEntry:
-    """Alike domains: their wiring in local numbers, ``above`` being the network node, and paths toward its nodes."""
+    """The wiring of domains that are equal, in local numbers, and the searches in it.
+
+    Attributes
+    ----------
+    network_node
+        Local number of the network node above; None unless there is exactly one.
+    chips
+        Local number of each chip, by its address without the domain's part.
+    scale_up
+        The wiring without NICs and network nodes.
+
+    """
 
     wiring: Wiring
     network_node: int | None
     chips: dict[str, int]
     scale_up: Wiring
-    """Without what leads out of the domain."""
     searches: "SearchCache"
 
     @property
     def inner_links(self) -> Links:
-        """The links of the domain alone."""
+        """Scale-up links of the domain."""
         return self.scale_up.links
 
     def paths_to(self, target: int, floor: int, *, inner_only: bool = False) -> PathsToTarget:
-        """The shortest paths to a node over links of at least ``floor``."""
+        """Return the shortest paths to a node over links of at least ``floor`` bytes per second."""
         successors, predecessors = (self.inner_links, self.inner_links) if inner_only else self.wiring.adjacency
         return self.searches.get_or_search(
             (id(successors), target, floor), lambda: PathsToTarget.from_links(successors, target, floor, predecessors)
         )
 
     def widest_to(self, target: int, *, inner_only: bool = False) -> dict[int, int]:
-        """The capacity of the widest path to a node."""
+        """Return the capacity of the widest path to a node from each other node."""
         predecessors = self.inner_links if inner_only else self.wiring.adjacency.predecessors
         return self.searches.get_or_search(
             (id(predecessors), target), lambda: widest_capacities(predecessors, [target])
@@ -73,12 +83,13 @@ class DomainClassEntry:
 
 
 class SearchCache:
-    """What was found of graphs that live as long as this does."""
+    """Results of searches; keys may use the ids of graphs, which the cache must not outlive."""
 
     def __init__(self) -> None:
         self._results: dict[Hashable, Any] = {}
 
     def get_or_search(self, key: Hashable, search: Callable[[], A]) -> A:
+        """Return the result cached under a key, or search and cache it; refuse to search under `cached_only`."""
         if (cached := self._results.get(key)) is None:
             if is_cached_only.get():
                 raise NotCachedError
@@ -91,7 +102,22 @@ class SearchCache:
 
 @dataclass(frozen=True, slots=True)
 class CachedDomain:
-    """A domain: what it shares with those like it, where its ids begin, and its way to the top of the fabric."""
+    """A domain: its class's shared wiring, and what is its own.
+
+    Attributes
+    ----------
+    first_link
+        Id of its first link; local link ids count from it.
+    chain
+        Addresses of the network nodes from the domain to the top of the fabric; empty unless it touches exactly one.
+    uplinks, uplink_models
+        The links between the nodes of the chain, and their models.
+    is_fabric_observed
+        Whether the fabric was observed rather than designed.
+    is_wiring_observed
+        Whether the domain's wiring was observed.
+
+    """
 
     class_entry: DomainClassEntry
     address: str
@@ -100,13 +126,11 @@ class CachedDomain:
     chain: tuple[str, ...]
     uplinks: tuple[LinkRef, ...]
     uplink_models: tuple[str, ...]
-    """The model of each uplink."""
     is_fabric_observed: bool
-    """Whether the fabric is one that was seen."""
     is_wiring_observed: bool
-    """Whether its wiring was."""
 
     def address_of(self, node: int) -> str:
+        """Return the full address of a node in local numbers."""
         return (
             self.chain[0]
             if node == self.class_entry.network_node
@@ -116,7 +140,7 @@ class CachedDomain:
 
 @dataclass(slots=True)
 class RevisionCache:
-    """What is known of one state of the database."""
+    """Data cached for one revision of the database; None stands for a domain without healthy nodes."""
 
     revision: Hashable
     domains: dict[tuple[str, int], CachedDomain | None] = field(default_factory=dict)
@@ -126,15 +150,15 @@ class RevisionCache:
 
 
 class NotCachedError(Exception):
-    """It would have to be read or searched for, or the database is not in the state of the memory any more."""
+    """The answer needs a read or search that is not allowed now, or the database has changed since."""
 
 
-is_cached_only: ContextVar[bool] = ContextVar("known_only", default=False)
+is_cached_only: ContextVar[bool] = ContextVar("is_cached_only", default=False)
 
 
 @contextmanager
 def cached_only() -> Iterator[None]:
-    """Answer from what is remembered alone, which takes microseconds; what is not is no answer."""
+    """Answer only from cached reads and searches, which takes microseconds; other answers are None."""
     token = is_cached_only.set(True)
     try:
         yield
@@ -143,19 +167,19 @@ def cached_only() -> Iterator[None]:
 
 
 class PathCache:
-    """Remembers the domains of a database; thread safe."""
+    """A cache of the latest revision's domains; thread-safe."""
 
     def __init__(self, wirings: WiringCache) -> None:
         self._wiring_cache, self._revision_cache = wirings, [RevisionCache(None)]
 
     def with_wirings(self, wirings: WiringCache) -> "PathCache":
-        """The same, that reads through these wirings."""
+        """Return a view of this cache that reads through another cache of wirings."""
         copied = copy(self)
         copied._wiring_cache = wirings  # noqa: SLF001 # its own
         return copied
 
     def path(self, source: Address, target: Address, metric: PathMetric) -> PathResult | None:
-        """The best path, how many are as good, and its facts; None where the graph of both domains must be asked."""
+        """Return the best path, or None if it takes the graph of both domains to find it."""
         if metric is PathMetric.TIME:
             return None
         by_bandwidth = metric is PathMetric.BANDWIDTH
@@ -170,14 +194,14 @@ class PathCache:
         return self.answer_for_chips((source, target), find)
 
     def wiring_source(self, *places: Address) -> Basis | None:
-        """What the wiring of the domains of chips rests on; None where the tables must be asked."""
+        """Return the source of the wiring of the chips' domains, or None if it takes the tables to tell."""
         return self.answer_for_chips(
             places,
             lambda *chips: Basis.from_observed(is_observed=any(chip.domain.is_wiring_observed for chip in chips)),
         )
 
     def answer_for_chips(self, addresses: Sequence[Address], answer: "Callable[..., A | None]") -> A | None:
-        """What is answered of chips of a cluster; None where the tables must be asked, as of other places."""
+        """Return ``answer`` of healthy chips of one cluster; None for other places, or if only the tables can tell."""
         revision = self._wiring_cache.current_revision()
         if revision is None or any(
             address.level != "chip" or address.cluster != addresses[0].cluster for address in addresses
@@ -193,7 +217,7 @@ class PathCache:
             return None
 
     def _chip(self, cache: RevisionCache, address: Address) -> "CachedChip | None":
-        """None if it is not up."""
+        """Return the chip at an address, or None if it carries nothing."""
         if (domain := self._domain(cache, address)) is None:
             return None
         number = domain.class_entry.chips.get(_address_suffix(address))
@@ -249,7 +273,7 @@ class PathCache:
     def cached_facts(
         self, cache: RevisionCache, key: Hashable, read: Callable[[SnapshotReader], tuple[CitedFact, ...]]
     ) -> Facts:
-        """Facts that are read once in a state."""
+        """Return the facts cached under a key, or read and cache them."""
         if key not in cache.facts:
             with self._open_reader(cache) as reader:
                 cache.facts[key] = read(reader)
@@ -257,7 +281,7 @@ class PathCache:
 
     @contextmanager
     def _open_reader(self, cache: RevisionCache) -> Iterator[SnapshotReader]:
-        """The state of a memory."""
+        """Open a reader of a cache's revision; refuse if the database has changed or nothing may be read."""
         if is_cached_only.get():
             raise NotCachedError
         with self._wiring_cache.open_reader() as reader:
@@ -268,7 +292,7 @@ class PathCache:
 
 @dataclass(frozen=True, slots=True)
 class CachedChip:
-    """A chip that is up, in the numbers of what its domain shares with those like it."""
+    """A healthy chip, by its local number in its domain's class."""
 
     _cache: PathCache
     _revision_cache: RevisionCache
@@ -277,19 +301,19 @@ class CachedChip:
 
     @property
     def wiring(self) -> Wiring:
-        """The scale-up links of its domain, in these numbers; addresses lack the domain's."""
+        """Scale-up wiring of its domain in local numbers; its addresses lack the domain's part."""
         return self.domain.class_entry.scale_up
 
     def address_of(self, node: int) -> str:
-        """The address of a node of the domain."""
+        """Return the full address of a node of the domain."""
         return self.domain.address_of(node)
 
     def get_or_search(self, key: Hashable, search: Callable[[], A]) -> A:
-        """What a search in the wiring finds, which is the same in all domains that are alike."""
+        """Return the cached result of a search in the wiring, shared by all domains of the class."""
         return self.domain.class_entry.searches.get_or_search((id(self.domain.class_entry), key), search)
 
     def facts(self, models: AbstractSet[str], domain_models: AbstractSet[str] = frozenset()) -> Facts:
-        """Of models of links, and of the fabric above models of domains."""
+        """Return the facts about link models, and about the fabric above domain models if any are given."""
 
         def read(reader: SnapshotReader) -> Facts:
             fabric_facts = (
@@ -305,20 +329,20 @@ class CachedChip:
         )
 
     def memory_facts(self) -> Facts:
-        """Of its own model."""
+        """Return the memory facts of the chip's model."""
         model = self.wiring.nodes[self.number]["model"]
         return self._cache.cached_facts(
             self._revision_cache, model, lambda reader: evidence.cite_memory_models(reader, [model])
         )
 
     def paths_to(self, other: "CachedChip", *, by_bandwidth: bool) -> PathsToTarget:
-        """The best paths to another chip of the domain."""
+        """Return the best paths to another chip of the domain over scale-up links."""
         class_entry = self.domain.class_entry
         floor = class_entry.widest_to(other.number, inner_only=True).get(self.number, 0) if by_bandwidth else 0
         return class_entry.paths_to(other.number, floor, inner_only=True)
 
     def path(self, other: "CachedChip", *, by_bandwidth: bool) -> PathResult | None:
-        """The best path to another chip of the domain; None if there is none."""
+        """Return the best path to another chip of the domain; None if there is none."""
         paths = self.paths_to(other, by_bandwidth=by_bandwidth)
         if not (nodes := paths.path(self.number)):
             return None
@@ -333,7 +357,7 @@ class CachedChip:
         )
 
     def link(self, a: int, b: int) -> LinkRef:
-        """The link between two nodes of the domain."""
+        """Return the link between two nodes of the domain."""
         return link_references(self.domain, (a, b))[0]
 
 
@@ -342,14 +366,17 @@ def _address_suffix(address: Address) -> str:
 
 
 def node_kind(domain: CachedDomain, node: int) -> str:
+    """Return the kind of a node in local numbers."""
     return str(domain.class_entry.wiring.nodes[node]["kind"])
 
 
 def link_model(domain: CachedDomain, a: int, b: int) -> str:
+    """Return the model of the link between two nodes in local numbers."""
     return str(domain.class_entry.wiring.links[a][b]["model"])
 
 
 def link_references(domain: CachedDomain, nodes: NodePath) -> list[LinkRef]:
+    """Return the links along a path in local numbers."""
     references = []
     for a, b in pairwise(nodes):
         low, high = min(a, b), max(a, b)
@@ -366,7 +393,7 @@ def link_references(domain: CachedDomain, nodes: NodePath) -> list[LinkRef]:
 
 
 def read_cached_domain(reader: SnapshotReader, cache: RevisionCache, cluster: str, ordinal: int) -> CachedDomain | None:
-    """A domain as the tables have it; None if there is nothing of it."""
+    """Read a domain from the tables; None if it does not exist or no node of it carries traffic."""
     table, clusters, models = _TABLES["domain"], _TABLES["cluster"], _TABLES["domain_model"]
     query = select(table.c.id, models.c.slug).join(clusters, clusters.c.id == table.c.cluster_id)
     query = query.join(models, models.c.id == table.c.domain_model_id)
@@ -410,7 +437,7 @@ def read_cached_domain(reader: SnapshotReader, cache: RevisionCache, cluster: st
 
 
 def _network_nodes_above(wiring: Wiring, domain_nodes: list[int]) -> list[int]:
-    """The network nodes from a domain to the top; none if it does not touch just one."""
+    """Return the network nodes from a domain to the top; none unless the domain touches exactly one."""
     fabric = wiring.nodes.keys() - set(domain_nodes)
     touched = {neighbor for node in domain_nodes for neighbor in wiring.links[node] if neighbor in fabric}
     if len(touched) != 1:
@@ -443,7 +470,10 @@ def _class_entry(local_wiring: Wiring, network_node: int | None, searches: Searc
 def _to_local_numbers(
     wiring: Wiring, domain_nodes: list[int], network_nodes: list[int], first_link: int, prefix_length: int
 ) -> tuple[Wiring, int | None]:
-    """The same in numbers from 0 on, and the network node's, the last, if there is one; addresses lack the domain's."""
+    """Renumber a domain's wiring from 0, and return it with the number of its network node, the last one, if any.
+
+    Addresses lose their first ``prefix_length`` characters, the domain's part.
+    """
     first = min(domain_nodes)
     number_of = {node: node - first for node in domain_nodes}
     nodes = {

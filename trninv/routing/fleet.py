@@ -1,4 +1,4 @@
-"""The questions, asked of a database: `Fleet` gives frozen answers for notebooks, the command line and GraphQL."""
+"""Open a database for routing questions; each answer reads one snapshot."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -55,14 +55,14 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 MAX_TIMES_CACHED = 16
-"""Moments of which it is remembered what was found."""
+"""Earlier times whose fleets, with their caches, are kept."""
 
 
 class Fleet:
-    """A database of trninv, open for questions. Thread safe; every question reads the wiring as it is.
+    """A trninv database opened for questions; thread-safe. Every question reads the current wiring.
 
-    Each question is declared in a file of trninv/routing/questions, with its parameters, their limits and its answer;
-    docs/reference/questions.md has them all. The methods here give them their types in Python.
+    Each question is declared in a file of trninv/routing/questions with its parameters, their limits and its answer;
+    docs/reference/questions.md lists them. The methods here add the types for Python.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -84,86 +84,94 @@ class Fleet:
 
     @property
     def watched(self) -> RevisionTracker:
-        """What tells the database's states apart."""
+        """Tracker of the database's revision."""
         return self._wiring_cache.tracker
 
     def revision(self) -> Hashable | None:
-        """Equal for equal states of the database; None where they can't be told apart."""
+        """Return the revision: equal for equal states of the database; None if the database can't tell."""
         return self._wiring_cache.current_revision()
 
     def in_one_state(self) -> Self:
-        """The same fleet, of which everything is read from one state: that of the first reading, until it is closed.
+        """Return a fleet that reads everything from one snapshot, which the first read opens and `close` ends.
 
-        What reads through it at the same time takes turns.
+        Concurrent reads are serialized if they can't get the same revision on connections of their own.
         """
         copied = copy(self)
-        copied._snapshot = SharedSnapshot(self._wiring_cache.tracker)  # noqa: SLF001 # its own
+        copied._snapshot = SharedSnapshot(self._wiring_cache.tracker)  # noqa: SLF001 # same class
         copied._present = self._present or self  # noqa: SLF001
         copied._wiring_cache = self._wiring_cache.in_snapshot(copied._snapshot)  # noqa: SLF001
         copied._path_cache = self._path_cache.with_wirings(copied._wiring_cache)  # noqa: SLF001
         return copied
 
     def as_of(self) -> AsOf | None:
-        """The one state that was read; None where nothing was yet, or in many."""
+        """Return the time and revision of the snapshot; None without a snapshot, or before its first read."""
         return self._snapshot.as_of if self._snapshot else None
 
     def stamped(self, read: Callable[[], A]) -> tuple[A, AsOf]:
-        """What one statement on a connection of its own finds, and of which state if that was the same throughout."""
+        """Run ``read``, which opens its own connection, and return its result with the time and revision that it saw.
+
+        The revision is None if the database changed meanwhile.
+        """
         return read_with_revision(self.watched, read)
 
     def beside(self, read: Callable[[], A]) -> A:
-        """What a connection of its own finds; the one state is told without its revision if that may be another."""
+        """Run ``read``, which opens its own connection, and return its result.
+
+        If the database has changed since the snapshot, the revision of `as_of` becomes None.
+        """
         return self._snapshot.read_separately(read) if self._snapshot else read()
 
     def renew(self) -> None:
-        """Let the one state go: the next reading sees what is written until then."""
+        """Release the snapshot; the next read opens a new one."""
         if self._snapshot:
             self._snapshot.refresh()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection for looking at the tables."""
+        """Open a connection to read the tables."""
         with self._wiring_cache.open_reader() as reader:
             yield reader.connection
 
     def events(self, scope: str | None = None, *, most: int = 50, **tests: Any) -> "tuple[Event, ...]":
-        """The latest events of a place, of all it holds and of the links that end there, newest first.
+        """Return the latest events of a place, of its contents and of the links that end there, newest first.
 
-        What a server took along is left out beside the server's own event.
+        Events of parts that followed their server's event are omitted.
 
         Parameters
         ----------
+        scope
+            A place or link; by default everything.
         most
-            How many.
+            Maximum number of events.
         tests
-            since, until, kind, who, why, source, batch, as `trninv.history.events.Wanted` has them; after: the number
-            of an event, for the first ones after it, oldest first.
+            Filters: the fields of `trninv.history.events.EventFilter`; or ``after``, the number of an event, for the
+            first events after it, oldest first.
 
         Raises
         ------
-        AddressError, UnknownAddressError, LimitError, MomentError
+        AddressError, UnknownAddressError, InvalidArgumentError, InvalidTimeError
 
         """
-        from trninv.history.events import list_events  # noqa: PLC0415 # it knows the catalog, which questions need not read
+        from trninv.history.events import list_events  # noqa: PLC0415 # it imports the catalog, which questions don't need
 
         with self.reading() as connection:
             return tuple(list_events(connection, scope, limit=most, **tests))
 
     @contextmanager
     def wirings(self) -> Iterator[SnapshotReader]:
-        """What reads wirings of one state, as they are or are supposed to be."""
+        """Open a reader of one snapshot, with the fleet's scenario applied."""
         with self._wiring_cache.open_reader() as reader:
             yield reader.with_scenario(self._scenario) if self._scenario else reader
 
     def close(self) -> None:
-        """Close the database; that of a scenario, of one state or of a moment is its fleet's, and stays open."""
+        """Close the database; a fleet of a scenario or earlier time does nothing, one of a snapshot ends only that."""
         if self._snapshot:
             self._snapshot.close()
             return
         if self._scenario is not None or self._present is not None:
             return
         for past in self._fleets_by_time.values():
-            past._wiring_cache.close()  # noqa: SLF001 # its own
+            past._wiring_cache.close()  # noqa: SLF001 # same class
         self._wiring_cache.close()
         self.engine.dispose()
 
@@ -175,53 +183,53 @@ class Fleet:
         with_: Mapping[str, Sequence[str] | str] | None = None,
         without: Sequence[str] | str = (),
     ) -> Self:
-        """The same questions on a changed wiring; their answers have the unchanged one's as ``baseline``.
+        """Return a fleet whose answers are for a scenario, with the unchanged fleet's answers as ``baseline``.
 
-        Nothing is written. The database stays open when the result is closed.
+        Nothing is written. Closing the result leaves the database open. A scenario of a scenario combines both.
 
         Parameters
         ----------
         down
-            Addresses of places and links that carry nothing; one may stand alone.
+            Addresses of places and links that carry nothing; a single one needs no list.
         derate
-            Address and the part, between 0 and 1, of what it carries now.
+            Addresses with the fraction, between 0 and 1, of their present capacity.
         with_
-            Jobs and the places that each would hold; questions about placement only.
+            Jobs with the places that are allocated to each; for questions about placement only.
         without
-            Jobs that would have ended.
+            Jobs that have ended; for questions about placement only.
 
         Raises
         ------
-        LimitError
-            Nothing supposed, too much, or a factor out of range. Unknown addresses and jobs are told when a question is
-            asked.
+        InvalidArgumentError
+            The scenario is empty or too large, or a factor is out of range. Unknown addresses and jobs raise an error
+            only when a question is asked.
 
         """
         copied = copy(self)
-        copied._scenario = Scenario.parse(down, derate, with_, without).merge(self._scenario)  # noqa: SLF001 # its own
+        copied._scenario = Scenario.parse(down, derate, with_, without).merge(self._scenario)  # noqa: SLF001 # same class
         return copied
 
     def at(self, time: Time) -> Self:
-        """The same questions of the fleet as it was: states, jobs and bindings at a time, or after an event.
+        """Return the fleet as it was at an earlier time, or after an event: states, jobs and bindings.
 
-        What was found of a moment is remembered for the next ones who ask of it. The database stays open when the
-        result is closed.
+        The caches of the last MAX_TIMES_CACHED times are kept for later calls. Closing the result leaves the database
+        open.
 
         Parameters
         ----------
         time
-            An ISO time with its zone ("2026-11-22T02:00:00Z"), a datetime that has one, or the number of an event.
+            An ISO 8601 time with its zone ("2026-11-22T02:00:00Z"), an aware datetime, or the number of an event.
 
         Raises
         ------
-        MomentError
-            It is none, or yet to come, or history is not known for so long.
+        InvalidTimeError
+            The time is malformed, in the future, or before the known history.
 
         """
         present = self._present or self
         with present.reading() as connection:
             point_in_time = resolve_point_in_time(connection, time)
-        fleets = present._fleets_by_time  # noqa: SLF001 # its own
+        fleets = present._fleets_by_time  # noqa: SLF001 # same class
         if (past := fleets.pop(point_in_time, None)) is None:
             past = type(present)(as_it_was(self.engine, point_in_time.event, point_in_time.time, point_in_time.omitted))
             past._present = present  # noqa: SLF001
@@ -235,12 +243,12 @@ class Fleet:
         return copied
 
     def ask(self, question: Question, *arguments: Any, **keywords: Any) -> Any:
-        """Ask a declared question.
+        """Answer a declared question, given its parameters in any form that `QuestionParameter.coerce` takes.
 
         Raises
         ------
         TrninvError
-            As the question says.
+            A parameter is invalid, or the question has no answer.
 
         """
         values = question.coerce_values(*arguments, **keywords)
@@ -260,17 +268,17 @@ class Fleet:
             return with_wiring_source(answer, reader, question.addresses(values))
 
     def known(self, question: Question, *, at_hand: bool = False, **keywords: Any) -> tuple[Any, AsOf] | None:
-        """The answer to a declared question from what is remembered, and of which state it is; None where it is not.
+        """Return the answer to a declared question with the time and revision it is for, or None if it is not cached.
 
         Parameters
         ----------
         at_hand
-            Only where nothing is waited for: no reading, no search.
+            Return None rather than read or search to complete the cache, so that the event loop is not blocked.
 
         Raises
         ------
         TrninvError
-            As the question says.
+            A parameter is invalid.
 
         """
         if self._scenario is not None or question.answer_from_cache is None:
@@ -300,18 +308,28 @@ class Fleet:
         or_from: Sequence[str] | str = (),
         or_to: Sequence[str] | str = (),
     ) -> "PathAnswer":
-        """How to get from one place to another: the k best paths by "hops", "bandwidth" or "time".
+        """Find the k best paths from one place to another, by "hops", "bandwidth" or "time".
 
-        ``message`` (bytes, or "1 MiB") counts by time; ``shape`` is "best", "all", "link_disjoint" or "node_disjoint";
-        ``via`` is "scale_up" or "any": by default the first within a domain, the second across domains. ``or_from``
-        and ``or_to`` are other places to begin or end at; the best of all pairs are found.
+        Parameters
+        ----------
+        avoid
+            Places and links to avoid.
+        message
+            Size of a message in bytes, or as text such as "1 MiB"; only by time.
+        shape
+            "best", "all", "link_disjoint" or "node_disjoint".
+        via
+            "scale_up" (default within a domain) or "any" (default across domains).
+        or_from, or_to
+            Alternative sources and targets; the best of all pairs are returned.
+
         """
         arguments = source, target, by, k, avoid, message, shape, via, or_from, or_to
         answer: PathAnswer = self.ask(find("path"), *arguments)
         return answer
 
     def bandwidth(self, source: str, target: str, via: str | None = None) -> "BandwidthAnswer":
-        """What flows between two places: widest path, maximum flow, minimum cut."""
+        """Return the widest path, the maximum flow and the minimum cut between two places."""
         answer: BandwidthAnswer = self.ask(find("bandwidth"), source, target, via)
         return answer
 
@@ -322,54 +340,63 @@ class Fleet:
         min_bandwidth: int | str | None = None,
         via: str = "scale_up",
     ) -> "PoolAnswer":
-        """How much memory a place reaches: within ``max_hops``, over paths of ``min_bandwidth`` (or "64 GB/s")."""
+        """Return the memory that a place reaches, optionally within ``max_hops`` or over paths of ``min_bandwidth``.
+
+        A bandwidth is bytes per second, or text such as "64 GB/s".
+        """
         answer: PoolAnswer = self.ask(find("pool"), of, max_hops, min_bandwidth, via)
         return answer
 
     def bisection(self, of: str, chips: Sequence[str] | str = (), *, transit: bool = False) -> "BisectionAnswer":
-        """The least capacity between two halves of a scope, or of the chips named within it."""
+        """Return the least capacity between two halves of a scope's chips, or of the given ones of them.
+
+        With ``transit``, other healthy chips of their domains may forward.
+        """
         answer: BisectionAnswer = self.ask(find("bisection"), of, chips, transit)
         return answer
 
     def profile(self, of: str, chips: int | None = None) -> "ProfileAnswer":
-        """For each i up to half of a scope's chips the least capacity that parts i of them from the others."""
+        """Return the minimum cut between i chips and the rest, for each i up to half of a scope, or for one i."""
         answer: ProfileAnswer = self.ask(find("split_profile"), of, chips)
         return answer
 
     def distances(self, of: str, via: str | None = None) -> "DistanceAnswer":
-        """Diameter, mean and distribution of the hops between a scope's chips."""
+        """Return diameter, mean and distribution of the hops between a scope's chips."""
         answer: DistanceAnswer = self.ask(find("distances"), of, via)
         return answer
 
     def cut_tree(self, of: str) -> "CutTreeAnswer":
-        """The Gomory-Hu tree of a scope within a domain, and its worst connected pair of chips."""
+        """Return the Gomory-Hu tree of a scope within a domain, and its worst connected pair of chips."""
         answer: CutTreeAnswer = self.ask(find("cut_tree"), of)
         return answer
 
     def capability(self, of: str) -> "CapabilityAnswer":
-        """What a domain can do: chips, idle links, largest memory pool, bisection and all-gather bandwidth."""
+        """Return a domain's chips, idle links, largest memory pool, bisection and all-gather bandwidth."""
         answer: CapabilityAnswer = self.ask(find("capability"), of)
         return answer
 
     def collectives(self, of: str, chips: Sequence[str] | str = ()) -> "CollectivesAnswer":
-        """What the wiring allows all-to-all, all-gather, reduce-scatter and all-reduce at most.
+        """Return the limits of the wiring on all-to-all, all-gather, reduce-scatter and all-reduce.
 
-        Of a scope's chips, or of those named within it.
+        The collectives run on all chips of a scope, or on the given ones of them.
         """
         answer: CollectivesAnswer = self.ask(find("collectives"), of, chips)
         return answer
 
     def placement(self, of: str, memory: int | str, *, best: bool = True) -> "PlacementAnswer":
-        """The fewest chips that hold so much memory (bytes, or "1,024 GiB") around a place, or around its best chip."""
+        """Return the fewest chips with this much memory around a place's best chip, or around the place itself.
+
+        Memory is bytes, or text such as "1,024 GiB".
+        """
         answer: PlacementAnswer = self.ask(find("placement"), of, memory, best)
         return answer
 
     def availability(
         self, of: str, since: str | None = None, until: str | None = None, by: str = "kind"
     ) -> "AvailabilityAnswer":
-        """Share of time up, failures, mean time between failures and to repair of a place's parts.
+        """Return share of time up, failures, and mean times between failures and to repair, of a place's parts.
 
-        ``by`` is "kind", "model", "rack" or "cluster": which parts of a kind are one group.
+        ``by`` groups the parts of each kind: "kind", "model", "rack" or "cluster".
         """
         answer: AvailabilityAnswer = self.ask(find("availability"), of, since, until, by)
         return answer
@@ -383,9 +410,10 @@ class Fleet:
         most: int = 1_000,
         skip: int = 0,
     ) -> "DiffAnswer":
-        """What differs between two times, of a place or of everything: states by "place", "kind" or "part", and jobs.
+        """Return what differs between two times, in a place or everywhere: states, jobs, cordons and bindings.
 
-        What changed and changed back is only counted.
+        ``by`` groups the states: "place", "kind" or "part". Parts that changed and changed back are only counted. Each
+        list has up to ``most`` lines after the first ``skip``.
         """
         answer: DiffAnswer = self.ask(find("diff"), from_, to, of, by, most, skip)
         return answer
@@ -393,7 +421,7 @@ class Fleet:
     def timeline(
         self, of: str, since: str | None = None, until: str | None = None, buckets: int = 60
     ) -> "TimelineAnswer":
-        """How many parts of a place were not up, by state, in each part of a time, and how much changed there."""
+        """Count a place's unhealthy parts by state, and the events, in each of ``buckets`` equal time intervals."""
         answer: TimelineAnswer = self.ask(find("timeline"), of, since, until, buckets)
         return answer
 
@@ -409,16 +437,22 @@ class Fleet:
         journal: Path | None = None,
         progress: Callable[[str, int, int], None] = lambda *_: None,
     ) -> "SweepAnswer":
-        """Every failure of one thing in a scope within a domain, or of two, ranked by damage.
+        """Rank every failure of one part of a scope, or of two parts, by what it costs; the worst first.
 
         Parameters
         ----------
+        fail
+            "link", "chip" or "switch".
+        pairs
+            Fail every two parts together.
+        most
+            Classes of failures that may be solved.
         executor
-            Where to solve them; processes of one's own by default.
+            Solves the failures; by default a process pool of its own.
         journal
-            A file that keeps each result as it comes; the same sweep begun again goes on from it.
+            File that keeps each result, so that the same sweep can resume.
         progress
-            Called with what is counted, how many are done, and of how many.
+            Called with the name of the counted items, how many are done, and how many there are.
 
         """
         resources = {"executor": executor, "journal": journal, "progress": progress}
@@ -426,12 +460,12 @@ class Fleet:
         return answer
 
     def bindings(self, scope: str | None = None, *, ended: bool = False) -> tuple[Binding, ...]:
-        """Which instances stand in which slots of a server, rack, domain, cluster or of all, since when and why.
+        """List the bindings of instances to slots in a server, rack, domain or cluster, or in all clusters.
 
         Parameters
         ----------
         ended
-            Whether those that are over are there too.
+            Include bindings that have ended.
 
         """
         with self._wiring_cache.open_reader() as reader:
@@ -439,55 +473,53 @@ class Fleet:
             return tuple(binding.list_bindings(reader.connection, place, ended=ended))
 
     def standing(self, servers: Iterable[str]) -> tuple[StandingThere, ...]:
-        """What stands in servers, in the order of their addresses."""
+        """Return the instance bound to each server, in the order of the servers' addresses."""
         with self._wiring_cache.open_reader() as reader:
             return tuple(StandingThere(*row) for row in binding.bound_machines(reader.connection, servers))
 
     def bind(self, slot: str, instance: str, *, who: str) -> BindingChanges:
-        """Say which instance, by its id or its host's name, stands in a slot; what stood there before ends.
+        """Bind an instance, by its id or host name, to a slot; existing bindings of the slot end.
 
         Parameters
         ----------
         who
-            Who says so.
+            The user to record.
 
         """
         with write_transaction(self.engine) as connection:
             return binding.bind(connection, [pinned_binding(connection, slot, instance)], who=who)
 
     def unbind(self, slot: str, *, who: str) -> Binding:
-        """Say that nothing stands in a slot, and what did."""
+        """End the binding of a slot, and return it."""
         with write_transaction(self.engine) as connection:
             return binding.unbind(connection, slot, who=who)
 
     def drift(self, scope: str | None = None) -> list[Finding]:
-        """Where what machines reported differs from the design, as it did at ``compared_at``, the worst first.
+        """List the findings of the last ``trninv drift``, the worst first: how observations differ from the design.
 
-        Nothing is compared here: run ``trninv drift`` after imports.
+        Run ``trninv drift`` after imports: this method compares nothing.
         """
         with self._wiring_cache.open_reader() as reader:
             return list_findings(reader.connection, scope)
 
     def compared_at(self) -> str | None:
-        """When ``trninv drift`` last compared what machines reported with the design (UTC); None: never."""
+        """Return the time of the last ``trninv drift`` (UTC), or None if it never ran."""
         with self._wiring_cache.open_reader() as reader:
             return last_comparison_time(reader.connection)
 
     def unclaimed_types(self) -> tuple["UnclaimedType", ...]:
-        """Return the instance types that no model claims, of machines in no slot, as when drift last compared."""
+        """Return the types of instances without a slot that match no model, as of the last ``trninv drift``."""
         from trninv.live.picture import unclaimed_types  # noqa: PLC0415 # it needs the catalog's models
 
         with self._wiring_cache.open_reader() as reader:
             return unclaimed_types(reader.connection)
 
     def graph(self, scope: str) -> "Graph":
-        """The wiring of a scope as a networkx graph, for notebooks: nodes are addresses, NICs included.
+        """Return the wiring of a scope as a networkx graph, for notebooks; nodes are addresses and include NICs.
 
-        Returns
-        -------
-        Nodes have ``kind``, ``rack``, ``server``, ``memory`` (bytes) and ``position`` (torus coordinates); edges
-        ``bandwidth`` (bytes per second, one direction), ``model`` and ``technology``. What is down is left out.
-
+        Nodes have ``kind``, ``rack``, ``server``, ``memory`` (bytes) and ``position`` (torus coordinates); edges have
+        ``bandwidth`` (bytes per second, one direction), ``model`` and ``technology``. Only parts that carry traffic are
+        included.
         """
         with self._wiring_cache.open_reader() as base_reader:
             reader = base_reader.with_scenario(self._scenario) if self._scenario else base_reader

@@ -1,8 +1,8 @@
-"""Pairs of a scope's chips by hops.
+"""Count pairs of chips by hops, within domains and across the fabric.
 
-Across domains a path climbs the fabric's tree to the lowest network node above both, so the pairs of a cluster are
-counted from how many chips of each domain are how far below its network node: products of such counts, tier by tier.
-Domains below several network nodes each, as those of an adopted cluster may be, are counted pair by pair.
+A path between domains climbs the fabric's tree to the lowest common network node. So the pairs of a cluster follow from
+the number of chips at each depth below their domain's network node: products of these counts, tier by tier. Domains
+below several network nodes, as an adopted cluster may have, are counted domain by domain pair.
 """
 
 from collections import defaultdict
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _NODE, _LINK, _TOP = TABLES["node"], TABLES["link"], TABLES["node"].alias("top")
 _JOINED: FromClause = _LINK.join(_NODE, _NODE.c.id == _LINK.c.a_id).join(_TOP, _TOP.c.id == _LINK.c.b_id)
 _HOPS_TO_CHIP: Final = 2
-"""Hops from a network node to a chip whose NIC is below it."""
+"""Hops from a network node to a chip: through the chip's NIC."""
 _CARRYING: ColumnElement[bool] = (
     (_LINK.c.scope == "fabric") & _LINK.c.state.in_(CARRYING_STATES) & _TOP.c.state.in_(CARRYING_STATES)
 )
@@ -37,15 +37,15 @@ _CARRYING: ColumnElement[bool] = (
 
 @dataclass(frozen=True, slots=True)
 class _FabricTree:
-    """What carries of the fabric.
+    """The part of the fabric that carries traffic, by ids.
 
     Attributes
     ----------
     leaves
-        The network node above each domain that is below one.
-    several
-        Of each domain that is below several, the NICs by the network nodes above them.
-    above
+        For each domain below one network node, that node.
+    nics_by_parent
+        For each domain below several network nodes, its NICs by the node above them.
+    parents
         The node above each network node.
 
     """
@@ -56,7 +56,7 @@ class _FabricTree:
 
 
 def count_hops(reader: SnapshotReader, scope: Scope, classes: Sequence[DomainClass], via: Via) -> "Counts":
-    """Pairs by hops, in a domain and across."""
+    """Return the number of pairs of a scope's chips at each number of hops."""
     if via is Via.SCALE_UP:
         return solvers.distances.sum_counts(
             _pairs_in_domain(domain_class, solvers.quotient.scale_up_graph(domain_class.island.graph))
@@ -91,7 +91,7 @@ def _pairs_with_several_roots(
     tree: _FabricTree,
     groups_by_leaf: Mapping[int, Sequence["Counts"]],
 ) -> Iterator["Counts"]:
-    """Pairs of which at least one chip is in a domain that is below several network nodes."""
+    """Yield counts of the pairs with at least one chip in a domain below several network nodes."""
     others = [
         solvers.distances.AttachedGroup.from_counts(leaf, solvers.distances.sum_counts(group))
         for leaf, group in groups_by_leaf.items()
@@ -111,7 +111,10 @@ def _pairs_with_several_roots(
 def _attached_groups(
     reader: SnapshotReader, domain_class: DomainClass, domains: Sequence[int], tree: _FabricTree
 ) -> Iterator[tuple["AttachedGroup", "Counts"]]:
-    """Domains of a kind below several network nodes, and the hops between their chips over scale-up links."""
+    """Yield each of a class's domains below several network nodes, with the hops between its chips over scale-up links.
+
+    Node ids of the class's graph are those of a sample domain; other domains have them shifted by a constant offset.
+    """
     if not domains:
         return
     graph, endpoints = domain_class.island.graph, domain_class.island.chips
@@ -136,7 +139,7 @@ def _attached_groups(
 
 
 def _nic_chips(graph: "Graph", nics: Collection[int], index_of: Mapping[int, int]) -> list[int]:
-    """Numbers of the chips that NICs lead to, as far as they are in a graph."""
+    """Return the indices of the chips attached to NICs, ignoring those that the graph lacks."""
     return sorted(
         {index_of[neighbor] for nic in nics if nic in graph for neighbor in graph[nic] if neighbor in index_of}
     )
@@ -176,7 +179,7 @@ def _read_tree(reader: SnapshotReader, scope: Scope) -> _FabricTree:
 def _read_nics(
     reader: SnapshotReader, domains: Sequence[int], failed_links: Collection[int]
 ) -> dict[int, dict[int, list[int]]]:
-    """NICs of domains whose uplinks carry, by the network nodes above them."""
+    """Return the NICs with a carrying uplink by domain and network node."""
     query = select(_LINK.c.id, _LINK.c.domain_id, _LINK.c.a_id, _LINK.c.b_id).select_from(_JOINED).where(_CARRYING)
     nics: dict[int, dict[int, list[int]]] = {domain: {} for domain in domains}
     for offset in range(0, len(domains), MAX_DOMAINS):

@@ -1,4 +1,4 @@
-"""Tasks solved by an executor; a journal keeps each result as it comes, so that a sweep can go on from it."""
+"""Solve sweep tasks in an executor and journal each result, so that a sweep can resume."""
 
 import json
 import multiprocessing
@@ -13,13 +13,25 @@ from trninv.errors import UsageError, WorkerError
 from trninv.solvers.damage import MeasureTask, measure_task
 
 Progress = Callable[[str, int, int], None]
-"""Told what is counted, how many are done, and of how many."""
+"""Called with the name of the counted items, how many are done, and how many there are."""
 
 
 def solve_tasks(
     tasks: Iterable[MeasureTask], executor: Executor | None, journal: Path | None, progress: Progress
 ) -> dict[str, tuple[int, int]]:
-    """Values by task; what a journal has is not solved again, and each new one is added to it at once."""
+    """Return the bounds of each task, by its key.
+
+    Journaled results are not solved again, unless they are inexact and the task allows more search nodes than before.
+    Each new result is appended to the journal at once.
+
+    Raises
+    ------
+    UsageError
+        The journal can't be read or written.
+    WorkerError
+        A worker process died.
+
+    """
     task_by_key = {task.key: task for task in tasks}
     journaled = _read_journal(journal)
     values = {
@@ -60,18 +72,14 @@ def _pool(executor: Executor | None, tasks: int) -> Iterator[Executor]:
         except BaseException:
             own_pool.shutdown(wait=False, cancel_futures=True)
             for process in multiprocessing.active_children():
-                process.terminate()  # a solver may be at work for seconds yet
+                process.terminate()  # a running solver does not see the shutdown
             raise
 
 
 def _read_journal(journal: Path | None) -> dict[str, list[tuple[int, int, int]]]:
-    """Bounds by task with the work that they were given; what is not a result of a sweep is passed over.
+    """Return the lower bound, upper bound and search nodes of each journaled result, by task key.
 
-    Raises
-    ------
-    UsageError
-        The file can't be read or written.
-
+    Lines that are not results are skipped: a killed process may have cut one short.
     """
     bounds_by_task: dict[str, list[tuple[int, int, int]]] = {}
     if journal is None:
@@ -81,7 +89,7 @@ def _read_journal(journal: Path | None) -> dict[str, list[tuple[int, int, int]]]
         text = journal.read_text("utf-8", errors="replace")
     except OSError as error:
         raise UsageError(f"can't keep a journal in {journal}: {error.strerror}") from None
-    if text and not text.endswith("\n"):  # a kill cut the last line short
+    if text and not text.endswith("\n"):  # a killed process cut the last line short
         _append(journal, "")
     for line in text.splitlines():
         try:

@@ -1,4 +1,4 @@
-"""Every chip of a cluster at once: its state, and how many chips it shares memory with over scale-up links."""
+"""Pack the state and memory pool of every chip of a cluster into a few bytes per chip."""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class DomainRange:
-    """Domains of one model, which follow each other; ``first_…``: the ordinals at which they begin."""
+    """Consecutive domains of one model; ``first_…`` are the ordinals of their first domain, chip and rack."""
 
     domains: int
     servers_per_domain: int
@@ -38,37 +38,38 @@ class DomainRange:
 
     @property
     def chips_per_domain(self) -> int:
-        """Chips of each domain."""
+        """Chips in each domain."""
         return self.chips_per_server * self.servers_per_domain
 
     @property
     def chips(self) -> int:
-        """Chips of all its domains."""
+        """Chips in all domains."""
         return self.domains * self.chips_per_domain
 
     @property
     def racks(self) -> int:
-        """Racks that they stand in."""
+        """Racks of all domains, rounded up."""
         return -(-self.domains * self.servers_per_domain // self.servers_per_rack)
 
     @property
     def sizes(self) -> tuple[int, int, int, int]:
-        """Domains, servers a domain, chips a server, servers a rack."""
+        """Domains, servers per domain, chips per server, servers per rack."""
         return self.domains, self.servers_per_domain, self.chips_per_server, self.servers_per_rack
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterOverview:
-    """A cluster's chips in the order of their addresses.
+    """All chips of a cluster in the order of their addresses.
 
     Attributes
     ----------
-    parts
-        Its domains by model, in the order of their ordinals.
+    ranges
+        The cluster's domains by model, in the order of their ordinals.
     states
-        A byte a chip: its state's place in `STATES`.
-    pools
-        A byte a chip: healthy chips that it reaches over scale-up links, itself among them; 0 of one that is not.
+        One byte per chip: the index of its state in `STATES`.
+    pool_sizes
+        One byte per chip: the healthy chips that it reaches over scale-up links, including itself; 0 if it carries
+        nothing.
 
     """
 
@@ -79,27 +80,27 @@ class ClusterOverview:
 
     @property
     def chips(self) -> int:
-        """Chips in all."""
+        """Number of chips."""
         return len(self.states)
 
     @property
     def domains(self) -> int:
-        """Domains in all."""
+        """Number of domains."""
         return sum(domain_range.domains for domain_range in self.ranges)
 
     def address(self, chip: int) -> str:
-        """Of the chip at a place of the order."""
+        """Return the address of the chip at an index of the order."""
         domain_range = next(domain_range for domain_range in reversed(self.ranges) if domain_range.first_chip <= chip)
         server, ordinal = divmod(chip - domain_range.first_chip, domain_range.chips_per_server)
         domain, server_ordinal = divmod(server, domain_range.servers_per_domain)
         return f"{self.cluster}/d{domain_range.first_domain + domain}/s{server_ordinal}/c{ordinal}"
 
     def to_bytes(self) -> bytes:
-        """What /chips serves: MAGIC; 32-bit integers, little-endian; the states; the pools.
+        """Return the body that /chips serves: MAGIC, little-endian 32-bit integers, the states and the pool sizes.
 
-        The integers of a cluster of one model are the format's version (1), chips, chips a server, servers a domain,
-        servers a rack; of several 2, chips, the number of parts, and of each its domains, servers a domain, chips a
-        server and servers a rack.
+        For a cluster of one model the integers are the format's version (1), chips, chips per server, servers per
+        domain and servers per rack. For several models they are the version (2), chips, the number of ranges, and for
+        each range its domains, servers per domain, chips per server and servers per rack.
         """
         if len(self.ranges) == 1:
             _, *sizes = self.ranges[0].sizes
@@ -115,7 +116,9 @@ class ClusterOverview:
 
 
 def read_overview(connection: Connection, cluster: str) -> ClusterOverview:
-    """Read what is not up; all else is as the domains' models say, and domains with the same damage are read once.
+    """Read the overview of a cluster.
+
+    Only unhealthy parts are read, the rest follows from the domain models; domains with equal failures are read once.
 
     Raises
     ------
@@ -139,7 +142,7 @@ def read_overview(connection: Connection, cluster: str) -> ClusterOverview:
 
 
 def chip_positions(ranges: Sequence[DomainRange], ordinals: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where chips are in the order of addresses: rows of the ordinals of domain, server and chip."""
+    """Return the index of each chip in the order of addresses, given rows of domain, server and chip ordinal."""
     positions = np.zeros(len(ordinals), dtype=np.int64)
     domain, server, chip = ordinals.T
     for domain_range in ranges:
@@ -150,7 +153,7 @@ def chip_positions(ranges: Sequence[DomainRange], ordinals: NDArray[np.int64]) -
 
 
 def domain_ranges(connection: Connection, cluster: int) -> tuple[DomainRange, ...]:
-    """Of a cluster, by its id."""
+    """Return the ranges of a cluster's domains, by the cluster's id."""
     return tuple(_read_domain_ranges(connection, cluster))
 
 
@@ -173,21 +176,22 @@ def _read_domain_ranges(connection: Connection, cluster: int) -> Iterator[Domain
 
 
 def _chips_query(*columns: ColumnElement[Any]) -> Select[Any]:
-    """Of each chip its domain's ordinal, its server's and its own."""
+    """Select each chip's domain, server and own ordinal, and the given columns."""
     chips = _CHIP.join(_NODE, _NODE.c.id == _CHIP.c.id).join(_SERVER).join(_DOMAIN)
     ordinals = _DOMAIN.c.ordinal.label("domain"), _SERVER.c.ordinal.label("server"), _CHIP.c.ordinal
     return select(*ordinals, *columns).select_from(chips)
 
 
 def _is_unhealthy(connection: Connection, cluster: int) -> tuple[ColumnElement[bool], ...]:
-    """Nodes of a cluster that are not up; not by the cluster's index: the few that are not come first."""
+    """Return the conditions for a cluster's unhealthy nodes."""
+    # + 0 keeps the planner off the cluster's index: few rows are unhealthy
     return is_unhealthy(_NODE), maybe_unhealthy(connection, _NODE), _NODE.c.cluster_id + 0 == cluster
 
 
 def _pool_sizes_by_domain(
     connection: Connection, cluster: int, ranges: Sequence[DomainRange]
 ) -> Iterator[tuple[int, Bytes]]:
-    """Where the chips begin of each domain of which something carries nothing, and their pools."""
+    """Yield the index of the first chip, and the pool sizes, of each domain with a part that carries nothing."""
     ordinals = select(_DOMAIN.c.id, _DOMAIN.c.ordinal).where(_DOMAIN.c.cluster_id == cluster)
     ordinal_of = {row.id: row.ordinal for row in connection.execute(ordinals)}
     domains_by_failure: dict[tuple[DomainRange, frozenset[tuple[str, int]]], list[int]] = {}
@@ -207,9 +211,9 @@ def _pool_sizes_by_domain(
 
 
 def _pool_sizes(connection: Connection, domains: Sequence[int]) -> dict[int, Bytes]:
-    """Healthy chips within reach of each chip of some domains, by the domain's ordinal.
+    """Return the pool size of each chip of some domains, by the domain's ordinal.
 
-    They are the sizes of the components that carrying links make.
+    A pool is a connected component of the carrying scale-up links.
     """
     chip_query = _chips_query(_NODE.c.id, _NODE.c.state).where(_NODE.c.domain_id.in_(domains))
     chips = connection.execute(chip_query.order_by(_DOMAIN.c.ordinal, _SERVER.c.ordinal, _CHIP.c.ordinal)).all()
@@ -235,7 +239,7 @@ def _pool_sizes(connection: Connection, domains: Sequence[int]) -> dict[int, Byt
 
 
 def _servers_per_rack(connection: Connection, domain: int) -> int:
-    """How many servers the rack of a domain's first server holds."""
+    """Return the number of servers in the rack of a domain's first server."""
     first = select(_SERVER.c.rack_id).where(_SERVER.c.domain_id == domain, _SERVER.c.ordinal == 0).scalar_subquery()
     count = select(func.count()).select_from(_SERVER).where(_SERVER.c.rack_id == first)
     return int(connection.scalar(count) or 1)

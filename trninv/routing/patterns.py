@@ -1,6 +1,7 @@
-"""What of a cluster's domains is not up, in local numbers, so that the same damage is solved once.
+"""Read each domain's failures in local numbers, so that equal failures are solved once.
 
-A damaged domain is a healthy one less its pattern: ids of a domain are consecutive.
+The ids of a domain's nodes, and of its links, are consecutive. A local number counts from the first of them, so the
+same failure pattern applied to any healthy domain of the model gives the same wiring.
 """
 
 from collections.abc import Collection
@@ -14,13 +15,15 @@ from trninv.inventory.state import PPM, carried_bandwidth, condition_from_row
 
 _CHUNK_SIZE: Final = 1_000
 FailurePattern = tuple[tuple[str, int, int], ...]
-"""Node or link, its number from the domain's first on, and the millionths it carries."""
+"""Sorted entries: "node" or "link", its local number, and the millionths of its capacity that it carries."""
 
 
 def failures_by_domain(connection: Connection, cluster_id: int) -> dict[int, FailurePattern]:
-    """The damage of every domain of which something is not up."""
+    """Return the failure pattern of each domain that has an unhealthy part, by the domain's id."""
     node, link = TABLES["node"], TABLES["link"]
-    in_cluster = node.c.cluster_id + 0 == cluster_id  # not by the cluster's index: the few that are not up come first
+    in_cluster = (
+        node.c.cluster_id + 0 == cluster_id
+    )  # + 0 keeps the planner off the cluster's index: few rows are unhealthy
     nodes = select(node.c.id, node.c.domain_id, node.c.state, node.c.factor_ppm).where(
         is_unhealthy(node), maybe_unhealthy(connection, node), in_cluster
     )
@@ -39,7 +42,7 @@ def failures_by_domain(connection: Connection, cluster_id: int) -> dict[int, Fai
 
 
 def first_ids(connection: Connection, name: str, domains: Collection[int]) -> dict[int, int]:
-    """Id of the first node or link of each of some domains."""
+    """Return the lowest id in a table (``node`` or ``link``) of each of some domains."""
     table, ordered = TABLES[name], sorted(domains)
     query = select(table.c.domain_id, func.min(table.c.id)).group_by(table.c.domain_id)
     chunks = (ordered[offset : offset + _CHUNK_SIZE] for offset in range(0, len(ordered), _CHUNK_SIZE))

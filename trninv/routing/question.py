@@ -1,11 +1,13 @@
-"""How a question is declared: a plain function, whose signature says what may be asked and whose docstring what it is.
+"""Declare questions as annotated functions.
 
-    @question(price=ROUTED, examples=("distances u-trn2x64",))
-    def distances(reader: Reader, of: Annotated[str, Argument("Chip, … or cluster.")]) -> DistanceAnswer:
+A question is a function: its signature declares the parameters and its docstring is the description that users see.
+
+    @question(cost=ROUTED_COST, examples=("distances u-trn2x64",))
+    def distances(reader: SnapshotReader, of: Annotated[str, Argument("Chip, … or cluster.")]) -> DistanceAnswer:
         '''How many hops apart the chips of a scope are.'''
 
-The types of its parameters are those below `FORMS`. The command, the GraphQL field, the cost of a document and the
-reference page (docs/reference/questions.md) are made from the declaration.
+Parameters have one of the PARAMETER_TYPES. The command, the GraphQL field, the cost of a document and the reference
+page (docs/reference/questions.md) are generated from the declaration.
 """
 
 import inspect
@@ -25,41 +27,40 @@ from trninv.units import Bandwidth, Capacity, Quantity
 A = TypeVar("A", bound=Answer)
 
 ROUTED_COST: Final = 4_000
-"""Price of what routes: milliseconds to seconds of a processor; an object of a GraphQL answer costs 1."""
+"""Cost of a routing question: milliseconds to seconds of CPU time; an object of a GraphQL answer costs 1."""
 SCAN_COST: Final = 100
-"""Price of a count or a sum, of a list that is found whole, and of a change."""
+"""Cost of a count, a sum, a list that is read as a whole, or a change."""
 
 
 class FreeText(str):
-    """Words that are no address, such as a shape."""
+    """Text that is not an address, such as a shape or a time."""
 
     __slots__ = ()
 
 
 PARAMETER_TYPES: Final = (str, tuple, DescribedEnum, bool, int, Capacity, Bandwidth)
-"""What a parameter may be: an address (or `Text`), addresses, one of some words, a switch, a number, bytes, bytes per
-second."""
+"""Types of a parameter: an address (or `FreeText`), addresses, a choice, a flag, a number, bytes, bytes per second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What a parameter says beside its name, type and default.
+    """Metadata of a parameter beyond its name, type and default.
 
     Attributes
     ----------
-    says
-        What it means, in one sentence.
-    least, most
-        Of a number.
+    description
+        Its meaning, in one sentence that users see.
+    minimum, maximum
+        Limits of a number, inclusive.
     name
-        In GraphQL, where that is not the parameter's in camelCase.
+        Its name in GraphQL, if not the parameter's name in camelCase.
     option
-        On the command line, where that is not --NAME; what has no default and no option stands without a name.
-        Empty of words that are each a switch of its own.
+        Its option on the command line, if not --NAME. A parameter with neither a default nor an option is positional;
+        an empty option makes each choice a flag.
     metavar
-        What stands for the value in the command's help.
+        Placeholder of the value in the command's help.
     positional
-        Whether it stands without a name on the command line, though it has a default.
+        Whether it is positional on the command line although it has a default.
 
     """
 
@@ -74,7 +75,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class QuestionParameter:
-    """A parameter of a question: `form` is one of `FORMS`."""
+    """A parameter of a question; its type is one of the PARAMETER_TYPES."""
 
     name: str
     value_type: type
@@ -84,7 +85,7 @@ class QuestionParameter:
 
     @classmethod
     def from_signature(cls, parameter: inspect.Parameter) -> "QuestionParameter":
-        """As a function declares it."""
+        """Build it from a parameter of the question's function."""
         value_type, argument = get_args(parameter.annotation)
         is_optional = get_origin(value_type) in (Union, UnionType)
         if is_optional:
@@ -98,7 +99,7 @@ class QuestionParameter:
 
     @property
     def description(self) -> str:
-        """What it means, with its limits."""
+        """Meaning and limits."""
         minimum, maximum = self.argument.minimum, self.argument.maximum
         return (
             self.argument.description
@@ -108,16 +109,16 @@ class QuestionParameter:
 
     @property
     def choices(self) -> tuple[DescribedEnum, ...]:
-        """Its possible values, if it is an enumeration; otherwise empty."""
+        """Possible values of a choice; empty for other types."""
         return tuple(self.value_type) if issubclass(self.value_type, DescribedEnum) else ()
 
-    def coerce(self, value: Any) -> Any:  # of any form
-        """A value as a caller gives it, in the parameter's form.
+    def coerce(self, value: Any) -> Any:  # Any: as a caller passes it
+        """Convert a caller's value to the parameter's type.
 
         Raises
         ------
-        LimitError, UnitError
-            It can't be one.
+        InvalidArgumentError, UnitError
+            The value is malformed or beyond the limits.
 
         """
         if value is None and self.is_optional:
@@ -153,22 +154,22 @@ class Question:
     Attributes
     ----------
     function
-        Takes a `trninv.routing.wiring.Reader` and the parameters.
-    price
-        What it costs a GraphQL document.
+        Takes a `trninv.routing.wiring.SnapshotReader` and the parameters.
+    cost
+        Its cost in a GraphQL document.
     command
         Its name on the command line.
     field
-        Its name in GraphQL; empty where no field of the Query type asks it.
-    job
-        The mutation that begins it as a job, where it takes too long for a request.
+        Its field of GraphQL's Query type; empty if it has none.
     examples
         Commands that ask it.
-    remembered
-        Answers it from what is remembered of a state of the database, or gives None; takes a
-        `trninv.routing.fabric_cache.FabricCache` and the parameters.
-    compares
+    answer_from_cache
+        Takes a `trninv.routing.fabric_cache.PathCache` and the parameters; returns the answer, or None if it is not
+        cached.
+    has_baseline
         Whether an answer in a scenario has the answer without it as its baseline.
+    job_mutation
+        The mutation that starts it as a job, if it takes too long for a request.
 
     """
 
@@ -183,23 +184,23 @@ class Question:
 
     @property
     def name(self) -> str:
-        """Its name in Python."""
+        """Name in Python."""
         return self.function.__name__
 
     @cached_property
     def description(self) -> str:
-        """What it asks, in a sentence or two."""
+        """Description that users see."""
         return inspect.getdoc(self.function) or ""
 
     @cached_property
     def signature(self) -> inspect.Signature:
-        """Its parameters, the reader left out."""
+        """Signature of the function without the reader."""
         full = inspect.signature(self.function)
         return full.replace(parameters=list(full.parameters.values())[1:])
 
     @cached_property
     def parameters(self) -> tuple[QuestionParameter, ...]:
-        """What is asked; the keyword-only ones of the function are means, which only Python gives."""
+        """Parameters of the question, without the function's keyword-only ones, which exist in Python alone."""
         positional = (
             parameter
             for parameter in self.signature.parameters.values()
@@ -213,7 +214,7 @@ class Question:
 
     @cached_property
     def _defaults(self) -> dict[str, Any]:
-        """What is not given, in the forms of the parameters."""
+        """Default values, converted to the parameters' types."""
         no_default, by_name = inspect.Parameter.empty, self._by_name
         defaults = {
             name: parameter.default
@@ -224,17 +225,17 @@ class Question:
 
     @property
     def answer_type(self) -> type[Answer]:
-        """The class of its answers."""
+        """Class of the answers."""
         annotation: type[Answer] = self.signature.return_annotation
         return annotation
 
-    def coerce_values(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:  # of any form
-        """What is asked, in the forms of the parameters.
+    def coerce_values(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:  # Any: as a caller passes them
+        """Convert a caller's arguments to the parameters' types, and add the defaults.
 
         Raises
         ------
-        LimitError, UnitError
-            A value is beyond its limits.
+        InvalidArgumentError, UnitError
+            A value is malformed or beyond its limits.
 
         """
         passed = self.signature.bind(*arguments, **keywords).arguments if arguments else keywords
@@ -242,8 +243,8 @@ class Question:
         coerced = {name: by_name[name].coerce(value) if name in by_name else value for name, value in passed.items()}
         return self._defaults | coerced
 
-    def addresses(self, values: Mapping[str, Any]) -> Iterator[str]:  # of any form
-        """The places that these values, in the forms of the parameters, name: of a link, both ends."""
+    def addresses(self, values: Mapping[str, Any]) -> Iterator[str]:  # Any: of any parameter type
+        """Yield the addresses of the places in converted values; for a link, its two ends."""
         for parameter in self.parameters:
             if parameter.value_type is str and (value := values[parameter.name]) is not None:
                 yield from split_link(value)
@@ -259,7 +260,7 @@ def question(
     has_baseline: bool = True,
     job_mutation: str = "",
 ) -> Callable[[Callable[..., A]], Question]:
-    """Declare a question; see `Question`. `command` and `field` follow from the function's name unless given."""
+    """Declare a question; see `Question`. By default `command` and `field` derive from the function's name."""
 
     def declare(function: Callable[..., A]) -> Question:
         first, *rest = function.__name__.split("_")

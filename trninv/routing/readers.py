@@ -1,4 +1,4 @@
-"""Where reads go: to a standby that has all that its primary has, else to the primary."""
+"""Route reads to a standby that has caught up, and to the primary otherwise."""
 
 import time
 from collections.abc import Callable
@@ -13,21 +13,21 @@ from trninv.routing.fleet import Fleet
 T = TypeVar("T")
 
 STANDBY_PAUSE_SECONDS: Final = 5.0
-"""Seconds in which a standby that was behind, or did not answer, is not asked again."""
+"""Time in which a standby that lagged or did not answer is not tried again."""
 
 
 class ReadReplicas:
-    """A primary and, where there is one, its standby. Thread safe.
+    """A primary database and optionally its standby; thread-safe.
 
     Parameters
     ----------
-    noted
-        Told where each read went: "standby" or "primary".
+    on_read
+        Called after each read with "standby" or "primary".
 
     Attributes
     ----------
     logins
-        What SQL connects with instead of an engine of theirs, where it has a login of its own.
+        For an engine of a fleet, the engine with the login that users' SQL runs under, if it has its own.
 
     """
 
@@ -40,7 +40,7 @@ class ReadReplicas:
         self._lock, self._standby_pause_until = Lock(), 0.0
 
     def read(self, work: Callable[[Fleet], T]) -> T:
-        """What reads a fleet; on the primary from the beginning where the standby does not do it."""
+        """Run ``work`` on the standby's fleet, or, if the standby fails, again from the beginning on the primary's."""
         if self._standby is not None and self._should_try_standby():
             try:
                 result = work(self._standby)
@@ -55,7 +55,7 @@ class ReadReplicas:
         return result
 
     def _should_try_standby(self) -> bool:
-        """Whether to ask the standby; after a failure, one asks and the others wait for what comes of it."""
+        """Return whether to try the standby; after a pause, one caller tries it while others use the primary."""
         with self._lock:
             now = time.monotonic()
             if now < self._standby_pause_until:

@@ -1,4 +1,4 @@
-"""The reference page of the questions, made from their declarations."""
+"""Render the reference page of the questions from their declarations."""
 
 from collections.abc import Iterable, Iterator
 
@@ -19,7 +19,7 @@ a place, `--without JOB` ends a job (`what_if(with_=…, without=…)`). Every b
 
 
 def render_page(questions: Iterable[Question]) -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     common = [f"- `{answer_field.name}`: {answer_field.description}" for answer_field in answer_fields(Answer)]
     lines = (line for question in questions for line in _render_question(question))
     return "\n".join([_HEADER, "Every answer has, beside its own:\n", *common, "", *lines])

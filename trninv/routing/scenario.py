@@ -1,4 +1,4 @@
-"""What if: the fleet as it would be with things down, or carrying only a part, or other jobs. Nothing is written."""
+"""Apply a hypothetical change to the wiring and the jobs without writing it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,23 +13,23 @@ from trninv.inventory.schema import TABLES
 from trninv.inventory.state import PPM, to_ppm
 
 MAX_ADDRESSES = 1_000
-"""Addresses that one list of a question may have."""
+"""Addresses allowed in one list of a question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What a question supposes.
+    """A hypothetical change of the wiring and the jobs, by addresses and job names.
 
     Attributes
     ----------
     down
-        Addresses of places and links that carry nothing; a server takes its chips, NICs and switches along.
+        Places and links that carry nothing; a server includes its chips, NICs and switches.
     derate
-        Address and the part, between 0 and 1, of what it carries now.
-    with_
-        A job and a place that it would hold.
-    without
-        Jobs that would have ended.
+        Places and links with the fraction, between 0 and 1, of their present capacity.
+    assumed_allocations
+        Pairs of a job and a place that is allocated to it.
+    assumed_released
+        Jobs that have ended.
 
     """
 
@@ -46,12 +46,12 @@ class Scenario:
         assume_allocations: Mapping[str, Sequence[str] | str] | None = None,
         assume_released: Sequence[str] | str = (),
     ) -> "Scenario":
-        """As a caller writes it; one address may stand alone.
+        """Build a scenario from a caller's arguments; a single address or job needs no list.
 
         Raises
         ------
-        LimitError
-            Nothing supposed, too many addresses or jobs, or a factor that is not between 0 and 1.
+        InvalidArgumentError
+            The scenario is empty, has too many addresses or jobs, or a factor is not between 0 and 1.
 
         """
         factors = tuple((derate or {}).items())
@@ -70,7 +70,7 @@ class Scenario:
         return scenario
 
     def merge(self, other: "Scenario | None") -> "Scenario":
-        """Both at once; of two factors the lesser holds."""
+        """Combine two scenarios; where both derate a part, the lower factor applies."""
         if other is None:
             return self
         parts = self.down + other.down, self.derate + other.derate, self.assumed_allocations + other.assumed_allocations
@@ -79,18 +79,18 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioChanges:
-    """A scenario in ids.
+    """A scenario resolved to ids.
 
     Attributes
     ----------
     nodes, links
-        The millionths that each still carries, 0 being down.
+        Millionths of its present capacity that each changed part carries; 0 if it is down.
     domains
-        Those that something changes in.
+        Domains with a changed part.
     network_nodes
-        Those that change, or lose an uplink.
-    with_, without
-        Jobs as the scenario names them; who places jobs looks them up.
+        Network nodes that are changed, or whose uplink is.
+    assumed_allocations, assumed_released
+        As in the scenario, by name: placement resolves them.
 
     """
 
@@ -103,15 +103,15 @@ class ScenarioChanges:
 
     @property
     def down(self) -> frozenset[int]:
-        """Nodes that carry nothing."""
+        """Ids of the nodes that carry nothing."""
         return frozenset(node for node, factor in self.nodes.items() if not factor)
 
     def link_capacity_ppm(self, key: int, a: int, b: int) -> int:
-        """Millionths that a link between two nodes still carries."""
+        """Return the millionths of its present capacity that a link from node ``a`` to node ``b`` carries."""
         return min(self.links.get(key, PPM), self.nodes.get(a, PPM), self.nodes.get(b, PPM))
 
     def add(self, connection: Connection, address: str, factor: int) -> None:
-        """Suppose that everything an address names or contains carries only this many millionths."""
+        """Limit everything an address names or contains to this many millionths of its present capacity."""
         if is_link(address):
             link = TABLES["link"]
             key = resolve_link(connection, address).id
@@ -135,11 +135,12 @@ class ScenarioChanges:
 
 
 def unique_addresses(addresses: Sequence[str] | str) -> Sequence[str]:
-    """Addresses without repetitions; one may stand alone.
+    """Return addresses without duplicates; a single address needs no list.
 
     Raises
     ------
-    LimitError
+    InvalidArgumentError
+        There are more than MAX_ADDRESSES.
 
     """
     unique = [addresses] if isinstance(addresses, str) else list(dict.fromkeys(addresses))
@@ -149,13 +150,13 @@ def unique_addresses(addresses: Sequence[str] | str) -> Sequence[str]:
 
 
 def resolve_scenario(connection: Connection, scenario: Scenario) -> ScenarioChanges:
-    """What a scenario means for the wiring.
+    """Resolve a scenario's addresses to changes of the wiring.
 
     Raises
     ------
     AddressError, UnknownAddressError
     WrongLevelError
-        A whole cluster.
+        An address names a whole cluster.
 
     """
     resolved = ScenarioChanges(

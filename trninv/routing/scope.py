@@ -1,4 +1,4 @@
-"""Which chips a question is about, and the graph that they and what may carry for them make up."""
+"""Resolve which chips a question is about, and build the graph of the links that may carry their traffic."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Chips of a place, or those named within it.
+    """All chips of a place, or some of them.
 
     Attributes
     ----------
+    domains
+        Ids of the chips' domains.
     members
-        Node ids of the chips, failed ones too; None stands for all of a cluster's.
-    transit
-        Whether other healthy chips of their domains may forward for them.
+        Node ids of the chips, including failed ones; None for all chips of a cluster with several domains.
+    forwarding
+        Whether other healthy chips of their domains may forward traffic.
 
     """
 
@@ -38,13 +40,13 @@ class Scope:
     def resolve(
         cls, reader: SnapshotReader, scope: str, chips: Sequence[str] = (), *, forwarding: bool = False
     ) -> "Scope":
-        """Resolve it.
+        """Resolve a scope, limited to ``chips`` if any are given.
 
         Raises
         ------
         AddressError, UnknownAddressError
         WrongLevelError
-            A chip outside of the scope, or a place that holds none.
+            A chip is outside the scope, or a place has no chips.
 
         """
         connection = reader.connection
@@ -60,16 +62,16 @@ class Scope:
 
     @property
     def via(self) -> Via:
-        """Over which links, unless a question says otherwise."""
+        """Links that traffic may use by default."""
         return Via.for_domains(self.domains)
 
     def graph(self, reader: SnapshotReader, question: str) -> "ScopeGraph":
-        """The graph of a scope of one domain.
+        """Return the graph of a scope within one domain.
 
         Raises
         ------
         ScopeTooLargeError
-            The scope has chips of several; ``what`` says what is asked of one.
+            The scope has chips of several domains; the message names the ``question``.
 
         """
         if len(self.domains) != 1 or self.members is None:
@@ -92,9 +94,17 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class ScopeGraph:
-    """The links among some chips of a domain, through the switches that they are attached to (of transit: through all).
+    """The healthy chips of a scope and the links that may carry their traffic.
 
-    ``lost`` of the scope's chips have failed.
+    Attributes
+    ----------
+    graph
+        The chips and the switches attached to them; with forwarding, the whole domain.
+    endpoints
+        Node ids of the chips, in ascending order.
+    failed_count
+        Chips of the scope that carry nothing.
+
     """
 
     graph: "Graph"
@@ -102,7 +112,7 @@ class ScopeGraph:
     failed_count: int
 
     def addresses(self) -> list[str]:
-        """Addresses of the chips."""
+        """Return the addresses of the chips."""
         return [self.graph.nodes[node]["address"] for node in self.endpoints]
 
 

@@ -1,4 +1,4 @@
-"""The servers that an answer names: itself, what is in them, an end of a link there; and what stands in them."""
+"""Find the servers that an answer names: by their own address, a part's in them, or a link's that ends there."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from trninv.routing.answer import AddressText, Answer
 
 MAX_INSTANCES: Final = 100
-"""Servers of an answer of which it is said what stands in them."""
+"""Servers of an answer whose instances are listed."""
 _SERVER_PATTERN = re.compile(r"([^\s/]+/d\d+/s\d+)(?:/\S*)?")
 _SKIPPED_FIELDS = {"facts", "baseline"}
 
@@ -23,7 +23,7 @@ class StandingThere:
 
 
 def servers_in_answer(answer: Answer, limit: int = MAX_INSTANCES) -> list[str]:
-    """Addresses of the first servers that an answer names, in its order."""
+    """Return the addresses of the first servers that an answer names, in its order."""
     servers = dict[str, None]()
     for text in _all_texts(answer):
         for end in text.split("--"):

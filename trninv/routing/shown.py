@@ -1,4 +1,4 @@
-"""What the class of an answer shows: its fields and properties, with their types and what they say."""
+"""List the fields and properties of an answer class that users see."""
 
 import dataclasses
 import inspect
@@ -10,7 +10,7 @@ from trninv.routing.answer import SchemaScalar
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AnswerField:
-    """A field or property: ``hint`` is its type, ``forms`` how the schema shows it."""
+    """A field or property of an answer, with its type, its representations in the schema and its description."""
 
     name: str
     type_hint: Any
@@ -20,7 +20,7 @@ class AnswerField:
 
 @cache
 def answer_fields(answer_type: type) -> tuple[AnswerField, ...]:
-    """What a dataclass shows: its fields in their order, then its properties; what is hidden is left out."""
+    """Return a dataclass's fields in their order, then its properties, without those marked HIDDEN."""
     fields = {field.name: _to_field(field.name, field.type, "") for field in dataclasses.fields(answer_type)}
     properties = {
         name: _to_field(name, inspect.signature(member.fget).return_annotation, inspect.getdoc(member) or "")
@@ -35,7 +35,7 @@ def answer_fields(answer_type: type) -> tuple[AnswerField, ...]:
     )
 
 
-def _to_field(name: str, type_hint: Any, default: str) -> AnswerField:  # a type
+def _to_field(name: str, type_hint: Any, default: str) -> AnswerField:  # Any: a type
     type_hint, notes = strip_annotations(type_hint)
     description = next((note for note in notes if isinstance(note, str)), default)
     return AnswerField(
@@ -43,8 +43,8 @@ def _to_field(name: str, type_hint: Any, default: str) -> AnswerField:  # a type
     )
 
 
-def strip_annotations(type_hint: Any) -> tuple[Any, tuple[Any, ...]]:  # a type
-    """A type without what is noted beside it, and the notes."""
+def strip_annotations(type_hint: Any) -> tuple[Any, tuple[Any, ...]]:  # Any: a type
+    """Split an annotated type into the type and its annotations."""
     if get_origin(type_hint) is not Annotated:
         return type_hint, ()
     inner, *notes = get_args(type_hint)

@@ -1,7 +1,7 @@
-"""Over which links traffic goes: one rule for every question.
+"""Choose the links that traffic may use: scale-up links alone, or EFA as well.
 
-Within a domain over its scale-up links alone, even where they are in pieces; across domains over the EFA fabric as
-well. Which of both a question is about follows from the places that it names, not from what of them is up.
+One rule for every question: within a domain, scale-up links alone, even if failures split the domain; across domains,
+the EFA fabric as well. The places that a question names decide, not which of their parts are healthy.
 """
 
 from collections.abc import Collection
@@ -18,19 +18,19 @@ class Via(DescribedEnum):
 
     @classmethod
     def for_domains(cls, domains: Collection[int], requested: "Via | None" = None) -> "Via":
-        """What is asked for; else scale-up links alone within a domain, both across domains."""
+        """Return the requested selection, or the default for this number of domains."""
         return requested or (cls.ANY if len(domains) > 1 else cls.SCALE_UP)
 
     @property
     def definition_suffix(self) -> str:
-        """The end of a definition."""
+        """End of an answer's definition."""
         return {
             Via.SCALE_UP: "; over scale-up links",
             Via.ANY: "; over scale-up links and the EFA fabric, through no other domain",
         }[self]
 
     def disconnected_reason(self, subject: str, alternative: str = "") -> str:
-        """That nothing joins them, and what is ``otherwise``: over EFA as well."""
+        """Return a sentence that nothing joins ``subject``; ``alternative`` states the result over EFA as well."""
         if self is Via.ANY:
             return f"no links that are up join {subject}"
         reason = f"no scale-up links that are up join {subject}"

@@ -1,4 +1,4 @@
-"""How a domain leads out to the fabric: what wear leaves of that, and its uplinks as they are."""
+"""Compute what a domain's chips can send to the fabric after failures, and read its uplinks."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,18 +18,19 @@ if TYPE_CHECKING:
 
 
 class _UplinkEdge(NamedTuple):
-    """A link, its ends, and what it carries."""
+    """A link with its ends and its capacity in bytes per second, one direction."""
 
     id: int
     endpoints: tuple[int, int]
     capacity: int
 
     def remaining_capacity(self, failures: ScenarioChanges) -> int:
+        """Return the capacity after failures."""
         return self.capacity * failures.link_capacity_ppm(self.id, *self.endpoints) // PPM
 
 
 class _NicPort(NamedTuple):
-    """A NIC's link to the chip that has it for itself, and its link to the network node."""
+    """A NIC of one chip: its link to the chip and its link to the network node."""
 
     chip: int
     chip_edge: _UplinkEdge
@@ -37,17 +38,17 @@ class _NicPort(NamedTuple):
 
     @property
     def part_ids(self) -> tuple[int, ...]:
-        """Nodes and links that it needs; their ids are told apart by sign."""
+        """Ids of the nodes, and negated ids of the links, that the port needs."""
         return (*self.chip_edge.endpoints, *self.uplink.endpoints, -self.chip_edge.id, -self.uplink.id)
 
 
 class DomainExits:
-    """A healthy domain, and what its chips can still send to the fabric where some of it is not up.
+    """The exits of a healthy domain's chips to the fabric, and their capacities after failures.
 
     Attributes
     ----------
     wiring, island
-        Of the healthy domain.
+        The healthy domain's.
 
     """
 
@@ -60,7 +61,10 @@ class DomainExits:
                 self._ports_by_part.setdefault(part, []).append(port)
 
     def exit_capacities(self, failures: ScenarioChanges) -> dict[int, int] | None:
-        """What each chip that is left sends to the network node; None where it takes the graph to tell."""
+        """Return the capacity from each remaining chip to the network node, or None if only the graph determines it.
+
+        That is so if chips share NICs, or if the failures affect every port.
+        """
         degraded_ports = {
             port
             for part in (*failures.nodes, *(-link for link in failures.links))
@@ -78,7 +82,7 @@ class DomainExits:
 
 
 def _nic_ports(wiring: Wiring) -> list[_NicPort] | None:
-    """Every NIC as a port, if each has one chip and one network node."""
+    """Return every NIC as a port, or None if one is not attached to exactly one chip and one network node."""
     ports = []
     for nic, attributes in wiring.nodes.items():
         if attributes["kind"] == "nic":
@@ -95,7 +99,7 @@ def _uplink_edge(a: int, b: int, link: Attributes) -> _UplinkEdge:
 
 
 def read_uplinks(connection: Connection, domains: Collection[int]) -> dict[int, list[LinkRef]]:
-    """Links from a domain's NICs to the fabric that carry anything, by domain."""
+    """Return the carrying links from NICs to network nodes, in the order of their ids, by domain."""
     link, node = TABLES["link"], TABLES["node"]
     lower_node, upper_node = node.alias("low"), node.alias("high")
     capacity = carried_bandwidth_expression(link, lower_node, upper_node)

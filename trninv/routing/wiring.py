@@ -1,10 +1,13 @@
-"""The wiring of scale-up domains, read from the tables as it is now.
+"""Load the wiring of scale-up domains from the tables, and cache it by revision.
 
-A node of a wiring has ``kind``, ``address``, ``rack``, ``server`` (ordinals; None for a rack's switch), ``memory`` and
-``model`` (chips: bytes, slug), ``domain`` and ``domain_id`` (its model and row; None for a network node), ``position``
-(chips: coordinates where their pattern has any), and for the pattern ``ordinal``, ``wiring`` and ``sides``; a link
-``id``, ``capacity`` (bytes per second, one direction), ``model``, ``technology`` and ``latency`` (nanoseconds; None
-where no fact gives it). What is down is not there.
+A wiring has only nodes and links that carry traffic, each with a dictionary of attributes:
+
+- A node has ``kind``, ``address``, ``rack`` and ``server`` (ordinals; a rack's switch has no server), ``memory`` and
+  ``model`` (chips: bytes, slug), ``domain`` and ``domain_id`` (slug of the model and row id; None for a network node),
+  ``position`` (chips: coordinates, if the pattern has any), ``vendor_id`` (observed network nodes), and for the
+  pattern ``ordinal``, ``wiring`` and ``sides``.
+- A link has ``id``, ``capacity`` (bytes per second, one direction), ``model``, ``technology`` and ``latency``
+  (nanoseconds; None if no fact states it).
 """
 
 from collections import OrderedDict
@@ -42,14 +45,14 @@ A = TypeVar("A")
 
 _TABLES = TABLES
 MAX_DOMAINS = 64
-"""Domains that one wiring may span; a larger question belongs to the quotient of the cluster."""
+"""Domains that one wiring may span; larger scopes are solved on the quotient of the cluster."""
 
 Attributes = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Wiring:
-    """What is up, and the chips that are not."""
+    """Nodes and links that carry traffic, by node id, and the ids of the chips that do not."""
 
     nodes: dict[int, Attributes]
     links: Mapping[int, Mapping[int, Attributes]]
@@ -57,7 +60,7 @@ class Wiring:
 
     @cached_property
     def graph(self) -> "Graph":
-        """The same as a networkx graph."""
+        """The wiring as a networkx graph."""
         graph = solvers.graph.Graph()
         graph.add_nodes_from(self.nodes.items())
         graph.add_edges_from(self.edges())
@@ -65,22 +68,22 @@ class Wiring:
 
     @cached_property
     def adjacency(self) -> Adjacency:
-        """Where traffic may go on, each NIC as its two ports."""
+        """Directed successors and predecessors of each node, with each NIC split into its two ports."""
         return directed_adjacency(self.nodes, self.links)
 
     def cut_links(self, side: Collection[int]) -> tuple[LinkRef, ...]:
-        """Links that lead from some nodes and ports to the others, by id."""
+        """Return the links from one side, a set of nodes and ports, to all others, in the order of their ids."""
         successors, side_nodes = self.adjacency.successors, set(side)
         crossing = ((a, b) for a in side_nodes for b in successors[a] if b not in side_nodes)
         references = (link_ref(self.nodes, self.links, node_of_port(a), node_of_port(b)) for a, b in crossing)
         return tuple(sorted(references, key=lambda link: link.id))
 
     def edges(self) -> Iterator[tuple[int, int, Attributes]]:
-        """Every link once: both ends, the lower first, and its attributes."""
+        """Iterate over the links, each once: its lower end, its higher end and its attributes."""
         return ((a, b, link) for a, neighbors in self.links.items() for b, link in neighbors.items() if a < b)
 
     def chips(self) -> dict[str, tuple[int, int]]:
-        """Node and domain of its chips, by address."""
+        """Return node id and domain id of each chip, by address."""
         return {
             attributes["address"]: (node, attributes["domain_id"])
             for node, attributes in self.nodes.items()
@@ -88,7 +91,7 @@ class Wiring:
         }
 
     def with_scenario(self, changes: ScenarioChanges) -> "Wiring":
-        """The same with what a scenario supposes."""
+        """Return a copy with the changes of a scenario applied."""
         down = changes.down
         nodes = {node: link for node, link in self.nodes.items() if node not in down}
         links: dict[int, dict[int, Attributes]] = {node: {} for node in nodes}
@@ -103,7 +106,7 @@ class Wiring:
 
 
 def merge_wirings(wirings: Sequence[Wiring]) -> Wiring:
-    """The wirings of domains as one; they share what is above them."""
+    """Merge the wirings of several domains; their parts of the fabric may overlap."""
     if len(wirings) == 1:
         return wirings[0]
     nodes: dict[int, Attributes] = {}
@@ -115,7 +118,7 @@ def merge_wirings(wirings: Sequence[Wiring]) -> Wiring:
 
 @dataclass(frozen=True, slots=True)
 class UpOverrides:
-    """Nodes and links, by id, that are taken for up whatever their state is."""
+    """Ids of nodes and links that count as up, whatever their state."""
 
     nodes: frozenset[int] = frozenset()
     links: frozenset[int] = frozenset()
@@ -123,21 +126,21 @@ class UpOverrides:
 
 NO_OVERRIDES = UpOverrides()
 MAX_CACHED_RESULTS = 10_000
-"""Small findings of one state of the database that are remembered."""
+"""Results cached for one revision; when there are more, all of them are dropped."""
 
 
 @dataclass(slots=True)
 class _CacheEntry:
-    """What is known of one state of the database.
+    """Data cached for one revision of the database.
 
     Attributes
     ----------
     domains
-        The one used last at the end.
+        Wirings by domain id and whether they include the fabric, the most recently used last.
     chips
-        Node and domain by address, of the chips that are up in these domains.
-    found
-        Other findings.
+        Node id and domain id by address, for the healthy chips of these domains.
+    results
+        Other results, by any key.
 
     """
 
@@ -148,7 +151,7 @@ class _CacheEntry:
 
 
 class WiringCache:
-    """Reads wirings of an engine's database, and remembers domains for as long as it stays as it is; thread safe."""
+    """A cache of the latest revision's wirings; thread-safe."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine, self.tracker, self._lock, self._entries = engine, RevisionTracker(engine), Lock(), [_CacheEntry()]
@@ -156,30 +159,30 @@ class WiringCache:
         self._fixed_revision: Hashable | None = None
 
     def at_revision(self, revision: Hashable) -> "WiringCache":
-        """The same, whose `current` is a revision that was just found."""
+        """Return a view of this cache that takes a revision as current without asking the database."""
         copied = copy(self)
         copied._fixed_revision = revision  # noqa: SLF001 # its own
         return copied
 
     def in_snapshot(self, snapshot: SharedSnapshot) -> "WiringCache":
-        """The same, of one state."""
+        """Return a view of this cache that reads from a snapshot."""
         copied = copy(self)
         copied._snapshot = snapshot  # noqa: SLF001 # its own
         return copied
 
     def current_revision(self) -> Hashable | None:
-        """The revision that is read."""
+        """Return the revision that a reader would see now; None if the database can't tell revisions apart."""
         if self._fixed_revision is not None:
             return self._fixed_revision
         return self._snapshot.revision() if self._snapshot else self.tracker.current()
 
     def close(self) -> None:
-        """Stop watching the database."""
+        """Stop tracking the database's revision."""
         self.tracker.close()
 
     @contextmanager
     def open_reader(self) -> "Iterator[SnapshotReader]":
-        """One state of the database."""
+        """Open a reader of the snapshot, or of the latest revision."""
         with self._snapshot.connection() if self._snapshot else self.tracker.read() as (connection, revision):
             entry = _CacheEntry() if revision is None else self._entry_for(revision)
             yield SnapshotReader(connection, revision, entry, self._lock, ScenarioChanges())
@@ -193,7 +196,18 @@ class WiringCache:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotReader:
-    """A connection that sees one state of the database, what is already known of it, and what is supposed."""
+    """A connection to one snapshot, the data cached for its revision, and the changes of a scenario.
+
+    Attributes
+    ----------
+    revision
+        None if the database can't tell revisions apart; then nothing is cached beyond this reader.
+    changes
+        Applied to every wiring that is loaded.
+    up_overrides
+        Parts to load as if they were up; such wirings are not cached.
+
+    """
 
     connection: Connection
     revision: Hashable | None
@@ -203,30 +217,33 @@ class SnapshotReader:
     up_overrides: UpOverrides = NO_OVERRIDES
 
     def with_up_overrides(self, up_overrides: UpOverrides) -> "SnapshotReader":
-        """The same state with some things up."""
+        """Return a reader of the same snapshot that counts some parts as up."""
         return replace(self, up_overrides=up_overrides)
 
     def with_scenario(self, scenario: Scenario) -> "SnapshotReader":
-        """The same state as it would be."""
+        """Return a reader of the same snapshot with a scenario applied."""
         return replace(self, changes=resolve_scenario(self.connection, scenario))
 
     def load(self, domain_ids: Collection[int], *, fabric: bool = False) -> Wiring:
-        """As `load`, from what is remembered where it is."""
+        """Return the wiring of domains as `load_wiring` does, from the cache where possible."""
         return merge_wirings(list(self.parts(domain_ids, fabric=fabric).values()))
 
     def parts(self, domain_ids: Collection[int], *, fabric: bool = False) -> dict[int, Wiring]:
-        """The same of every domain by itself, by its id."""
+        """Return the wiring of each domain, by the domain's id."""
         check_domain_count(domain_ids)
         changed = self.changes.nodes or self.changes.links
-        found = {domain: self._domain(domain, fabric) for domain in domain_ids}
-        return {domain: part.with_scenario(self.changes) for domain, part in found.items()} if changed else found
+        wirings = {domain: self._domain(domain, fabric) for domain in domain_ids}
+        return {domain: part.with_scenario(self.changes) for domain, part in wirings.items()} if changed else wirings
 
     def chip(self, address: Address) -> tuple[int, int] | None:
-        """Node and domain of a chip, if its domain was read and it is up."""
+        """Return node id and domain id of a healthy chip if its domain is cached, else None."""
         return self._entry.chips.get(str(address))
 
     def cached(self, key: Hashable, read: Callable[[], A]) -> A:
-        """What was read of this state under a key, or is read now; of the state as it is, without what is supposed."""
+        """Return the result cached under a key, or call ``read`` and cache its result.
+
+        A result must not depend on the scenario: it is cached for the revision alone.
+        """
         results = self._entry.results
         if key not in results:
             if len(results) >= MAX_CACHED_RESULTS:
@@ -254,14 +271,14 @@ class SnapshotReader:
 
 
 def domains_of_nodes(connection: Connection, nodes: Iterable[int]) -> list[int]:
-    """Ids of the domains that nodes belong to, in order."""
+    """Return the ids of the domains of some nodes, in ascending order."""
     node = _TABLES["node"]
     query = select(node.c.domain_id).distinct().where(node.c.id.in_(list(nodes))).order_by(node.c.domain_id)
     return list(connection.scalars(query))
 
 
 def domains_in_same_clusters(connection: Connection, domains: Iterable[int]) -> list[int]:
-    """Ids of all domains of the clusters that some are of, in order."""
+    """Return the ids of all domains in the clusters of the given ones, in ascending order."""
     domain = _TABLES["domain"]
     clusters = select(domain.c.cluster_id).where(domain.c.id.in_(list(domains)))
     query = select(domain.c.id).where(domain.c.cluster_id.in_(clusters)).order_by(domain.c.id)
@@ -269,7 +286,7 @@ def domains_in_same_clusters(connection: Connection, domains: Iterable[int]) -> 
 
 
 def domains_in_cluster(connection: Connection, cluster: Place) -> list[int]:
-    """Ids of a cluster's domains, in order."""
+    """Return the ids of a cluster's domains, in ascending order."""
     domain = _TABLES["domain"]
     return list(connection.scalars(select(domain.c.id).where(domain.c.cluster_id == cluster.id).order_by(domain.c.id)))
 
@@ -282,21 +299,21 @@ def load_wiring(
     fabric: bool = False,
     up_overrides: UpOverrides = NO_OVERRIDES,
 ) -> Wiring:
-    """The wiring of domains: their scale-up links, which no path within a domain leaves.
+    """Load the wiring of domains from the tables: by default their chips, switches and scale-up links.
 
     Parameters
     ----------
     nics
-        The EFA devices too.
+        Include the EFA devices.
     fabric
-        The EFA devices and the slice of the fabric above the domains.
-    restored
-        What is taken for up.
+        Include the EFA devices and all network nodes above the domains.
+    up_overrides
+        Parts to load as if they were up.
 
     Raises
     ------
     ScopeTooLargeError
-        More than MAX_DOMAINS domains.
+        There are more than MAX_DOMAINS domains.
 
     """
     check_domain_count(domain_ids)
@@ -346,7 +363,10 @@ def load_wiring(
 
 
 def _latencies(connection: Connection) -> dict[str, int]:
-    """Nanoseconds by technology, or by scope: a way over EFA is one from HBM to HBM, half of it at either host."""
+    """Return the latency of a link in nanoseconds, by technology or scope.
+
+    The fact for EFA is the latency from HBM to HBM: half of it counts at either host, none in the fabric.
+    """
     fact = TABLES["fact"]
     query = select(fact.c.subject, fact.c.value).where(fact.c.attribute == "latency", fact.c.preference == 0)
     latencies = {row.subject: int(row.value) for row in connection.execute(query)}
@@ -355,12 +375,16 @@ def _latencies(connection: Connection) -> dict[str, int]:
 
 
 def check_domain_count(domain_ids: Collection[int]) -> None:
+    """Refuse more than MAX_DOMAINS domains."""
     if len(domain_ids) > MAX_DOMAINS:
         raise ScopeTooLargeError(f"{len(domain_ids)} domains in one graph: ask about at most {MAX_DOMAINS}")
 
 
 def link_ref(nodes: Mapping[int, Attributes], links: Links, a: int, b: int) -> LinkRef:
-    """The link between two nodes of a wiring; of network nodes that are seen as one, it has its own one's address."""
+    """Return the link between two nodes of a wiring.
+
+    Network nodes may have been merged into one; the attribute ``above`` keeps the address of the link's own upper end.
+    """
     low, high = min(a, b), max(a, b)
     link = links[low][high]
     return LinkRef(
@@ -369,13 +393,13 @@ def link_ref(nodes: Mapping[int, Attributes], links: Links, a: int, b: int) -> L
 
 
 def cut_links(graph: "Graph", side: Collection[int]) -> tuple[LinkRef, ...]:
-    """Links between a set of nodes and the rest, by id."""
+    """Return the links between a set of nodes and all others, in the order of their ids."""
     crossing = (link_ref(graph.nodes, graph.adj, a, b) for a, b in solvers.graph.cut_edges(graph, side))
     return tuple(sorted(crossing, key=lambda link: link.id))
 
 
 def _network_nodes(connection: Connection, domain_ids: Collection[int]) -> list[int]:
-    """The slice of the fabric above some domains: their network nodes of every tier."""
+    """Return the ids of the network nodes above some domains, of every tier."""
     link = _TABLES["link"]
     query = select(link.c.b_id).distinct().where(link.c.domain_id.in_(list(domain_ids)), link.c.scope == "fabric")
     nodes: list[int] = []
@@ -389,14 +413,14 @@ def _nodes(domain_ids: Collection[int], network_nodes: Collection[int], *, nics:
     node, chip, switch, model, domain, domain_model, server, rack = (
         _TABLES[name] for name in ("node", "chip", "switch", "chip_model", "domain", "domain_model", "server", "rack")
     )
-    of_switch = server.alias("of_switch")
+    switch_server = server.alias("of_switch")
     query = node_addresses().add_columns(
         node.c.kind,
         node.c.domain_id,
         node.c.state,
         node.c.factor_ppm,
         rack.c.ordinal.label("rack"),
-        func.coalesce(server.c.ordinal, of_switch.c.ordinal).label("server"),
+        func.coalesce(server.c.ordinal, switch_server.c.ordinal).label("server"),
         func.coalesce(chip.c.ordinal, switch.c.ordinal).label("ordinal"),
         model.c.device_memory_bytes.label("memory"),
         model.c.slug.label("model"),
@@ -406,7 +430,7 @@ def _nodes(domain_ids: Collection[int], network_nodes: Collection[int], *, nics:
         _TABLES["network_node"].c.vendor_id,
     )
     query = query.outerjoin(model, model.c.id == chip.c.chip_model_id)
-    query = query.outerjoin(of_switch, of_switch.c.id == switch.c.server_id)
+    query = query.outerjoin(switch_server, switch_server.c.id == switch.c.server_id)
     query = query.outerjoin(rack, rack.c.id == func.coalesce(server.c.rack_id, switch.c.rack_id))
     query = query.outerjoin(domain_model, domain_model.c.id == domain.c.domain_model_id)
     kinds = ("chip", "switch", "nic") if nics else ("chip", "switch")

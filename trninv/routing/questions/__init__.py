@@ -1,4 +1,4 @@
-"""The questions, one file each; a new file here is a new question everywhere."""
+"""Register the routing questions, one file each; a new file is a new question everywhere."""
 
 import pkgutil
 from collections.abc import Sequence
@@ -10,23 +10,23 @@ from trninv.routing.question import Question
 
 @cache
 def find(name: str) -> Question:
-    """The question in the file of that name."""
+    """Return the question in the file of this name."""
     return load_question(__name__, name)
 
 
 @cache
 def all_questions() -> tuple[Question, ...]:
-    """All questions, by file name."""
+    """Return all questions in the order of their file names."""
     return tuple(map(find, question_files(__path__)))
 
 
 def load_question(package: str, name: str) -> Question:
-    """The question in a file of a package."""
+    """Return the question in a file of a package."""
     values = vars(import_module(f"{package}.{name}")).values()
     (question,) = (value for value in values if isinstance(value, Question))
     return question
 
 
 def question_files(path: Sequence[str]) -> list[str]:
-    """Names of the files of a package of questions."""
+    """Return the names of a package's files, given its path."""
     return [module.name for module in pkgutil.iter_modules(path)]

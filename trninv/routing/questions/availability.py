@@ -1,4 +1,4 @@
-"""How much of a time the parts of a place were up, how often they failed, and how long repairs took."""
+"""Answer how much of a period parts were up, how often they failed and how long repairs took."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class MeanTime:
 
     @classmethod
     def from_total(cls, microseconds: int, events: int) -> "MeanTime":
-        """Of so many events in a time that was observed."""
+        """Estimate the mean time from the observed time and the number of events in it."""
         total, tail = microseconds / _MICROSECONDS, (1 - _CONFIDENCE) / 2
         return cls(
             total / events if events else None,
@@ -82,7 +82,7 @@ class Inherent:
 
     @classmethod
     def from_counts(cls, carried: int, failures: int, repairing: int, repairs: int) -> "Inherent":
-        """Of microseconds up or degraded with failures, and of microseconds down with repairs."""
+        """Estimate it from microseconds up or degraded with failures, and microseconds down with repairs."""
         share = None
         if failures and repairs:
             share = carried * repairs / (carried * repairs + repairing * failures)
@@ -95,7 +95,7 @@ class Inherent:
 
     @staticmethod
     def _limit(carried: int, failures: int, repairing: int, repairs: int, quantile: float) -> float:
-        """As the ratio of two times that are each gamma distributed, by a quantile of the beta distribution."""
+        """Return a confidence limit: two gamma distributed times have a beta distributed ratio."""
         part = _beta(failures, repairs, quantile)
         return carried * (1 - part) / (carried * (1 - part) + repairing * part)
 
@@ -121,7 +121,7 @@ class KindAvailability:
 
     @classmethod
     def from_sums(cls, group_sums: AvailabilitySums) -> "KindAvailability":
-        """From what was summed."""
+        """Convert the sums over a group's events."""
         return cls(
             group_sums.kind,
             group_sums.name,

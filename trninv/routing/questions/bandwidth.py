@@ -1,4 +1,4 @@
-"""What flows between two places."""
+"""Answer what flows between two places: widest path, maximum flow and minimum cut."""
 
 from dataclasses import dataclass
 from typing import Annotated, Self

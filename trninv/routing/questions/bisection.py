@@ -1,4 +1,4 @@
-"""The least capacity between two halves of a scope: of one domain's chips, or of a cluster on its quotient."""
+"""Answer the least capacity between two halves of a scope: on a domain's graph, or on a cluster's quotient."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Self
@@ -18,7 +18,7 @@ from trninv.routing.answer import (
     incomparability_reason,
     render_cut,
 )
-from trninv.routing.hubs import hubs
+from trninv.routing.hubs import find_hubs
 from trninv.routing.question import ROUTED_COST, Argument, question
 from trninv.routing.scope import Scope
 from trninv.routing.via import DisconnectedReason
@@ -115,7 +115,7 @@ def bisection(
 
 
 def _bisect_domain(reader: SnapshotReader, scope: Scope) -> BisectionAnswer:
-    """The chips of one domain, halved."""
+    """Bisect the chips of a scope within one domain."""
     scope_graph = scope.graph(reader, "this bisection")
     graph, endpoints, failed_count = scope_graph.graph, scope_graph.endpoints, scope_graph.failed_count
     nodes = Settings.load().bisection_nodes
@@ -147,16 +147,16 @@ def _bisect_domain(reader: SnapshotReader, scope: Scope) -> BisectionAnswer:
 
 
 def _bisect_cluster_scope(reader: SnapshotReader, scope: Scope) -> BisectionAnswer:
-    """The chips of several domains of a cluster, halved."""
+    """Bisect the chips of several domains of a cluster on its quotient."""
     classes = cluster.read_domain_classes(reader, scope)
     chips = sum(domain_class.island.chip_count * len(domain_class.domains) for domain_class in classes)
     failed_count = sum(domain_class.failed_count * len(domain_class.domains) for domain_class in classes)
     result = cluster.bisect_cluster(reader, scope, classes, chips // 2, chips - chips // 2)
     nominal = None
     if failed_count:
-        half, above = (chips + failed_count) // 2, hubs(reader, scope.place.cluster_id)
+        half, cluster_hubs = (chips + failed_count) // 2, find_hubs(reader, scope.place.cluster_id)
         fillers = cluster.bisect_classes(
-            classes, max(half - failed_count, 0), min(chips + failed_count - half, chips), above.narrow
+            classes, max(half - failed_count, 0), min(chips + failed_count - half, chips), cluster_hubs.narrow_links
         )
         nominal = Bounds(Bandwidth(fillers.lower), Bandwidth(min(fillers.upper, result.upper)))
     places_a, places_b = result.sides(reader.connection)
@@ -189,5 +189,8 @@ def _reason(scope: Scope, chips: int, upper: int) -> str | None:
 
 
 def _nominal_bounds(nominal: "Cut", live: "Cut") -> Bounds:
-    """Fillers even out the halves of any split of the healthy chips, so that one bounds the nominal from above too."""
+    """Return the bounds with failed chips as fillers.
+
+    Fillers even out any split of the healthy chips, so the upper bound of the live bisection holds for the nominal too.
+    """
     return Bounds(Bandwidth(nominal.lower), Bandwidth(min(nominal.upper, live.upper)))

@@ -1,4 +1,4 @@
-"""What a domain can do as a whole, before and after a change: one computation for scenarios and for incidents."""
+"""Answer what a domain can do as a whole; scenarios and incidents share the computation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from trninv.units import Bandwidth, Capacity
 
 _LINK = TABLES["link"]
 _MAX_NODES: Final = 200
-"""Nodes of the search tree of the bisection: few, so that bounds come soon where nothing else is exact."""
+"""Search nodes of the bisection; a small number, so that bounds are quick if no method is exact."""
 _DEFINITION: Final = (
     "of one domain: chips that carry traffic; links, those of its NICs too, that carry nothing; HBM of the most chips "
     "that NeuronLink joins; bisection bandwidth and the limit of an all-gather, one direction, over NeuronLink"
@@ -85,7 +85,7 @@ def compute_capability(reader: SnapshotReader, address: str) -> CapabilityAnswer
 
 
 def _idle_links(reader: SnapshotReader, domain: int) -> int:
-    """Links of a domain that carry nothing, by themselves or for one of their ends."""
+    """Count the links of a domain that carry nothing, because they or one of their ends failed."""
     count = select(func.count()).select_from(_LINK).where(_LINK.c.domain_id == domain)
     wiring = reader.load([domain], fabric=True)
     carrying = sum(domain in {wiring.nodes[end]["domain_id"] for end in (a, b)} for a, b, _ in wiring.edges())
@@ -93,7 +93,7 @@ def _idle_links(reader: SnapshotReader, domain: int) -> int:
 
 
 def _largest_pool(wiring: Wiring, chips: Sequence[int]) -> Capacity:
-    """HBM of the most chips that are joined."""
+    """Return the largest total memory of connected chips."""
     remaining, largest = set(chips), Capacity(0)
     while remaining:
         component = solvers.reach.hops_from(wiring.graph, [next(iter(remaining))]).keys() & remaining

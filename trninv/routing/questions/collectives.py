@@ -1,8 +1,8 @@
-"""What the wiring allows collectives at most: of a domain on its wiring, of a cluster island by island.
+"""Answer the rates that the wiring allows collectives at most: on a domain's graph, or on a cluster's islands.
 
-In a cluster the fabric does not block, so an island sees all the others as one network node of their weight n - s, and
-the whole fleet reaches the least that any island does: for sets S that the fabric is not in, the best S lies in one
-island; for sets that it is in, what matters is λ, the least exit capacity a chip (`trninv.solvers.quotient`).
+In a cluster the fabric does not block. So an island of s of the n chips sees all others as one network node of weight
+n - s, and the cluster reaches the least rate that any island allows. For cut sets S without the fabric, the tightest S
+lies in one island; for those with it, λ decides, the least exit capacity per chip (`trninv.solvers.quotient`).
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from trninv.solvers.quotient import Island
 
 MAX_CLASSES_SOLVED = 12
-"""Kinds of damaged islands that are solved one by one; of more, only bounds are given."""
+"""Classes of islands that are solved exactly; the others only contribute bounds."""
 
 _DEFINITION = (
     "upper limits that the wiring sets to collectives of the scope's healthy chips, bytes per second of a chip in one "
@@ -136,10 +136,10 @@ def collectives(
             all_to_all, gather_limit, ring_limit, reduce_bound = _DISCONNECTED, _DISCONNECTED, None, Fraction(0)
         elif domains > 1:
             (all_to_all, gather_limit, reduce_bound), ring_limit = _limits_of_cluster(classes, count), None
-        else:  # what is left lies in one domain, or nothing is
+        else:  # at most one domain has healthy chips
             all_to_all, gather_limit, ring_limit, reduce_bound = _limits_of_domain(_only_live_domain(classes))
-    nodes = [of for graph in graphs for of in graph.nodes.values()]
-    links = (of for graph in graphs for of in graph.edges.values())
+    nodes = [attributes for graph in graphs for attributes in graph.nodes.values()]
+    links = (attributes for graph in graphs for attributes in graph.edges.values())
     reduce_limit, algorithm_limit = _all_reduce_limits(gather_limit, reduce_bound, count)
     return CollectivesAnswer(
         of=resolved_scope.place.address,
@@ -158,15 +158,18 @@ def collectives(
 
 
 def _only_live_domain(classes: Sequence[DomainClass]) -> ScopeGraph:
-    """The only domain of which chips are up, if there is one, with what leads out of it."""
+    """Return the graph of the only domain with healthy chips, including its exits; empty if there is none."""
     if not classes:
         return ScopeGraph(solvers.graph.Graph(), [], 0)
     return ScopeGraph(classes[0].island.graph, list(classes[0].island.chips), 0)
 
 
 def _all_reduce_limits(gather_limit: Limit, reduce_bound: Fraction, chips: int) -> tuple[Limit, Limit]:
-    """Bus bandwidth, and data over time: from below a reduce-scatter and an all-gather, from above ``most``."""
-    if chips < 2:  # noqa: PLR2004 # nobody to reduce with
+    """Return the limits on an all-reduce, as bus bandwidth and as data over time.
+
+    A reduce-scatter and an all-gather reach the lower bound; ``reduce_bound`` limits the rate from above.
+    """
+    if chips < 2:  # noqa: PLR2004 # a single chip reduces nothing
         return gather_limit, gather_limit
     bus = Fraction(2 * (chips - 1), chips)
     upper = max(reduce_bound * bus, Fraction(gather_limit.lower))
@@ -187,12 +190,12 @@ def _all_reduce_limits(gather_limit: Limit, reduce_bound: Fraction, chips: int) 
 
 
 def _port_capacities(graph: "Graph", chips: Sequence[int]) -> list[int]:
-    """What each chip can send."""
+    """Return the capacity of each chip's links together."""
     return [solvers.split.cut_capacity(graph, {chip}) for chip in chips]
 
 
 def all_gather_limit(scope_graph: ScopeGraph) -> Limit:
-    """The limit of an all-gather in a scope of one domain."""
+    """Return the limit on an all-gather in a scope within one domain."""
     graph, endpoints = scope_graph.graph, scope_graph.endpoints
     return _gather_limit(
         solvers.collectives.all_gather_rate(graph, dict.fromkeys(endpoints, 1)), len(endpoints) - 1, graph
@@ -235,7 +238,7 @@ def _ring_limit(graph: "Graph", endpoints: Sequence[int], limit: Limit) -> Limit
 
 @dataclass(frozen=True, slots=True)
 class _RateBounds:
-    """Bounds on a rate for each pair, the links that allow no more, and how many trees that took."""
+    """Bounds on a rate per pair of chips, the links that limit it, and the number of trees that the solver packed."""
 
     lower: Fraction
     upper: Fraction
@@ -274,7 +277,10 @@ def _narrowest_limit(bounds: Sequence[_RateBounds], others: int, method: str) ->
 
 
 def _all_to_all_rates(islands: Sequence["Island"], chips: int) -> list[_RateBounds]:
-    """θ as islands allow it, those with the narrowest exit first: more than any of them allows does not matter."""
+    """Bound the all-to-all rate θ of each island, those with the narrowest exit first.
+
+    The rate of an island need not be known above the least upper bound so far.
+    """
     rates, trees_left = list[_RateBounds](), solvers.collectives.MAX_TREES
     for index, island in enumerate(sorted(islands, key=lambda island: _exit_bound(island, chips))):
         max_rate = min((bounds.upper for bounds in rates), default=_exit_bound(island, chips))
@@ -284,18 +290,19 @@ def _all_to_all_rates(islands: Sequence["Island"], chips: int) -> list[_RateBoun
 
 
 def _exit_bound(island: "Island", chips: int) -> Fraction:
-    """What its exit allows each pair of one of its chips and one elsewhere."""
+    """Return the rate that an island's exit allows each pair of an inner and an outer chip."""
     return Fraction(island.exit_capacity, island.chip_count * (chips - island.chip_count))
 
 
 def _all_to_all_rate(island: "Island", chips: int, max_rate: Fraction, max_trees: int) -> _RateBounds:
-    """θ as an island allows it up to ``most``; where each chip has an exit of its own, of equal size, that decides.
+    """Bound the all-to-all rate θ of an island, up to ``max_rate``.
 
-    With no columns there are only bounds.
+    If every chip has an exit of its own of equal capacity, the exits decide. Without trees (``max_trees`` is 0) the
+    lower bound is 0.
     """
     outside_weight, bound = chips - island.chip_count, _exit_bound(island, chips)
     links = () if island.network_node is None else cut_links(island.graph, {island.network_node})
-    if not _through(island):
+    if not _exit_ratio(island):
         return _RateBounds(Fraction(0), bound, links)
     inner_graph = solvers.quotient.scale_up_graph(island.graph)
     min_link = min((capacity for _, _, capacity in solvers.graph.weighted_edges(inner_graph)), default=0)
@@ -306,7 +313,7 @@ def _all_to_all_rate(island: "Island", chips: int, max_rate: Fraction, max_trees
     )
     private_exits = island.private_exits
     if private_exits and min(private_exits) == max(private_exits) and (bound <= inner_bound or island.chip_count == 1):
-        return _RateBounds(bound, bound, links)  # within, the shortest paths of all pairs fill no link before
+        return _RateBounds(bound, bound, links)  # shortest paths of all inner pairs saturate no link first
     if not max_trees or island.network_node is None:
         return _RateBounds(Fraction(0), bound, links)
     weights, upper = dict.fromkeys(island.chips, 1) | {island.network_node: outside_weight}, min(bound, max_rate)
@@ -316,7 +323,7 @@ def _all_to_all_rate(island: "Island", chips: int, max_rate: Fraction, max_trees
 
 
 def _all_gather_rate(island: "Island", chips: int, *, solve: bool) -> _RateBounds:
-    """X as an island allows it: over sets that lie in it, and over those that the fabric is in."""
+    """Bound the all-gather rate of an island, over cut sets within it and over those with the fabric."""
     graph, network_node = island.graph, island.network_node
     if network_node is None or not island.exit_capacity:
         return _RateBounds(Fraction(0), Fraction(0), ())
@@ -331,12 +338,12 @@ def _all_gather_rate(island: "Island", chips: int, *, solve: bool) -> _RateBound
         )
     if rate is None:
         raise AssertionError("an island with an exit has a chip")
-    ratio = _through(island)
-    exit_bound = ratio / (chips - 1)  # a set of a chips lets in λ·a at least, for less than all others
+    ratio = _exit_ratio(island)
+    exit_bound = ratio / (chips - 1)  # a set of a chips has exit capacity λ·a or more, for at most n - 1 outer chips
     lower = min(rate.rate, ratio) if solve and ratio else exit_bound
     return _RateBounds(lower, min(rate.rate, ratio or rate.rate), cut_links(graph, rate.bottleneck))
 
 
-def _through(island: "Island") -> Fraction:
-    """Return the least exit capacity a chip of any set of its chips; 0 where the fabric above may block."""
+def _exit_ratio(island: "Island") -> Fraction:
+    """Return the least exit capacity per chip of any set of an island's chips; 0 if the fabric above may block."""
     return Fraction(0) if island.uplink_degraded else island.exit_ratio

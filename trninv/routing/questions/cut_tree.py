@@ -1,4 +1,4 @@
-"""Which pair of chips of a scope is worst connected."""
+"""Answer which two chips of a scope are worst connected."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -81,7 +81,7 @@ def cut_tree(
         cut_off=tuple(address_of[chip] for chip in smaller_side),
         cut=cut_links(graph, side) if other_chips else (),
         tree=tuple(
-            TreeEdge(address_of[a], address_of[b], Bandwidth(of["weight"])) for a, b, of in tree.edges(data=True)
+            TreeEdge(address_of[a], address_of[b], Bandwidth(edge["weight"])) for a, b, edge in tree.edges(data=True)
         ),
         definition=_DEFINITION,
         facts=evidence.cite_wiring(reader, graph.nodes.values(), graph.edges.values()),

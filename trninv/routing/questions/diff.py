@@ -1,4 +1,4 @@
-"""What differs between two moments: states of parts, jobs, closed servers, and what stands where."""
+"""Answer what changed between two times: states, jobs, cordons and bindings."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class DiffMoment:
 
     @classmethod
     def from_moment(cls, moment: PointInTime) -> "DiffMoment":
-        """As history has it."""
+        """Convert a point in time of the history."""
         return cls(format_timestamp(moment.time), moment.event)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""How many hops apart the chips of a scope are."""
+"""Answer how many hops apart a scope's chips are."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -76,7 +76,7 @@ def distances(
             sum(domain_class.island.chip_count * len(domain_class.domains) for domain_class in classes),
             pairs_by_hops(reader, resolved_scope, classes, selection),
         )
-        nodes = (of for domain_class in classes for of in domain_class.island.graph.nodes.values())
+        nodes = (attributes for domain_class in classes for attributes in domain_class.island.graph.nodes.values())
         facts = evidence.cite_fabric(reader, nodes) if selection is Via.ANY else ()
     pairs, connected_pairs = chips * (chips - 1) // 2, int(histogram.sum())
     by_hops = tuple(HopCount(hops, count) for hops, count in enumerate(histogram.tolist()) if count)

@@ -1,4 +1,4 @@
-"""How to get from one place to another."""
+"""Answer how to get from one place to another, by hops, bandwidth or time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from trninv.units import Capacity
 MAX_PATHS = 100
 MAX_MESSAGE = 2**50
 MAX_PAIRS = 256
-"""Pairs of places that are compared."""
+"""Pairs of a source and a target that one question may compare."""
 
 _MAX_LISTED_PAIRS = 8
 _ALONE_CLAUSE = "one message alone on the wiring; "
@@ -122,14 +122,14 @@ def _answer_from_cache(
     shape: PathShape,
     **other_values: object,
 ) -> Answer | None:
-    """One path between two chips of a cluster, or all in one domain, from what is known of their domains."""
+    """Answer with one path between two chips of a cluster, or all within a domain, from cached domains; else None."""
     if (
         k != 1
         or any(other_values[name] for name in ("avoid", "message", "or_from", "or_to"))
         or shape in _DISJOINT_SHAPES
     ):
         return None
-    if "@" in source + target:  # who that is, the database tells
+    if "@" in source + target:  # an instance's address, which only the database can resolve
         return None
     source_address, target_address = parse(source), parse(target)
     is_same_domain = source_address.steps[:1] == target_address.steps[:1]
@@ -165,7 +165,7 @@ def _answer_from_cache(
 
 
 def _cached_link_shares(source: CachedChip, target: CachedChip, *, by_bandwidth: bool) -> tuple[LinkShare, ...]:
-    """Links of the best paths between two chips of a domain."""
+    """Return the links of all best paths between two chips of a domain, each with its share."""
     paths = source.paths_to(target, by_bandwidth=by_bandwidth).all_paths(source.number)
     return tuple(
         LinkShare(source.link(a, b), source.address_of(a), source.address_of(b), count, float(paths.share[a, b]))
@@ -254,7 +254,7 @@ def path(
 
 
 def _best_pairs(endpoints: Endpoints, criterion: PathCriterion) -> Iterator[Pair]:
-    """The pairs of places whose best path is as good as any."""
+    """Return the pairs of places whose best path is as good as the best of all pairs."""
     successors, predecessors = endpoints.wiring.adjacency
     costs = {}
     for (source, source_nodes), (target, target_nodes) in product(

@@ -1,4 +1,4 @@
-"""The fewest chips around a place that hold so much memory, and the best place for them."""
+"""Answer which nearest chips around a place have enough memory."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -123,7 +123,7 @@ def placement(
 
 
 def _candidate_starts(reader: SnapshotReader, place: Place, *, best: bool) -> Iterator[tuple[Wiring, list[int]]]:
-    """The places that are compared: each healthy chip of a scope, or the place itself."""
+    """Yield the candidates' wirings and own chips: each healthy chip of a scope, or the place itself."""
     if place.level == "cluster" and best:
         classes = read_domain_classes(reader, Scope.resolve(reader, place.address))
         domains = [
@@ -146,7 +146,7 @@ def _candidate_starts(reader: SnapshotReader, place: Place, *, best: bool) -> It
 
 
 def _degraded_chips(reader: SnapshotReader, domains: Collection[int]) -> frozenset[int]:
-    """Chips of some domains that are degraded, or are supposed to be."""
+    """Return the chips of some domains that are degraded, in the database or in the scenario."""
     node = TABLES["node"]
     query = select(node.c.id).where(node.c.domain_id.in_(domains), node.c.kind == "chip", node.c.state == "degraded")
     assumed = (key for key, factor in reader.changes.nodes.items() if factor)
@@ -155,7 +155,20 @@ def _degraded_chips(reader: SnapshotReader, domains: Collection[int]) -> frozens
 
 @dataclass(frozen=True)
 class _MemoryCandidate:
-    """Own chips and the nearest others that together hold enough, if there are as many."""
+    """A place's own chips, and the nearest other chips that together have the requested memory, or all within reach.
+
+    Attributes
+    ----------
+    own_chips, others
+        Node ids; the others nearest first.
+    hops, widest
+        Distance to each node, and capacity of the widest path from it in bytes per second.
+    requested
+        Memory in bytes.
+    degraded
+        Ids of degraded chips.
+
+    """
 
     graph: "Graph"
     own_chips: list[int]
@@ -169,6 +182,7 @@ class _MemoryCandidate:
     def from_graph(
         cls, graph: "Graph", own_chips: list[int], requested: int, degraded: frozenset[int]
     ) -> "_MemoryCandidate":
+        """Add the nearest chips until the memory is enough; of equally near ones, degraded ones last."""
         hops, widest = solvers.reach.hops_from(graph, own_chips), solvers.reach.widest_from(graph, own_chips)
         nearest = sorted(
             (node for node in hops.keys() - set(own_chips) if graph.nodes[node]["kind"] == "chip"),
@@ -184,19 +198,22 @@ class _MemoryCandidate:
 
     @property
     def memory(self) -> Capacity:
+        """Memory of all its chips."""
         return total_memory(self.graph.nodes, [*self.own_chips, *self.others])
 
     @property
     def radius(self) -> int:
+        """Hops to the farthest chip."""
         return max((self.hops[node] for node in self.others), default=0)
 
     @property
     def min_bandwidth(self) -> int:
+        """Least capacity of the widest paths; 0 without others."""
         return min((self.widest[node] for node in self.others), default=0)
 
     @cached_property
     def rank(self) -> tuple[int, ...]:
-        """Less is better: memory that is lacking counts first, then whether a chip is degraded."""
+        """Sort key, the best first: enough memory, no degraded chip, radius, sum of hops, widest paths."""
         total_hops, is_degraded = (
             sum(self.hops[node] for node in self.others),
             bool(self.degraded & {*self.own_chips, *self.others}),
@@ -205,4 +222,5 @@ class _MemoryCandidate:
 
     @cached_property
     def delivery(self) -> int:
+        """Maximum flow from the others into the own chips, in bytes per second."""
         return solvers.reach.set_to_set_flow(self.graph, self.others, self.own_chips)

@@ -1,4 +1,4 @@
-"""How much memory a place can reach."""
+"""Answer how much memory a place can reach."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -100,7 +100,7 @@ class PoolAnswer(Answer):
 def _answer_from_cache(
     cache: PathCache, of: str, max_hops: int | None, min_bandwidth: Bandwidth | None, via: Via
 ) -> Answer | None:
-    """The answer around a chip in its domain, as far as it goes, from what is known of domains like that."""
+    """Answer for a chip within its domain from the cached domain class; None for other places or limits."""
     if via is not Via.SCALE_UP or min_bandwidth is not None:
         return None
     return cache.answer_for_chips((address := parse(of),), partial(_pool_around, address, max_hops))
@@ -109,7 +109,9 @@ def _answer_from_cache(
 def _pool_around(address: Address, max_hops: int | None, chip: CachedChip) -> PoolAnswer:
     own, reachable = (
         [chip.number],
-        chip.get_or_search(("far", chip.number), partial(_ReachableChips.from_wiring, chip.wiring, {}, [chip.number])),
+        chip.get_or_search(
+            ("reachable", chip.number), partial(_ReachableChips.from_wiring, chip.wiring, {}, [chip.number])
+        ),
     )
     links = chip.get_or_search("links", lambda: frozenset(link["model"] for _, _, link in chip.wiring.edges()))
     distances = [hops for hops in reachable.rings if max_hops is None or hops <= max_hops]
@@ -131,7 +133,7 @@ def _pool_around(address: Address, max_hops: int | None, chip: CachedChip) -> Po
 
 
 def _with_full_addresses(center: CachedChip, ring: PoolRing) -> PoolRing:
-    """With whole addresses."""
+    """Return a ring whose addresses include the domain's part."""
     domain_address = center.domain.address
     reached = tuple(ReachedChip(domain_address + chip.address, chip.memory, chip.widest) for chip in ring.reached)
     return replace(ring, reached=reached)
@@ -165,9 +167,9 @@ def memory_pool(
     own = sorted(chips & wiring.nodes.keys())
     reachable = _ReachableChips.from_wiring(wiring, parts, own, min_bandwidth or 0)
     by_hops = tuple(reachable.ring(hops) for hops in reachable.rings if max_hops is None or hops <= max_hops)
-    every = wiring, *parts.values()
-    nodes = [of for part in every for of in part.nodes.values()]
-    links = evidence.cite_wiring(reader, nodes, (of for part in every for _, _, of in part.edges()))
+    wirings = wiring, *parts.values()
+    nodes = [node for part in wirings for node in part.nodes.values()]
+    wiring_facts = evidence.cite_wiring(reader, nodes, (link for part in wirings for _, _, link in part.edges()))
     return PoolAnswer(
         of=address,
         chips=len(own) + sum(ring.chips for ring in by_hops),
@@ -176,7 +178,7 @@ def memory_pool(
         by_hops=by_hops,
         definition=_DEFINITION + _OVER[via],
         via=via,
-        facts=links + evidence.cite_memory(reader, chips),
+        facts=wiring_facts + evidence.cite_memory(reader, chips),
     )
 
 
@@ -185,55 +187,61 @@ def _chip_nodes(connection: Connection, place: Place) -> frozenset[int]:
 
 
 def total_memory(nodes: Mapping[int, Attributes], chips: Iterable[int]) -> Capacity:
-    """What some chips hold together."""
+    """Return the total memory of some chips."""
     return Capacity(sum(nodes[chip]["memory"] for chip in chips))
 
 
 @dataclass(frozen=True, slots=True)
 class _ReachableChips:
-    """The other chips from which ``widest`` is enough, by their hops.
+    """The chips that a place reaches, other than its own, by hops.
 
     Attributes
     ----------
     wiring
-        Of the place's domains.
-    beside
-        Of the other domains, by their ids.
+        The wiring of the place's domains.
+    other_domains
+        The wiring of each other domain, by its id.
+    own
+        Node ids of the place's chips.
+    rings
+        Node ids of the reached chips by hops, in ascending order of both.
+    widest
+        Capacity of the widest path from each reached chip, in bytes per second.
 
     """
 
     wiring: Wiring
-    beside: Mapping[int, Wiring]
+    other_domains: Mapping[int, Wiring]
     own: Sequence[int]
     rings: Mapping[int, Sequence[int]]
     widest: Mapping[int, int]
 
     @classmethod
     def from_wiring(
-        cls, wiring: Wiring, beside: Mapping[int, Wiring], own: Sequence[int], min_bandwidth: int = 0
+        cls, wiring: Wiring, other_domains: Mapping[int, Wiring], own: Sequence[int], min_bandwidth: int = 0
     ) -> Self:
-        """Of the place's domains over these alone, of every other one over these and itself, as `path` does."""
+        """Search from a place; a path to another domain crosses only the place's domains and that one, as in `path`."""
         chips_by_hops: dict[int, list[int]] = {}
         widest: dict[int, int] = {}
-        for near in ([wiring], *([wiring, part] for part in beside.values())):
-            predecessors = join_links([part.adjacency.predecessors for part in near])
+        for parts in ([wiring], *([wiring, part] for part in other_domains.values())):
+            predecessors = join_links([part.adjacency.predecessors for part in parts])
             hops, wide = solvers.reach.directed_hops(predecessors, own), widest_capacities(predecessors, own)
-            for node in (hops.keys() & near[-1].nodes.keys()).difference(own):
-                if near[-1].nodes[node]["kind"] == "chip" and wide[node] >= min_bandwidth:
+            for node in (hops.keys() & parts[-1].nodes.keys()).difference(own):
+                if parts[-1].nodes[node]["kind"] == "chip" and wide[node] >= min_bandwidth:
                     chips_by_hops.setdefault(hops[node], []).append(node)
                     widest[node] = wide[node]
         return cls(
             wiring,
-            beside,
+            other_domains,
             own,
             {distance: sorted(chips_by_hops[distance]) for distance in sorted(chips_by_hops)},
             widest,
         )
 
     def ring(self, hops: int) -> PoolRing:
-        """The chips so many hops away, and what they deliver."""
+        """Return the chips at this number of hops, and the flow that they can send at once."""
         chips = self.rings[hops]
-        senders = (part for part in self.beside.values() if not part.nodes.keys().isdisjoint(chips))
+        senders = (part for part in self.other_domains.values() if not part.nodes.keys().isdisjoint(chips))
         parts = [self.wiring, *senders]
         nodes = {chip: part.nodes[chip] for part in parts for chip in part.nodes.keys() & set(chips)}
         reached = (

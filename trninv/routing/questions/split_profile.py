@@ -1,4 +1,4 @@
-"""How well a job of some of a scope's chips is connected to the rest."""
+"""Answer how well i of a scope's chips are connected to the rest, for each i."""
 
 from dataclasses import dataclass
 from typing import Annotated

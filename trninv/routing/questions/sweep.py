@@ -1,7 +1,7 @@
-"""Which failure of one thing, or of two, does the most damage.
+"""Answer which single failure, or pair of failures, costs most.
 
-Failures that a symmetry of the wiring maps onto each other are solved once. The work goes through a
-`concurrent.futures.Executor`: processes by default, a Dask cluster's where one is given.
+Failures that a symmetry of the wiring maps onto each other are solved once. A `concurrent.futures.Executor` solves
+them: a process pool by default, or the caller's, such as a Dask cluster's.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from trninv.solvers.symmetry import Failure
 
 MAX_CLASSES = 2_000
-"""Classes of failures that a sweep solves unless told to."""
+"""Default limit on the classes of failures that a sweep solves."""
 
 _DEFINITION = "each failure of the kind alone, or each pair, on the wiring as it is now; the worst first; "
 _CLUSTER_CLAUSE = "; in each domain of the cluster alone, those alike solved once and counted"
 _THROUGH_OTHERS = (Measure.WORST_FLOW, Measure.DIAMETER)
-"""Measured on the whole domain, as cut trees and distances are: other chips may forward."""
+"""Measures taken on the whole domain, as in cut trees and distances: other chips may forward."""
 
 
 class Fail(DescribedEnum):
@@ -144,14 +144,14 @@ def sweep(
     ranking = sorted(
         (
             (
-                worst_first * values[domain.tasks[multiplicity[0]].key][1],
-                -domain.count(multiplicity),
-                multiplicity,
+                worst_first * values[domain.tasks[failure_class[0]].key][1],
+                -domain.count(failure_class),
+                failure_class,
                 domain,
             )
         )
         for domain in domains
-        for multiplicity in domain.classes
+        for failure_class in domain.classes
     )
     healthy_bounds = min(
         (values[domain.tasks[()].key] for domain in domains), key=lambda bounds: worst_first * bounds[1]
@@ -164,19 +164,19 @@ def sweep(
         measure=measure,
         lower=lower,
         upper=upper,
-        failures=sum(domain.count(multiplicity) for _, _, multiplicity, domain in ranking),
-        classes=tuple(domain.to_failure_class(multiplicity, values) for _, _, multiplicity, domain in ranking),
+        failures=sum(domain.count(failure_class) for _, _, failure_class, domain in ranking),
+        classes=tuple(domain.to_failure_class(failure_class, values) for _, _, failure_class, domain in ranking),
         definition=_DEFINITION + measured + (_CLUSTER_CLAUSE if len(resolved_scope.domains) > 1 else ""),
         facts=evidence.cite_wiring(
             reader,
-            [of for graph in graphs for of in graph.nodes.values()],
-            (of for graph in graphs for of in graph.edges.values()),
+            [attributes for graph in graphs for attributes in graph.nodes.values()],
+            (attributes for graph in graphs for attributes in graph.edges.values()),
         ),
     )
 
 
 def _sweep_domains(reader: SnapshotReader, scope: Scope) -> Iterator[tuple[Scope, int]]:
-    """The scope; of one with several domains one of each kind, and how many there are."""
+    """Yield scopes of one domain each: for several domains, one of each class with the number of its domains."""
     if len(scope.domains) == 1:
         yield scope, 1
         return
@@ -189,7 +189,20 @@ def _sweep_domains(reader: SnapshotReader, scope: Scope) -> Iterator[tuple[Scope
 
 @dataclass(frozen=True, order=True, slots=True)
 class _SweepDomain:
-    """A domain and how many are ``alike``, its failures by class, and what is to be solved; () is no failure."""
+    """A domain of a sweep.
+
+    Attributes
+    ----------
+    domain
+        Id of the domain.
+    multiplicity
+        Number of equal domains that it stands for.
+    classes
+        Failures by class.
+    tasks
+        The task of the first failure of each class, and of the empty failure ().
+
+    """
 
     domain: int
     multiplicity: int = field(compare=False)
@@ -201,6 +214,7 @@ class _SweepDomain:
     def from_scope(
         cls, reader: SnapshotReader, scope: Scope, multiplicity: int, kind: Fail, measure: Measure, *, pairs: bool
     ) -> "_SweepDomain":
+        """List a domain's failures of a kind, or all pairs of them, and group them by symmetry."""
         single = _list_failures(scope.graph(reader, "a sweep"), kind)
         scope_graph = replace(scope, forwarding=measure in _THROUGH_OTHERS).graph(reader, "a sweep")
         failures = [tuple(sorted((*a, *b))) for a, b in combinations(single, 2)] if pairs else single
@@ -216,9 +230,11 @@ class _SweepDomain:
         return cls(scope.domains[0], multiplicity, scope_graph, classes, tasks)
 
     def count(self, failures: "Sequence[Failure]") -> int:
+        """Return the number of failures of a class in all equal domains."""
         return len(failures) * self.multiplicity
 
     def to_failure_class(self, failures: "Sequence[Failure]", values: Mapping[str, tuple[int, int]]) -> SweepClass:
+        """Return a class of failures for the answer; ``values`` has the bounds of each task."""
         (_, upper_before), (lower, upper) = (
             _measure_bounds(values[self.tasks[failure].key]) for failure in ((), failures[0])
         )

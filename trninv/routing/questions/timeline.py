@@ -1,4 +1,4 @@
-"""How many parts of a place were not up, over time."""
+"""Answer how many parts of a place were unhealthy over time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class NotUpCount:
 
     @classmethod
     def from_history(cls, counts_by_state: history.UnhealthyCounts) -> "NotUpCount":
-        """As history has it."""
+        """Convert counts of the history."""
         degraded, down, maintenance = counts_by_state.counts
         return cls(degraded, down, maintenance, counts_by_state.all)
 
@@ -55,7 +55,7 @@ class TimelineBucket:
 
     @classmethod
     def from_history(cls, history_bucket: history.TimelineInterval) -> "TimelineBucket":
-        """As history has it."""
+        """Convert an interval of the history."""
         worst, unhealthy_at_end = map(NotUpCount.from_history, (history_bucket.worst, history_bucket.at_end))
         return cls(
             history_bucket.begin.isoformat(),
