@@ -1,8 +1,10 @@
-"""Algorithms over graphs: flows, cuts, paths, bisections, collectives. No database and no hardware in them.
+"""Algorithms over graphs: flows, cuts, paths, bisections and collectives, without database or hardware.
 
-A solver takes a graph of integer node ids whose links have a ``capacity`` (bytes per second, one direction) and gives
-frozen numbers and sets. Its module is imported when it is first used, as ``solvers.flow``: a shortest path needs
-neither networkx nor SciPy, which are slow to import.
+A solver takes a graph of integer node ids whose links have a ``capacity`` (bytes per second, one direction) and returns
+immutable values. A module is imported on first use, as ``solvers.flow``: networkx and SciPy are slow to import, and a
+shortest path needs neither.
+
+In the complexities V is the number of nodes and E the number of links.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
-"""Links by direction, in which a NIC is a port and no way between the chips that share it.
+"""Represent links by direction, with each NIC as an out-port and an in-port.
 
-Each NIC is two ports: one out, which chips lead to and which leads up, and one in, from above to the chips. So nothing
-passes from chip to chip through a host.
+Chips send into the out-port, which leads up to network nodes only; the in-port leads from there down to the chips. So
+no path or flow passes from chip to chip through a host.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,23 +12,55 @@ from trninv.solvers.paths import Links
 L = TypeVar("L")
 
 _IN_PORT_OFFSET = 2**62
-"""A NIC's id less this is its in-port, below all nodes and in the order of the NICs; its out-port has its own id."""
+"""An in-port's id is its NIC's id less this: negative, in the order of the NICs. The out-port keeps the NIC's id."""
 
 
 class Adjacency(NamedTuple):
-    """Links by direction: those that lead on from each node or port, and those that lead to it."""
+    """The links that leave each node or port, and those that reach it."""
 
     successors: Links
     predecessors: Links
 
 
 def node_of_port(node: int) -> int:
-    """The node that a port belongs to; every other node is its own."""
+    """Return the NIC that a port belongs to, and any other node unchanged; O(1).
+
+    Examples
+    --------
+    >>> node_of_port(7), node_of_port(7 - 2**62)
+    (7, 7)
+
+    """
     return node + _IN_PORT_OFFSET if node < 0 else node
 
 
 def directed_adjacency(nodes: Mapping[int, Mapping[str, Any]], links: Links) -> Adjacency:
-    """What leads where, of nodes with a ``kind``; O(links of the NICs and of what they are attached to)."""
+    """Return the links by direction, each NIC split into its two ports.
+
+    The split is derived in docs/explanation/routing-methods.md. O(links of the NICs and of their neighbours).
+
+    Parameters
+    ----------
+    nodes
+        Attributes of each node, with its ``kind``.
+    links
+        Links in both directions.
+
+    Examples
+    --------
+    Chips 1 and 2 share NIC 3, whose uplink leads to network node 4:
+
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_nodes_from([(1, {"kind": "chip"}), (2, {"kind": "chip"}), (3, {"kind": "nic"})])
+    >>> graph.add_node(4, kind="network_node")
+    >>> graph.add_edges_from([(1, 3), (2, 3), (3, 4)])
+    >>> successors = directed_adjacency(graph.nodes, dict(graph.adjacency())).successors
+    >>> in_port = min(successors)
+    >>> list(successors[1]), list(successors[3]), list(successors[in_port])
+    ([3], [4], [1, 2])
+
+    """
     nics = {node for node, attributes in nodes.items() if attributes.get("kind") == "nic"}
     successors, predecessors = dict(links), dict(links)
     for nic in nics:
@@ -50,9 +82,16 @@ def directed_adjacency(nodes: Mapping[int, Mapping[str, Any]], links: Links) -> 
 
 
 def join_links(parts: Sequence[Mapping[int, Mapping[int, L]]]) -> dict[int, Mapping[int, L]]:
-    """Links of graphs that share some of their nodes."""
-    found: dict[int, Mapping[int, L]] = {}
+    """Merge the links of graphs that share some of their nodes; O(V + links of shared nodes).
+
+    Examples
+    --------
+    >>> join_links([{1: {2: "a"}, 2: {1: "a"}}, {2: {3: "b"}, 3: {2: "b"}}])
+    {1: {2: 'a'}, 2: {1: 'a', 3: 'b'}, 3: {2: 'b'}}
+
+    """
+    joined: dict[int, Mapping[int, L]] = {}
     for part in parts:
-        shared = found.keys() & part.keys()
-        found |= {**part, **{node: {**found[node], **part[node]} for node in shared}}
-    return found
+        shared = joined.keys() & part.keys()
+        joined |= {**part, **{node: {**joined[node], **part[node]} for node in shared}}
+    return joined

@@ -1,14 +1,14 @@
-"""Bisection bandwidth: the least capacity that any split of n endpoints into floor(n/2) and ceil(n/2) cuts.
+"""Compute bisection bandwidth: the least capacity between floor(n/2) and ceil(n/2) of n endpoints.
 
-Nodes that are not endpoints (switches) stand on whichever side is cheaper. Four ways, tried in this order; each says
-in `Split.method` why its bounds hold:
+Nodes that are not endpoints (switches) go to the cheaper side. Four methods are tried in this order; `Cut.method` names
+the one used and why its bounds hold:
 
 1. the closed form of an undamaged torus of even sides;
 2. enumeration (`trninv.solvers.enumeration`): exact for switched domains in any state and for up to sixteen chips;
-   of more chips that are in several parts, whole parts or a knapsack over them (`trninv.solvers.parts`);
-3. a search by swaps above, and below what the layers of a torus cut (`trninv.solvers.layers`) or a packing of trees
-   (`trninv.solvers.packing`): exact where they meet;
-4. an integer program (`trninv.solvers.integer_program`), which ends with proven bounds after so many nodes.
+   for more chips in several components, whole components or a knapsack over them (`trninv.solvers.parts`);
+3. a tabu search from above; from below the layers of a torus (`trninv.solvers.layers`) or a packing of trees
+   (`trninv.solvers.packing`): exact if they meet;
+4. an integer program (`trninv.solvers.integer_program`), which stops with proven bounds at its node limit.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -30,32 +30,44 @@ if TYPE_CHECKING:
     from trninv.solvers.packing import CutProblem
 
 MAX_NODES = 5_000
-"""Nodes of a search tree by default: work and not time, so that a busy machine gives the same answer, later."""
+"""Default limit of search-tree nodes: work, not time, so that a busy machine gives the same answer, later."""
 _MIN_RATIO_FOR_SHORT_SEARCH = 2 / 3
-"""How near the bounds must be for a search with few nodes to be worth its while."""
+"""Least ratio of the bounds for which a search with few nodes is tried."""
 MAX_CACHED = 1_000
 _CACHE: dict[tuple[bytes, int, int], tuple[int, tuple[int, ...], str]] = {}
-"""Exact values, one side in local numbers and the method, by problem and sizes."""
+"""Exact value, one side in local node numbers and method, by problem and sizes of the side."""
 
 
 def bisect(graph: Graph, endpoints: Collection[int], *, fillers: int = 0, max_nodes: int = MAX_NODES) -> Cut:
-    """Bisection of a graph.
+    """Return bounds on the bisection bandwidth of a graph, with one side of a split that attains the upper one.
+
+    Minimum bisection is NP-hard (Garey, Johnson & Stockmeyer 1976); the module docstring lists the methods. O(E) for an
+    undamaged torus, 2^h·(Σ 2^component + endpoints²) by enumeration with h hubs, else limited by ``max_nodes``.
 
     Parameters
     ----------
     graph
-        Edges with an integer ``capacity``; a node's ``position`` (torus coordinates) is used where there is one.
+        A node's ``position`` (torus coordinates) is used if it has one.
     endpoints
-        Nodes that are halved.
+        Nodes to halve.
     fillers
         Failed chips that count for the balance and have no links.
-    nodes
-        Of the search tree, for what is not found at once.
+    max_nodes
+        Limit of search-tree nodes of the integer program.
 
     Raises
     ------
     TimeLimitError
         The deadline came first.
+
+    Examples
+    --------
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 2, 30), (2, 3, 20), (3, 4, 30), (4, 1, 10)], weight="capacity")
+    >>> cut = bisect(graph, [1, 2, 3, 4])
+    >>> cut.lower, cut.upper, sorted(cut.side)
+    (30, 30, [1, 2])
 
     """
     chips = sorted(endpoints)
@@ -81,10 +93,28 @@ def heuristic_bisect(
     max_nodes: int = MAX_NODES,
     target: int = NO_TARGET,
 ) -> Cut:
-    """Least capacity that parts ``low`` to ``high`` endpoints from the others, and from ``apart``, without enumeration.
+    """Return bounds on the least cut with ``min_side`` to ``max_side`` endpoints on one side, without enumeration.
 
-    That it is no less than ``enough`` may be all that is found out. Bounds from above and below, and an integer program
-    if they don't meet. Exact values are remembered by the pattern of the damage: the graph in local numbers.
+    Tabu search (Glover 1989) above, layers of a torus or packed trees (Ferreira et al. 1996) below, and an integer
+    program if they do not meet, limited by ``max_nodes``. Exact values are cached by the graph in local node numbers,
+    so domains with the same failures share one.
+
+    Parameters
+    ----------
+    sink
+        A node that has to be on the other side.
+    target
+        A lower bound that is enough: the search stops there.
+
+    Examples
+    --------
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 2, 30), (2, 3, 20), (3, 4, 30), (4, 1, 10)], weight="capacity")
+    >>> cut = heuristic_bisect(graph, [1, 2, 3, 4], 1, 1)
+    >>> cut.lower, cut.upper, sorted(cut.side)
+    (40, 40, [1])
+
     """
     parts = solvers.parts.parts(graph, endpoints) if sink is None else []
     if len(parts) > 1 and (split := solvers.parts.whole(graph, parts, min_side, max_side)):
@@ -149,7 +179,7 @@ def _bound_cut(
 def _candidate_sides(
     graph: Graph, endpoints: Sequence[int], problem: "CutProblem", sizes: Sequence[int]
 ) -> Iterator[frozenset[int]]:
-    """Good splits: across the axes of a torus or by distance, improved by swaps, other nodes where it is cheaper."""
+    """Yield cheap sides: prefixes of the sweep orders, improved by swaps; switches go to the cheaper side."""
     endpoint_orders = list(sweep_orders(graph, endpoints))
     for size in sizes:
         if np.all(problem.weight):
@@ -162,7 +192,20 @@ def _candidate_sides(
 
 
 def sweep_orders(graph: Graph, endpoints: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Orders of the endpoints whose beginnings are cheap to cut off."""
+    """Yield orders of the endpoints whose prefixes are cheap to cut off.
+
+    A torus is swept along each axis from each layer; any other graph breadth-first from its first and last endpoint.
+    O(V·log V) for each order.
+
+    Examples
+    --------
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 2, 30), (2, 3, 20), (3, 4, 30), (4, 1, 10)], weight="capacity")
+    >>> list(sweep_orders(graph, [1, 2, 3, 4]))
+    [[1, 2, 4, 3], [4, 1, 3, 2]]
+
+    """
     positions = {end: graph.nodes[end].get("position") or () for end in endpoints}
     if all(positions.values()):
         sides = [max(axis) + 1 for axis in zip(*positions.values(), strict=True)]
@@ -177,10 +220,24 @@ def sweep_orders(graph: Graph, endpoints: Sequence[int]) -> Iterator[Sequence[in
 
 
 def torus_bisection(graph: Graph, endpoints: Sequence[int]) -> Cut | None:
-    """Min over the axes of 2·capacity·n/side (capacity·n/2 for a side of two), if the graph is such a torus.
+    """Return the bisection of an undamaged torus of even sides in closed form; None if the graph is no such torus.
 
-    Dimension-order routing of one unit between each pair of nodes loads a link of axis i with n·side/8 (n/2 for a
-    side of two), any two halves exchange n²/4 units, and the cut across the axis attains the bound that follows.
+    It is the least over the axes of 2·capacity·n/side (capacity·n/2 for a side of two). Proof: dimension-order routing
+    of one unit between each pair of nodes loads a link of axis i with n·side/8 units (n/2 for a side of two), any two
+    halves exchange n²/4 units, and the cut across the axis attains the resulting bound. O(E).
+
+    Examples
+    --------
+    A 2×2 torus with links of 30 along the first axis and of 20 along the second:
+
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_nodes_from((node, {"position": divmod(node, 2)}) for node in range(4))
+    >>> graph.add_weighted_edges_from([(0, 2, 30), (1, 3, 30), (0, 1, 20), (2, 3, 20)], weight="capacity")
+    >>> cut = torus_bisection(graph, range(4))
+    >>> cut.upper, sorted(cut.side)
+    (40, [0, 2])
+
     """
     end_at: dict[tuple[int, ...], int] = {}
     for end in endpoints:
@@ -207,7 +264,7 @@ def torus_bisection(graph: Graph, endpoints: Sequence[int]) -> Cut | None:
 def _axis_capacities(
     graph: Graph, end_at: dict[tuple[int, ...], int], axes: Sequence[Sequence[int]], sides: Sequence[int]
 ) -> dict[int, int] | None:
-    """Capacity of the links along each axis, if the graph has just a torus's links, alike along each axis."""
+    """Return the capacity of the links along each axis; None unless they are a torus's links, equal along each axis."""
     node = {node_number([a.index(x) for a, x in zip(axes, xs, strict=True)], sides): end for xs, end in end_at.items()}
     links = torus_links(sides)
     if len(links) != len(graph.edges) or not all(graph.has_edge(node[a], node[b]) for a, b, _ in links):

@@ -1,9 +1,35 @@
-"""Blocks of a torus as bit masks: boxes with wrap, of which chips of a free set they are made, the largest one.
+"""Represent boxes of a torus, which may wrap around, as bit masks, and find those that are free.
 
-A set of chips is a number whose bit i is chip i, row-major as `trninv.topology.torus` numbers them. Erosion finds the
-blocks of a shape: of F, the chips that are free, F & r(F) are those whose next one along an axis is free as well, where
-r turns the axis by one; k - 1 such steps leave the starts of runs of k, and axis after axis leaves those of boxes. The
-same steps do for one set, a number, and for those of a whole fleet, an array of 64-bit words.
+A set of chips is an integer whose bit i is chip i, numbered row-major as in `trninv.topology.torus`. The free boxes of
+a shape are found by erosion (Serra, Image Analysis and Mathematical Morphology, 1982): with F the free chips and r(F)
+those whose next chip along an axis is in F, F & r(F) are the chips that are free and followed by a free one. k - 1 such
+steps leave the starts of runs of k, and one axis after another leaves the starts of boxes. The same code works on one
+set (an integer) and on all domains of a fleet (an array of 64-bit words).
+
+By hand, on a torus of 2×4: chips 0 to 3 are the first row, 4 to 7 the second, and each row is a ring. Chips 0, 1, 3, 4
+and 7 are free. Which boxes of 2×2 (two rows, two columns) are free? Draw the set, chip 0 at the top left, 1 for free:
+
+              F         r(F)     F & r(F)
+    row 0   1 1 0 1   1 0 0 1    1 0 0 1      F = bits 0, 1, 3, 4 and 7 = 1 + 2 + 8 + 16 + 128 = 155
+    row 1   1 0 0 1   1 1 0 1    1 0 0 1
+
+Across the rows a chip stays if the chip in the other row is free too: r(F) is F with its rows exchanged. The box fills
+this axis, so starts in row 1 would be the same boxes again: only row 0 is kept, F' = 1 + 8 = 9.
+
+              F'        r(F')    F' & r(F')
+    row 0   1 0 0 1   0 0 1 1    0 0 0 1
+    row 1   0 0 0 0   0 0 0 0    0 0 0 0
+
+Along the columns a chip stays if the chip to its right is in F': r(F') is F' moved one to the left. The right neighbour
+of chip 3 is chip 0, around the ring, so chip 3 stays: 8. The one free box starts there and has chips 3, 0, 7 and 4:
+
+>>> torus = Torus((2, 4))
+>>> torus.anchors(155, (2, 1)), torus.anchors(155, (2, 2))
+(9, 8)
+>>> [block.start for block in torus.blocks((2, 2)) if block.mask & 155 == block.mask]
+[(0, 3)]
+>>> bin(torus.mask((0, 3), (2, 2)))
+'0b10011001'
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,17 +45,18 @@ from numpy.typing import NDArray
 from trninv.topology.torus import coordinates, node_number, torus_links
 
 Shape = tuple[int, ...]
-"""How many chips a box spans along each axis of a torus."""
+"""Number of chips that a box spans along each axis of a torus."""
 MaskRows = NDArray[np.uint64]
+"""Sets of chips, one a row: words of 64 bits, chip 0 the lowest bit of the first."""
 F = TypeVar("F", int, MaskRows)
 
 WORD_BITS = 64
-"""Chips that a word has bits for."""
+"""Chips that one word holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class TorusBlock:
-    """A box: where it starts, what it spans, its chips."""
+    """A box: the coordinates of its first chip, its span along each axis and its chips as a mask."""
 
     start: Shape
     shape: Shape
@@ -44,17 +71,17 @@ class Torus:
 
     @property
     def chip_count(self) -> int:
-        """Its chips."""
+        """Number of chips."""
         return prod(self.sides)
 
     @cached_property
     def shapes(self) -> tuple[Shape, ...]:
-        """Every box that fits, larger ones first."""
+        """Shapes of all boxes that fit, larger ones first."""
         spans = product(*(range(1, side + 1) for side in self.sides))
         return tuple(sorted(spans, key=lambda shape: (-prod(shape), shape)))
 
     def orientations(self, spans: Sequence[int]) -> tuple[Shape, ...]:
-        """Boxes of these spans in any order of the axes; spans may be fewer or, being 1, more than there are axes."""
+        """Return the shapes with these spans in any order that fit; missing and surplus spans are 1."""
         long_spans = sorted((span for span in spans if span > 1), reverse=True)
         if len(long_spans) > len(self.sides):
             return ()
@@ -63,16 +90,16 @@ class Torus:
         return tuple(sorted(fitting))
 
     def blocks(self, shape: Shape) -> tuple[TorusBlock, ...]:
-        """Every position of a box, by start; along an axis that it fills there is one."""
+        """Return every placement of a box, by start; along an axis that it fills it starts at 0 only."""
         return _blocks(self, shape)
 
     @cached_property
     def shape_by_mask(self) -> Mapping[int, Shape]:
-        """The shape of each set of chips that is a box."""
+        """The shape of each box by its mask."""
         return {block.mask: shape for shape in self.shapes for block in self.blocks(shape)}
 
     def mask(self, start: Shape, shape: Shape) -> int:
-        """The chips of a box."""
+        """Return the chips of a box."""
         axis_positions = [
             [(first + i) % side for i in range(span)]
             for first, span, side in zip(start, shape, self.sides, strict=True)
@@ -80,13 +107,13 @@ class Torus:
         return sum(1 << node_number(position, self.sides) for position in product(*axis_positions))
 
     def anchors(self, free: F, shape: Shape) -> F:
-        """The chips at which a box within a free set starts, as in `blocks`."""
+        """Return the first chips of all free boxes of a shape, by erosion; O(sum of the shape) word operations."""
         for axis, span in enumerate(shape):
             free = self.free_runs(free, axis, span)
         return free
 
     def free_runs(self, free: F, axis: int, span: int) -> F:
-        """The chips from which on so many along an axis are free; 0 on, where they are the whole ring."""
+        """Return the first chips of runs of free chips along an axis; a run around the ring starts at 0 only."""
         starts = free
         for _ in range(span - 1):
             free = self._shift(free, axis)
@@ -94,7 +121,7 @@ class Torus:
         return starts & _as_operand(free, self._layer(axis, 0)) if span == self.sides[axis] else starts
 
     def first_fitting_shape(self, free: MaskRows, order: Sequence[Shape]) -> NDArray[np.intp]:
-        """The place in an order of shapes of the first that each free set has a box of; the order's length of none."""
+        """Return, for each free set, the index in an order of the first shape that fits; the order's length if none."""
         anchors_by_prefix: dict[Shape, MaskRows] = {(): free}
         first_index = np.full(len(free), len(order))
         for shape in self.shapes:
@@ -106,11 +133,11 @@ class Torus:
         return first_index
 
     def links(self) -> Iterator[tuple[int, int, int]]:
-        """Both ends and the axis of every link."""
+        """Return both ends and the axis of every link."""
         return ((link.a, link.b, link.axis) for link in torus_links(self.sides))
 
     def _shift(self, free: F, axis: int) -> F:
-        """The chips whose next one along an axis is in a set."""
+        """Return the chips whose next one along an axis is in a set: r(F) of the module docstring."""
         stride, side = prod(self.sides[axis + 1 :]), self.sides[axis]
         last_layer = self._layer(axis, side - 1)
         inner: F = (free >> _as_operand(free, stride)) & _as_operand(free, self._full & ~last_layer)
@@ -118,7 +145,7 @@ class Torus:
         return inner | wrapped
 
     def _layer(self, axis: int, coordinate: int) -> int:
-        """The chips at a place along an axis."""
+        """Return the chips with a coordinate along an axis."""
         return _layers(self.sides)[axis][coordinate]
 
     @property
@@ -128,7 +155,7 @@ class Torus:
 
 @lru_cache(maxsize=64)
 def _layers(sides: Shape) -> tuple[tuple[int, ...], ...]:
-    """By axis and place along it, the chips there."""
+    """Return the masks of all layers, by axis and coordinate."""
     positions = [coordinates(chip, sides) for chip in range(prod(sides))]
     return tuple(
         tuple(
@@ -145,13 +172,22 @@ def _blocks(torus: Torus, shape: Shape) -> tuple[TorusBlock, ...]:
     return tuple(TorusBlock(start, shape, torus.mask(start, shape)) for start in starts)
 
 
-def _as_operand(free: int | MaskRows, value: int) -> Any:  # as free
-    """A number that can be combined with a set."""
+def _as_operand(free: int | MaskRows, value: int) -> Any:  # the type of free
+    """Return a number in the type of a set, so that the two can be combined."""
     return value if isinstance(free, int) else np.asarray(value, np.uint64)
 
 
 def pack_masks(masks: Sequence[int], chips: int) -> MaskRows:
-    """Sets of chips as rows of words, chip 0 the lowest bit of the first."""
+    """Return sets of chips as rows of 64-bit words, chip 0 the lowest bit of the first; O(sets · words).
+
+    Examples
+    --------
+    Chips 0 and 3 of a ring of four, and chip 64 of a larger torus:
+
+    >>> pack_masks([0b1001], 4).tolist(), pack_masks([1 << 64], 65).tolist()
+    ([[9]], [[0, 1]])
+
+    """
     width = -(-chips // WORD_BITS)
     word_mask = (1 << WORD_BITS) - 1
     rows = [[mask >> WORD_BITS * index & word_mask for index in range(width)] for mask in masks]
@@ -159,12 +195,29 @@ def pack_masks(masks: Sequence[int], chips: int) -> MaskRows:
 
 
 def unpack_masks(rows: MaskRows) -> list[int]:
-    """The sets of `words` as numbers again."""
+    """Return rows of words as integers, the inverse of `pack_masks`; O(sets · words).
+
+    Examples
+    --------
+    >>> unpack_masks(pack_masks([0b1001, 0b0110], 4))
+    [9, 6]
+
+    """
     return [sum(int(word) << WORD_BITS * index for index, word in enumerate(row)) for row in rows]
 
 
 def unique_rows(rows: MaskRows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where each different row is first, in the order of the rows, and which of them each row is."""
+    """Return the index of the first of each group of equal rows, and the group's number for every row.
+
+    Groups are in lexicographic order of their rows. A sort by words: O(rows·log rows).
+
+    Examples
+    --------
+    >>> first, group = unique_rows(pack_masks([0b1001, 0b0110, 0b1001], 4))
+    >>> first.tolist(), group.tolist()
+    ([1, 0], [1, 0, 1])
+
+    """
     order = np.lexsort(rows.T[::-1])  # unique(axis=0) compares bytes, which takes ten times as long
     ordered = rows[order]
     is_first = np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))[: len(rows)]
@@ -174,7 +227,16 @@ def unique_rows(rows: MaskRows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def contains(free: MaskRows, sets: MaskRows) -> NDArray[np.bool_]:
-    """Whether each free set (rows) has all chips of each of some sets (columns)."""
+    """Return whether each free set (rows) has all chips of each of some sets (columns); O(rows · columns · words).
+
+    Examples
+    --------
+    Chips 0, 1 and 2 of four are free; the sets are {0, 1} and {2, 3}:
+
+    >>> contains(pack_masks([0b0111], 4), pack_masks([0b0011, 0b1100], 4)).tolist()
+    [[True, False]]
+
+    """
     contained = np.ones((len(free), len(sets)), bool)
     for index in range(free.shape[1]):
         contained &= (free[:, index, None] & sets[None, :, index]) == sets[None, :, index]
@@ -182,7 +244,14 @@ def contains(free: MaskRows, sets: MaskRows) -> NDArray[np.bool_]:
 
 
 def intersects(rows: MaskRows, columns: MaskRows) -> NDArray[np.bool_]:
-    """Whether each of some sets (rows) has a chip of each of some others (columns)."""
+    """Return whether each of some sets (rows) shares a chip with each of others (columns); O(rows · columns · words).
+
+    Examples
+    --------
+    >>> intersects(pack_masks([0b0111], 4), pack_masks([0b0011, 0b1100, 0b1000], 4)).tolist()
+    [[True, True, False]]
+
+    """
     overlaps = np.zeros((len(rows), len(columns)), bool)
     for index in range(rows.shape[1]):
         overlaps |= (rows[:, index, None] & columns[None, :, index]) != 0

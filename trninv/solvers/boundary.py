@@ -1,8 +1,8 @@
-"""The boundary profile of a domain: what k of its chips must cut at least, from its others and from the fabric.
+"""Compute a domain's cut profile: the least cut between k of its chips, its other chips and the fabric, for each k.
 
-Exact at once where all splits can be enumerated. Else bounded below by the cube that is left of the domain's torus
-(`trninv.solvers.hypercube`) and above by cheap orders of the chips, until `refine` solves one k: it looks at the layers
-of the torus first (`trninv.solvers.layers`), which bound all k at once.
+It is exact if all splits can be enumerated. Otherwise it is bounded below by the damaged hypercube
+(`trninv.solvers.hypercube`) and above by cheap orders of the chips, until `CutProfile.refine` solves one k. That tries
+the layers of the torus first (`trninv.solvers.layers`), which bound all k at once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,14 +23,14 @@ _METHOD_BY_LAYERS = "cheap orders above; below, every subset of every layer of t
 
 
 class CutProfile:
-    """Bounds by the number of chips on one side; ``apart``, where there is such a node, is on the other.
+    """Bounds on the least cut by the number of chips on one side; ``sink``, if any, is on the other side.
 
     Attributes
     ----------
     lower, upper
         For 0 … n chips, bytes per second of one direction.
     method
-        Why the lower ones hold.
+        Why the lower bounds hold.
 
     """
 
@@ -52,12 +52,12 @@ class CutProfile:
             self.lower, self.upper = self._lower_bounds(), self._upper_bounds()
 
     def gap(self, size: int) -> int:
-        """How far the bounds for a number of chips are apart, if more can be done about it; else 0."""
+        """Return the difference of the bounds for a number of chips, or 0 if refining it again cannot help."""
         return 0 if size in self._exhausted else int(self.upper[size] - self.lower[size])
 
     @property
     def size(self) -> int:
-        """How many chips there are."""
+        """Number of chips."""
         return len(self.chips)
 
     @cached_property
@@ -66,24 +66,24 @@ class CutProfile:
 
     @cached_property
     def _has_private_exits(self) -> bool:
-        """Whether all that leads to the node apart is a chip's own."""
+        """Whether only chips, and no shared NIC, are linked to the sink."""
         return self._sink is None or set(self._graph[self._sink]) <= set(self.chips)
 
     @cached_property
     def _exit_capacities(self) -> list[int]:
-        """What each chip carries to the node that is apart."""
+        """Capacity of each chip's own link to the sink."""
         sink_links = {} if self._sink is None else self._graph[self._sink]
         return [sink_links[chip]["capacity"] if chip in sink_links else 0 for chip in self.chips]
 
     def _nic_capacities(self, nic: int) -> tuple[list[int], int]:
-        """What a NIC's links to the chips carry, and its uplink."""
+        """Return the capacities of a NIC's links to the chips and of its uplink."""
         nic_links = self._graph[nic]
         return [nic_links[chip]["capacity"] if chip in nic_links else 0 for chip in self.chips], nic_links[self._sink][
             "capacity"
         ]
 
     def _exit_bounds(self) -> Ints:
-        """What k chips send out at least: through a NIC that they share as much as a part of its uplink a link."""
+        """Bound the exit capacity of k chips from below: each gets its share of the uplink of a NIC that it shares."""
         exits = list(self._exit_capacities)
         for links, uplink in map(self._nic_capacities, self._nics):
             exits = [
@@ -135,10 +135,11 @@ class CutProfile:
                 yield order[::-1]
 
     def refine(self, size: int, max_nodes: int = MAX_NODES, target: int = NO_TARGET) -> None:
-        """Solve one number of chips, with no more than so many nodes of a search tree; no less than enough will do.
+        """Solve one number of chips with at most ``max_nodes`` search-tree nodes; stop at a lower bound of ``target``.
 
-        With p the most that a chip carries out, k chips carry p·k less what they lack of it. So what the others lack
-        counts for them, and where all carry p it is a matter of the inner links alone.
+        With p the largest exit capacity of a chip, k chips carry p·k less the sum of what each lacks of p. So the
+        problem becomes that of the other chips, each linked to the sink by what it lacks; if every chip carries p, only
+        the inner links matter.
         """
         if not self._is_layered:
             self._is_layered = True
@@ -177,7 +178,7 @@ class CutProfile:
             self._witnesses[size] = side
 
     def witness(self, size: int) -> frozenset[int]:
-        """So many chips that cut the upper bound."""
+        """Return a set of ``size`` chips whose cut is the upper bound."""
         if size in self._witnesses:
             return self._witnesses[size]
         if self._hubs is None:

@@ -1,13 +1,13 @@
-"""What the wiring allows collectives to reach: limits of any schedule, not predictions of a library.
+"""Compute the rates that a graph allows collectives: limits of any schedule, not predictions of a library.
 
 Endpoints have weights: 1 for a chip; in a cluster the network node above a domain stands for all chips elsewhere.
 
-all-to-all  every unit of weight sends θ to every other: the maximum concurrent flow of uniform demands (Shahrokhi &
+all-to-all  Every unit of weight sends θ to every other: the maximum concurrent flow of uniform demands (Shahrokhi &
             Matula, J. ACM 37, 1990), a linear program over cheapest-path trees. The packed trees prove θ from below,
             the prices of the links from above: θ ≤ Σ capacity · price / Σ demand · distance.
-all-gather  every chip receives x of every other: x is the least, over sets S that hold a chip but not all, of the
-            capacity into S over the weight outside S, and is reached by packed trees (Edmonds 1973; Zhao et al.,
-            ForestColl, 2024). Found by flows after Dinkelbach (Management Science 13, 1967), an exact fraction.
+all-gather  Every chip receives x from every other. x is the least, over sets S with some chips but not all, of the
+            capacity into S over the weight outside S; packed trees attain it (Edmonds 1973; Zhao et al., ForestColl,
+            2024). Dinkelbach's method (Management Science 13, 1967) computes it by flows, as an exact fraction.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,13 +28,13 @@ from trninv.solvers.symmetry import symmetry_orbits
 from trninv.solvers.trees import Floats, Ints, price_matrix, subtree_weights
 
 MAX_TREES = 4_000
-"""Trees of one linear program, which grows by one from each kind of endpoint a round: work and not time."""
+"""Limit of trees in a linear program, which gains one per class of endpoints each round: work, not time."""
 _RELATIVE_GAP = 1e-9
 _PRICE_SMOOTHING = 0.92
 _MIN_PRICE = 1e-7
-"""Price of a link that costs nothing, the dearest being 1: of free ways the one with fewer links is taken."""
+"""Price of a free link relative to the dearest one, so that of free paths the shortest is taken."""
 _INT32 = 2**31
-"""SciPy's flows and residues are of 32 bits; larger ones are left to networkx."""
+"""SciPy's flows and residual capacities have 32 bits; networkx computes larger ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ class ConcurrentFlow:
 
     Attributes
     ----------
-    tight
-        Links that every solution fills; none are told where what was known before allows no more.
-    columns
-        Trees that it took.
+    bottleneck
+        Links that every solution fills; empty if ``max_rate`` was the limit.
+    tree_count
+        Trees in the linear program.
 
     """
 
@@ -58,19 +58,34 @@ class ConcurrentFlow:
 
 @dataclass(frozen=True, slots=True)
 class AllGatherRate:
-    """x in bytes per second for each pair, and a set S whose incoming links allow no more."""
+    """x in bytes per second for each pair, and a set S whose incoming links limit it."""
 
     rate: Fraction
     bottleneck: frozenset[int]
 
 
 def all_gather_rate(graph: Graph, weights: Mapping[int, int]) -> AllGatherRate | None:
-    """All-gather's rate; None with fewer than two chips.
+    """Return the rate of an all-gather, or None with fewer than two chips.
+
+    Edmonds (1973) proves that packed trees attain it; Dinkelbach's method (1967) finds the limiting set. At least one
+    maximum flow for each chip and one for each better set: O(V) flows in practice.
 
     Parameters
     ----------
     weights
-        Of the endpoints: 1, a chip; more, what stands for many. Other nodes forward only.
+        Weight of each endpoint: 1 for a chip, more for a node that stands for many. Other nodes only forward.
+
+    Examples
+    --------
+    Chip 1 of a ring receives from three others over links of 30 and 10, so (30 + 10) / 3 from each; chips 3 and 4
+    together receive from two others over links of 20 and 10, so (20 + 10) / 2. The lesser is the rate:
+
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 2, 30), (2, 3, 20), (3, 4, 30), (4, 1, 10)], weight="capacity")
+    >>> result = all_gather_rate(graph, {1: 1, 2: 1, 3: 1, 4: 1})
+    >>> result.rate, sorted(result.bottleneck)
+    (Fraction(40, 3), [1])
 
     """
     total = sum(weights.values())
@@ -83,7 +98,7 @@ def all_gather_rate(graph: Graph, weights: Mapping[int, int]) -> AllGatherRate |
     )
     pending, flow = list(chips), _SourceFlow(graph, weights, best.rate)
     while pending:
-        # a set that allowed more of the last rate may allow too little of no lower one: each chip is asked once
+        # the rate only falls, and a chip that can receive a rate can receive a lower one: check each once
         violated_cut = flow.violated_cut(pending[-1])
         if violated_cut is None:
             pending.pop()
@@ -95,7 +110,7 @@ def all_gather_rate(graph: Graph, weights: Mapping[int, int]) -> AllGatherRate |
 
 
 class _SourceFlow:
-    """Every endpoint is given its own part at a rate, to send it to one chip."""
+    """A flow network whose source feeds every endpoint its own part at a rate, to be sent to one chip."""
 
     def __init__(self, graph: Graph, weights: Mapping[int, int], rate: Fraction) -> None:
         graph = solvers.ports.contract_nics(graph)
@@ -114,7 +129,9 @@ class _SourceFlow:
             (self._source, self._index[node], weight * scaled_rate.numerator) for node, weight in weights.items()
         ]
         self._arcs = [*link_arcs, *source_arcs]
-        max_residual = 2 * max(capacity for _, _, capacity in self._arcs)  # no link's residue is more than it has twice
+        max_residual = 2 * max(
+            capacity for _, _, capacity in self._arcs
+        )  # a residual capacity is at most twice the capacity
         self._matrix = None if max(self._demand, max_residual) >= _INT32 else self._capacity_matrix()
 
     def _capacity_matrix(self) -> csr_array:
@@ -122,9 +139,9 @@ class _SourceFlow:
         return csr_array((table[:, 2], (table[:, 0], table[:, 1])), shape=(self._source + 1, self._source + 1))
 
     def violated_cut(self, chip: int) -> frozenset[int] | None:
-        """A set with a chip that can't take the rate from each unit of weight outside of it; None if there is none.
+        """Return a set with the chip that cannot receive the rate from all weight outside; None if there is none.
 
-        A cut of all that is given to the chip is what the set takes and owns.
+        It is the chip's side of a minimum cut below the demand.
         """
         deadline.raise_if_expired()
         if not self._demand:
@@ -152,22 +169,35 @@ class _SourceFlow:
 def max_concurrent_flow(
     graph: Graph, weights: Mapping[int, int], max_rate: float = np.inf, max_trees: int = MAX_TREES
 ) -> ConcurrentFlow:
-    """All-to-all's θ; 0 where some pair is not connected.
+    """Return bounds on θ of an all-to-all; 0 if some pair is not connected.
 
-    Prices come near to a proof long after trees that fill the wiring are found, so a bound that is known spares most of
-    the work.
+    Maximum concurrent flow (Shahrokhi & Matula 1990) by column generation with smoothed prices. Each round costs a
+    Dijkstra search from every endpoint and a linear program; ``max_trees`` limits them. The trees fill the links long
+    before prices prove it, so a known bound saves most of the work.
 
     Parameters
     ----------
-    most
-        Known before: no more, or more does not matter.
-    columns
-        Trees that it may take, or those of one round; then the bounds so far stand.
+    max_rate
+        A rate that is known to be an upper bound, or beyond which the value does not matter.
+    max_trees
+        Limit of trees, at least one round; the bounds so far are returned then.
 
     Raises
     ------
     TimeLimitError
         The deadline came first.
+
+    Examples
+    --------
+    Chips 1 and 2 of a ring send θ to each of chips 3 and 4, so 4·θ over links of 20 and 10:
+
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 2, 30), (2, 3, 20), (3, 4, 30), (4, 1, 10)], weight="capacity")
+    >>> graph.add_nodes_from([1, 2, 3, 4], kind="chip")
+    >>> result = max_concurrent_flow(graph, {1: 1, 2: 1, 3: 1, 4: 1})
+    >>> round(result.lower, 6), round(result.upper, 6), result.bottleneck
+    (7.5, 7.5, ((1, 4), (2, 3)))
 
     """
     edges = weighted_edges(graph)
@@ -204,10 +234,12 @@ class _ShortestPathTrees:
     Attributes
     ----------
     arcs
-        Of `trees.below`, by the edges' numbers in the graph; a NIC is two ports (`trninv.solvers.arcs`).
-        Turned round they are the same, so what the trees load counts for both directions of an edge together.
+        As `trninv.solvers.trees.subtree_weights` takes them, with the edges' numbers in the graph; a NIC is two ports
+        (`trninv.solvers.arcs`). Reversed they are the same, so loads count for both directions of an edge together.
+    endpoints
+        Indices of the endpoints.
     weight
-        Of nodes and ports.
+        Weight of each node and port.
 
     """
 
@@ -229,21 +261,21 @@ class _ShortestPathTrees:
         return cls(np.array(arc_rows), np.flatnonzero(weight), weight)
 
     def cost(self, prices: Floats) -> float:
-        """Price of all demands by θ = 1; links may cost nothing."""
+        """Return the price of all demands at θ = 1; links may be free."""
         distance = dijkstra(price_matrix(self.arcs, prices, len(self.weight)), indices=self.endpoints)[
             :, self.endpoints
         ]
         return float(self.weight[self.endpoints] @ distance @ self.weight[self.endpoints])
 
     def cheapest_loads(self, prices: Floats) -> Floats | None:
-        """Loads of the edges (endpoints × edges) by θ = 1; None if some endpoints are not connected."""
-        min_price = prices.max() * _MIN_PRICE  # so that of free ways the one with fewer links is taken
+        """Return the loads of the edges (endpoints × edges) at θ = 1; None if some endpoints are not connected."""
+        min_price = prices.max() * _MIN_PRICE
         loads = subtree_weights(self.arcs, np.maximum(prices, min_price), self.endpoints, self.weight)
         return None if loads is None else loads * self.weight[self.endpoints][:, None]
 
 
 def _symmetry_classes(graph: Graph, weights: Mapping[int, int], links: Sequence[tuple[int, ...]]) -> tuple[Ints, Ints]:
-    """Numbers of the links' and of the endpoints' classes: a symmetry takes each to any other of its class."""
+    """Return the class of each link and of each endpoint: symmetries map its members onto each other."""
     class_of = {
         part: class_number for class_number, orbit in enumerate(symmetry_orbits(graph, weights)) for part in orbit
     }

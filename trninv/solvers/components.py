@@ -1,4 +1,4 @@
-"""Connected components of graphs as arrays of links."""
+"""Compute connected components of graphs that are arrays of links."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,16 +9,26 @@ from scipy.sparse.csgraph import connected_components
 def component_sizes(
     links: NDArray[np.int64], members: NDArray[np.int64], is_counted: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """How many counted members the component of each member has.
+    """Return the number of counted members in the component of each member.
+
+    Breadth-first search by SciPy; O(V·log V + E).
 
     Parameters
     ----------
     links
-        Both ends of each, shape (links, 2); members may have none.
+        Ids of both ends, shape (links, 2).
     members
-        Ids of nodes, in any order.
-    counted
-        Whether each of the members counts.
+        Ids of nodes, in any order; they may have no links.
+    is_counted
+        Whether each member counts.
+
+    Examples
+    --------
+    Node 7 is alone; node 3 does not count:
+
+    >>> links, members = np.array([[1, 2], [2, 3]]), np.array([1, 2, 3, 7])
+    >>> component_sizes(links, members, np.array([True, True, False, True])).tolist()
+    [2, 2, 2, 1]
 
     """
     nodes = np.unique(np.concatenate([links.ravel(), members]))

@@ -1,4 +1,7 @@
-"""The Gomory-Hu tree: maximum flows of all pairs of nodes (Gomory & Hu, J. SIAM 9, 1961)."""
+"""Compute the Gomory-Hu tree, which holds the maximum flow of every pair of nodes (Gomory & Hu, J. SIAM 9, 1961).
+
+The maximum flow of two nodes is the least weight on the tree's path between them.
+"""
 
 import networkx as nx
 
@@ -6,7 +9,18 @@ from trninv.solvers.graph import Graph
 
 
 def gomory_hu_tree(graph: Graph) -> Graph:
-    """The tree of a graph in any state: its components are joined by edges of weight 0."""
+    """Return a graph's Gomory-Hu tree (1961), its components joined by edges of weight 0; V - 1 maximum flows.
+
+    Examples
+    --------
+    Two separate links, so that pairs across them have no flow:
+
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 2, 30), (3, 4, 20)], weight="capacity")
+    >>> list(gomory_hu_tree(graph).edges(data="weight"))
+    [(1, 2, 30), (1, 3, 0), (3, 4, 20)]
+
+    """
     parts = [Graph(graph.subgraph(part)) for part in sorted(nx.connected_components(graph), key=min)]
     tree = Graph()
     tree.add_nodes_from(graph)
@@ -17,7 +31,18 @@ def gomory_hu_tree(graph: Graph) -> Graph:
 
 
 def minimum_edge(tree: Graph, endpoints: set[int]) -> tuple[int, set[int]]:
-    """Maximum flow of the worst connected endpoints and one side of their cut; all nodes where there is no pair."""
+    """Return the maximum flow of the worst connected pair of endpoints and one side of their cut; O(V²).
+
+    It is the lightest edge of a Gomory-Hu tree that separates endpoints. Without a pair the result is 0 and all nodes.
+
+    Examples
+    --------
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 2, 30), (2, 3, 20), (3, 4, 30), (4, 1, 10)], weight="capacity")
+    >>> minimum_edge(gomory_hu_tree(graph), {1, 2, 3, 4})
+    (30, {1, 2})
+
+    """
     edges: list[tuple[int, int, int]] = list(tree.edges(data="weight"))
     for a, b, weight in sorted(edges, key=lambda edge: (edge[2], edge[:2])):
         rest = tree.copy()

@@ -1,4 +1,4 @@
-"""One measure of one graph, as a task in plain values that travels to other processes."""
+"""Measure one graph after a failure, as a task in plain values that travels to other processes."""
 
 import hashlib
 from collections.abc import Collection
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
 
 DISCONNECTED = 2**31
-"""Diameter of chips that are not all joined."""
+"""Diameter of chips that are not all connected."""
 
 
 class Measure(DescribedEnum):
@@ -30,14 +30,18 @@ class Measure(DescribedEnum):
 
 @dataclass(frozen=True, slots=True)
 class MeasureTask:
-    """A wiring and what to measure of it, in plain values that travel to other processes.
+    """A graph and what to measure of it, in plain values that travel to other processes.
 
     Attributes
     ----------
-    places
-        Its nodes: id, kind, coordinates where there are any.
     nodes
-        Of a search tree, at most.
+        Id, kind and coordinates, or None without coordinates.
+    edges
+        Lower end, higher end, capacity.
+    failed_count
+        Endpoints that have failed.
+    max_nodes
+        Limit of search-tree nodes of a bisection.
 
     """
 
@@ -58,7 +62,7 @@ class MeasureTask:
         measure: Measure,
         max_nodes: int,
     ) -> "MeasureTask":
-        """A graph less a failure; ``lost`` of its endpoints have failed before."""
+        """Build the task for a graph without the parts of a failure; ``failed_count`` endpoints failed before."""
         removed_nodes = {part[0] for part in failure if len(part) == 1}
         removed_links = {frozenset(part) for part in failure if len(part) > 1}
         node_rows = (
@@ -83,13 +87,28 @@ class MeasureTask:
 
     @property
     def key(self) -> str:
-        """The same for the same task in any run."""
+        """A hash that is the same for equal tasks in any process."""
         text = repr((self.endpoints, self.nodes, self.edges, self.failed_count, self.measure.value))
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def measure_task(task: MeasureTask) -> tuple[int, int]:
-    """Bounds on the measure."""
+    """Return a lower and an upper bound on what a task measures.
+
+    Method and complexity are those of the measure's solver: `trninv.solvers.bisection.bisect` for bisections,
+    `trninv.solvers.collectives` for rates, a Gomory-Hu tree (1961) for the worst flow and V breadth-first searches,
+    O(V·(V + E)), for the diameter.
+
+    Examples
+    --------
+    A path of three chips:
+
+    >>> nodes = tuple((chip, "chip", None) for chip in (1, 2, 3))
+    >>> task = MeasureTask((1, 2, 3), nodes, ((1, 2, 30), (2, 3, 20)), 0, Measure.DIAMETER, 100)
+    >>> measure_task(task)
+    (2, 2)
+
+    """
     graph = solvers.graph.Graph()
     for node, kind, position in task.nodes:
         graph.add_node(node, kind=kind, position=position)

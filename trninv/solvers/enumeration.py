@@ -1,9 +1,9 @@
-"""Bisection by enumeration: the sides of a few hub switches, then every subset of each component that is left.
+"""Solve balanced cuts exactly by enumerating the sides of a few hubs and all subsets of each remaining component.
 
-Given the hubs' sides the components do not touch, so a knapsack on the number of endpoints joins their best subsets.
-What is no endpoint and touches only endpoints and hubs is not enumerated: it stands where that costs less. Nor is a
-NIC, which is cut at its ports (`trninv.solvers.ports`). Cost: 2^hubs · (Σ 2^component + endpoints²). Exact in any state
-of the wiring.
+Once the hubs' sides are fixed the components are independent, so a knapsack over the number of endpoints combines their
+best subsets. A node that is no endpoint and is linked to endpoints and hubs only is not enumerated: it goes to the
+cheaper side. Nor is a NIC, which is cut at its ports (`trninv.solvers.ports`). The cost is 2^hubs·(Σ 2^component +
+endpoints²). The result is exact whatever has failed.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -19,22 +19,36 @@ from trninv.solvers.graph import Graph, nics_in, weighted_edges
 from trninv.solvers.split import Cut
 
 MAX_COMPONENT = 16
-"""Nodes of a component whose 2¹⁶ subsets are enumerated."""
+"""Largest component to enumerate: it has 2¹⁶ subsets."""
 MAX_HUBS = 8
 _MAX_CELLS = 2**21
-"""Entries of one array: sides of the hubs × subsets of a component."""
+"""Limit of entries in one array: sides of the hubs × subsets of a component."""
 
 Ints = NDArray[np.int64]
 _INFINITE_CUT = np.int64(2**62)
 
 
 def select_hubs(graph: Graph, endpoints: Sequence[int], sink: int | None = None) -> list[int] | None:
-    """Switches, busiest first, whose removal leaves small components; None if there are too few or too many.
+    """Return the switches, by falling degree, whose removal leaves small components; None if that takes too many.
+
+    As few as possible are taken. O(hubs·(V + E)).
 
     Parameters
     ----------
-    apart
-        A node that must be one of them, and is the last.
+    sink
+        A node that is always the last of them.
+
+    Examples
+    --------
+    Chips 1, 2 and 3 on switch 9:
+
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 9, 10), (2, 9, 20), (3, 9, 40)], weight="capacity")
+    >>> select_hubs(graph, [1, 2, 3])
+    []
+    >>> select_hubs(graph, [1, 2, 3], sink=9)
+    [9]
 
     """
     switches = sorted(
@@ -56,7 +70,7 @@ def select_hubs(graph: Graph, endpoints: Sequence[int], sink: int | None = None)
 
 
 def _split_components(graph: Graph, endpoints: Sequence[int], hubs: Collection[int]) -> list[tuple[set[int], set[int]]]:
-    """The components without the hubs; of them the NICs, and what touches only endpoints and hubs."""
+    """Return the components without the hubs, each with its nodes that need no enumeration: NICs and lone switches."""
     attached = {*endpoints, *hubs}
     rest = Graph(graph.subgraph(set(graph).difference(hubs)))
     isolated = {node for node in rest if node not in attached and attached.issuperset(graph[node])} | set(nics_in(rest))
@@ -66,7 +80,21 @@ def _split_components(graph: Graph, endpoints: Sequence[int], hubs: Collection[i
 def enumerate_profile(
     graph: Graph, endpoints: Sequence[int], hubs: Sequence[int], sink: int | None = None
 ) -> list[int]:
-    """For each number of endpoints, the least capacity that separates that many from the rest, and from ``apart``."""
+    """Return, for each number of endpoints, the least cut with that many on one side and ``sink`` on the other.
+
+    Enumeration of the hubs' sides; 2^hubs·(Σ 2^component + endpoints²).
+
+    Examples
+    --------
+    One chip cuts at least 10, two at least 30 (chips 1 and 2), and all three 70, since the switch is the sink:
+
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 9, 10), (2, 9, 20), (3, 9, 40)], weight="capacity")
+    >>> enumerate_profile(graph, [1, 2, 3], [9], sink=9)
+    [0, 10, 30, 70]
+
+    """
     best = np.full(len(endpoints) + 1, _INFINITE_CUT)
     for table, _, _ in _tables(graph, endpoints, hubs, _hub_sides(hubs, sink)):
         best = np.minimum(best, table.min(axis=0))
@@ -82,7 +110,7 @@ def _hub_sides(hubs: Sequence[int], sink: int | None) -> list[tuple[int, ...]]:
 def _tables(
     graph: Graph, endpoints: Sequence[int], hubs: Sequence[int], sides: Sequence[tuple[int, ...]]
 ) -> "Iterator[tuple[Ints, Ints, list[_TableEntry]]]":
-    """Chunk by chunk of the hubs' sides: least cut by side and number of endpoints, the sides, how it came about."""
+    """Yield, by chunks of the hubs' sides, the least cuts by side and endpoints, the sides and the choices."""
     parts = _components(graph, endpoints, hubs)
     largest = max((len(part.inner_cuts) for part in parts), default=1)
     chunk_size = max(_MAX_CELLS // largest, 1)
@@ -113,7 +141,22 @@ def _components(graph: Graph, endpoints: Sequence[int], hubs: Sequence[int]) -> 
 def bisect_by_enumeration(
     graph: Graph, endpoints: Sequence[int], hubs: Sequence[int], min_side: int, max_side: int, sink: int | None = None
 ) -> Cut:
-    """Least capacity that parts ``low`` to ``high`` endpoints from the others, and from ``apart``: exact."""
+    """Return the least cut with ``min_side`` to ``max_side`` endpoints on one side and ``sink`` on the other; exact.
+
+    Enumeration of the hubs' sides; 2^hubs·(Σ 2^component + endpoints²).
+
+    Examples
+    --------
+    Chips 1, 2 and 3 on switch 9:
+
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 9, 10), (2, 9, 20), (3, 9, 40)], weight="capacity")
+    >>> cut = bisect_by_enumeration(graph, [1, 2, 3], [9], 1, 1)
+    >>> cut.lower, cut.upper, sorted(cut.side)
+    (10, 10, [2, 3, 9])
+
+    """
     sides, sizes = _hub_sides(hubs, sink), list(range(min_side, max_side + 1))
     if sink is None:  # the first hub is on side 1: its mirror images are other numbers of endpoints
         sides = [side for side in sides if side[:1] != (0,)]
@@ -132,7 +175,7 @@ def bisect_by_enumeration(
 
 
 def _nodes_on_side(hubs: Sequence[int], side: Ints, entries: "Sequence[_TableEntry]", row: int, count: int) -> set[int]:
-    """Nodes on side 1 of the least cut that has this many endpoints there."""
+    """Return the nodes on side 1 of the least cut with this many endpoints there."""
     members = {hub for hub, is_in in zip(hubs, side, strict=True) if is_in}
     for entry in reversed(entries):
         part_count = int(entry.taken_counts[row, count])
@@ -143,7 +186,7 @@ def _nodes_on_side(hubs: Sequence[int], side: Ints, entries: "Sequence[_TableEnt
 
 @dataclass(frozen=True, slots=True)
 class _IsolatedNode:
-    """A node that is not enumerated: by subset, what it carries to side 1; in all; and to each hub."""
+    """A node that is not enumerated: its capacity to side 1 by subset, in all, and to each hub."""
 
     node: int
     is_nic: bool
@@ -169,9 +212,9 @@ class _IsolatedNode:
         return cls(node, is_nic, capacity_to_side, sum(capacity for _, capacity in links), to_hub)
 
     def cut_by_side(self, hubs: Sequence[int], sides: Ints) -> tuple[Ints, Ints]:
-        """What is cut if it stands on side 0, and on side 1, by row of the hubs' sides and by subset.
+        """Return its cut on side 0 and on side 1, by row of the hubs' sides and by subset.
 
-        A NIC stands nowhere: both are what is cut at its ports.
+        A NIC is on neither side: both are the cut at its ports.
         """
         hub_capacities = np.array([self.to_hub.get(hub, 0) for hub in hubs], dtype=np.int64)
         to_hubs = (sides @ hub_capacities)[:, None]
@@ -184,7 +227,7 @@ class _IsolatedNode:
 
 @dataclass(frozen=True, slots=True)
 class _Component:
-    """All subsets of a component: what each cuts within, what it cuts to each hub on side 0 and 1, its endpoints."""
+    """All subsets of a component: the cut inside, the cut to each hub on side 0 and 1, and the subsets by endpoints."""
 
     nodes: Sequence[int]
     inner_cuts: Ints
@@ -232,7 +275,7 @@ class _Component:
         )
 
     def profile(self, hubs: Sequence[int], sides: Ints) -> tuple[Ints, Ints]:
-        """For each row of the hubs' sides and number of endpoints the least cut, and a subset that has it."""
+        """Return the least cut for each row of hub sides and number of endpoints, and a subset that attains it."""
         cost = np.repeat(self.inner_cuts[None, :], len(sides), axis=0)
         for index, hub in enumerate(hubs):
             if hub in self.to_hub:
@@ -243,7 +286,7 @@ class _Component:
         return np.take_along_axis(cost, best, axis=1), best
 
     def nodes_on_side(self, hubs: Sequence[int], side: Ints, subset: int) -> Iterator[int]:
-        """Its nodes that are on side 1."""
+        """Yield its nodes on side 1."""
         yield from (node for i, node in enumerate(self.nodes) if subset >> i & 1)
         for isolated in self.isolated:
             cut_outside, cut_inside = isolated.cut_by_side(hubs, side[None, :])
@@ -253,7 +296,7 @@ class _Component:
 
 @dataclass(frozen=True, slots=True)
 class _TableEntry:
-    """A component, how many of its endpoints each table entry takes, and the subset that has as many."""
+    """A component, the number of its endpoints in each table entry, and the subset with that many."""
 
     component: _Component
     taken_counts: Ints
@@ -261,7 +304,7 @@ class _TableEntry:
 
 
 def _add_component(table: Ints, cost: Ints) -> tuple[Ints, Ints]:
-    """Least cost of each count with one more component, row by row, and how many endpoints that takes from it."""
+    """Return the least cost of each count with one more component, by row, and the endpoints taken from it."""
     rows, size = len(table), table.shape[1] + cost.shape[1] - 1
     min_cost, taken_counts = np.full((rows, size), _INFINITE_CUT), np.zeros((rows, size), dtype=np.int64)
     for count in range(cost.shape[1]):

@@ -1,8 +1,8 @@
-"""Maximum flow and the minimum cut that proves it, between two sets of nodes, in exact integers.
+"""Compute maximum flows and minimum cuts between sets of nodes (Dinic), in exact integers.
 
-The method is Dinic's (Soviet Mathematics Doklady 11, 1970) with levels counted from the targets, so that the last of
-them are the nodes that still lead there: the smallest targets' side of a minimum cut, whichever flow was found.
-O(nodes² · edges) at worst, and next to nothing where ends have a handful of links.
+The method is Dinic's (Soviet Mathematics Doklady 11, 1970), with levels counted from the targets. When no source has a
+level any more, the nodes that have one are the smallest target side of a minimum cut, whichever maximum flow was found.
+The worst case is O(V²·E); between chips with a few links each it takes few rounds.
 """
 
 from collections.abc import Collection
@@ -14,20 +14,30 @@ from trninv.solvers.graph import Graph
 from trninv.solvers.paths import Links
 
 Residual = dict[int, dict[int, int]]
-"""What each link may still carry, by the node it leaves and the one it reaches."""
+"""Residual capacity of each link, by the node it leaves and the one it reaches."""
 
 
 def minimum_cut(graph: Graph, sources: Collection[int], targets: Collection[int]) -> tuple[int, set[int]]:
-    """Value of the maximum flow, and the source side of a cut of that capacity.
+    """Return the value of a maximum flow and the source side of a minimum cut (Dinic 1970); O(V²·E).
+
+    Both have the same capacity (Ford & Fulkerson 1956), which is checked.
 
     Parameters
     ----------
     sources, targets
-        Disjoint; those that are not in the graph (what is down) carry nothing.
+        Disjoint. Nodes that are not in the graph, as failed ones, carry nothing.
 
     Returns
     -------
-    Bytes per second in one direction, and the nodes on the sources' side (Ford & Fulkerson 1956: flow = cut).
+    Bytes per second in one direction, and the nodes on the sources' side.
+
+    Examples
+    --------
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 2, 30), (2, 3, 20), (3, 4, 30), (4, 1, 10)], weight="capacity")
+    >>> minimum_cut(graph, [1], [3])
+    (30, {1, 2})
 
     """
     value, source_side = minimum_cut_directed(
@@ -37,7 +47,18 @@ def minimum_cut(graph: Graph, sources: Collection[int], targets: Collection[int]
 
 
 def minimum_cut_directed(links: Links, sources: Collection[int], targets: Collection[int]) -> tuple[int, set[int]]:
-    """The same of links by the node they lead on from, which may lead one way only."""
+    """Return the same for directed links, by the node they leave (Dinic 1970); O(V²·E).
+
+    Examples
+    --------
+    >>> wide, narrow = {"capacity": 30}, {"capacity": 10}
+    >>> links = {1: {2: wide, 4: narrow}, 2: {3: wide}, 3: {}, 4: {3: wide}}
+    >>> minimum_cut_directed(links, [1], [3])
+    (40, {1, 2})
+    >>> minimum_cut_directed(links, [3], [1])
+    (0, {2, 3, 4})
+
+    """
     residual = {
         node: {neighbor: link["capacity"] for neighbor, link in successors.items()}
         for node, successors in links.items()
@@ -61,10 +82,10 @@ def minimum_cut_directed(links: Links, sources: Collection[int], targets: Collec
 
 
 def _levels(residual: Residual, targets: Collection[int]) -> dict[int, int]:
-    """Hops to the nearest target over what may still be carried, from where there is a way."""
+    """Return the hops to the nearest target in the residual graph, for each node that reaches one."""
     queue = [node for node in targets if node in residual]
     levels = dict.fromkeys(queue, 0)
-    for node in queue:  # it grows
+    for node in queue:  # the loop appends to it
         for neighbor in residual[node]:
             if neighbor not in levels and residual[neighbor][node]:
                 levels[neighbor] = levels[node] + 1
@@ -73,7 +94,7 @@ def _levels(residual: Residual, targets: Collection[int]) -> dict[int, int]:
 
 
 def _blocking_flow(residual: Residual, levels: dict[int, int], starts: Collection[int]) -> int:
-    """Send what goes down the levels until every such way has a full link; returns how much."""
+    """Saturate a link on every path down the levels and return the flow that this sends."""
     next_nodes = {
         node: [neighbor for neighbor in residual[node] if levels.get(neighbor) == level - 1]
         for node, level in levels.items()
@@ -86,7 +107,7 @@ def _blocking_flow(residual: Residual, levels: dict[int, int], starts: Collectio
             if not levels[node]:
                 sent += _send(residual, path)
                 path = [start]
-            elif not next_nodes[node]:  # nothing goes on from here
+            elif not next_nodes[node]:  # a dead end: retreat and do not come back
                 if len(path) == 1:
                     break
                 path.pop()

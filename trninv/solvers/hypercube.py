@@ -1,11 +1,11 @@
-"""Tori of sides two and four as hypercubes: what k of their chips must cut, undamaged in closed form.
+"""Bound the cuts of tori of sides two and four, in closed form as hypercubes.
 
-A ring of four is the square, so each axis of side four gives two dimensions of its links' capacity and a 4×4×4 torus is
+A ring of four is a square, so each axis of side four gives two dimensions of its links' capacity and a 4×4×4 torus is
 the 6-cube. Sort the dimensions by capacity, w₁ ≥ … ≥ wₘ, the heaviest as the lowest bit, and let e(k) be the capacity
-inside the first k numbers: e(0) = 0, e(k+1) = e(k) + Σ wᵢ over the set bits i of k. Then no k nodes have more inside:
+between the first k nodes: e(0) = 0, e(k+1) = e(k) + Σ wᵢ over the set bits i of k. No k nodes have more between them:
 
-    The lightest dimension m parts a set into a ≥ b nodes of two subcubes. By induction at most e(a) + e(b) + wₘ·b is
-    inside, and that is at most e(a+b) — a finite check, made for each set of capacities that is used (`_is_proven`).
+    The lightest dimension m divides a set into a ≥ b nodes of two subcubes. By induction at most e(a) + e(b) + wₘ·b is
+    between them, and that is at most e(a+b): a finite check, made for each set of capacities in use (`_is_proven`).
 
 So k nodes cut at least k·Σw - 2·e(k), which the first k attain. (For equal capacities: Harper, SIAM Journal 12, 1964;
 Hart, Discrete Mathematics 14, 1976.)
@@ -25,25 +25,25 @@ from trninv.topology.torus import node_number, torus_links
 
 Ints = NDArray[np.int64]
 _GRAY_CODE: dict[int, tuple[tuple[int, ...], ...]] = {1: ((),), 2: ((0,), (1,)), 4: ((0, 0), (0, 1), (1, 1), (1, 0))}
-"""Bits of a position on a ring of one, two or four nodes: neighbours differ in one."""
+"""Bits of a position on a ring of one, two or four nodes: neighbours differ in one bit (a Gray code)."""
 _MAX_FAILED = 8
-"""Failed chips whose subsets are all looked at."""
+"""Limit of failed chips of which all subsets are tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartialHypercube:
-    """What is left of a torus of sides two and four.
+    """A torus of sides two and four, some of whose chips and links may have failed.
 
     Attributes
     ----------
     weights
-        Capacity of each dimension, the heaviest first, before anything failed.
+        Capacity of each dimension before any failure, the heaviest first.
     label
-        The living chips, by their numbers in the cube.
+        Number in the cube of each healthy chip.
     degree
-        What each of them still carries to the others, by chip.
-    lost
-        What links between living chips carry less than before.
+        Capacity of each healthy chip to the others.
+    lost_capacity
+        Capacity that the links between healthy chips have lost.
 
     """
 
@@ -54,13 +54,13 @@ class PartialHypercube:
 
     @classmethod
     def from_graph(cls, graph: Graph, chips: Collection[int]) -> "PartialHypercube | None":
-        """See the links among chips so; None if they are not what is left of such a torus.
+        """Build it from the links between chips; None if these are not part of such a torus.
 
         Parameters
         ----------
         graph
-            A chip's ``position`` is its coordinates, ``sides`` those of its torus. Each axis is taken to have had the
-            highest capacity that is left on it.
+            A chip's ``position`` holds its coordinates, ``sides`` those of its torus. Each axis is assumed to have had
+            the highest capacity that remains on it.
 
         """
         sides = {tuple(graph.nodes[chip].get("sides") or ()) for chip in chips}
@@ -81,7 +81,7 @@ class PartialHypercube:
             for axis, side in enumerate(shape)
             for bit in range(len(_GRAY_CODE[side][0]))
         ]
-        order = sorted(bits, key=lambda each: (-each[0], each[1:]))
+        order = sorted(bits, key=lambda bit_key: (-bit_key[0], bit_key[1:]))
         weights = tuple(capacity for capacity, _, _ in order)
         if not _is_proven(weights):
             return None
@@ -100,7 +100,7 @@ class PartialHypercube:
 
     @property
     def method(self) -> str:
-        """Why `least` holds."""
+        """Why `lower_bounds` holds."""
         cube = f"the {len(self.weights)}-cube that the torus is"
         return f"closed form of {cube}: no set of its chips has more links inside than an initial segment, checked"
 
@@ -110,13 +110,13 @@ class PartialHypercube:
         return not self.lost_capacity and len(self.label) == 1 << len(self.weights)
 
     def lower_bounds(self) -> Ints:
-        """For each number of living chips a capacity that any so many of them cut at least; what they cut if whole."""
+        """Return, for each number of healthy chips, a lower bound on their cut; exact if nothing has failed."""
         count, failed_labels = len(self.label), self._failed_labels()
         cuts, inner_capacity = hypercube_profile(self.weights), induced_capacity(self.weights)
         undamaged = cuts[: count + 1] if not failed_labels else self._bounds_around_failures(cuts, failed_labels)
         degrees = np.sort(list(self.degree.values()))
         by_degree = np.r_[0, np.cumsum(degrees)] - 2 * inner_capacity[: count + 1]
-        # the others' cut is the same one
+        # k chips and the other n - k have the same cut, so either bound holds for both
         bounds = np.maximum(undamaged - self.lost_capacity, np.maximum(by_degree, by_degree[::-1]))
         unit = gcd(*self.weights, *map(int, degrees)) or 1
         rounded: Ints = np.maximum(-(-bounds // unit) * unit, 0)
@@ -126,11 +126,12 @@ class PartialHypercube:
         return sorted(set(range(1 << len(self.weights))).difference(self.label.values()))
 
     def _bounds_around_failures(self, cuts: Ints, failed_labels: Sequence[int]) -> Ints:
-        """Of the living chips in the undamaged torus.
+        """Bound the cuts of the healthy chips with the links that they had in the undamaged torus.
 
-        Let F be the failed chips and T some of them. S with T cuts no more than S does, what leads from S to the others
-        of F, from the rest to T, and between T and the others; S with the others of F alike. Together that is all that
-        is between F and the living, and twice what is between T and the others.
+        Let F be the failed chips and T a subset. S ∪ T cuts at most the cut of S plus the links from S to F∖T, from the
+        other healthy chips to T, and between T and F∖T; the same holds for S ∪ (F∖T) with T and F∖T exchanged. The
+        sum of both is twice the cut of S plus all links between F and the healthy chips plus twice those between T and
+        F∖T.
         """
         count, boundary = len(self.label), self._capacity_between(failed_labels, self.label.values())
         best = np.zeros(count + 1, dtype=np.int64)
@@ -147,26 +148,46 @@ class PartialHypercube:
         return best
 
     def _capacity_between(self, labels: Collection[int], others: Collection[int]) -> int:
-        """What the undamaged links from numbers to others carry."""
+        """Return the capacity of the undamaged links between two sets of cube numbers."""
         other_labels = set(others)
         return sum(w for label in labels for i, w in enumerate(self.weights) if label ^ (1 << i) in other_labels)
 
     def orders(self) -> list[list[int]]:
-        """Orders of the living chips whose beginnings are cheap to cut off: the cube's numbers, from each corner."""
+        """Return orders of the healthy chips whose prefixes are cheap to cut off: cube numbers from each corner."""
         corners = range(1 << len(self.weights))
         return [sorted(self.label, key=lambda chip: self.label[chip] ^ corner) for corner in corners]
 
 
 @lru_cache(maxsize=64)
 def induced_capacity(weights: tuple[int, ...]) -> Ints:
-    """e(k): the capacity inside the first k nodes of a cube, for 0 … 2^dimensions."""
+    """Return e(k), the capacity between the first k nodes of a cube, for k = 0 … 2^dimensions (Harper 1964).
+
+    O(dimensions · 2^dimensions).
+
+    Examples
+    --------
+    A square with links of 3 along one dimension and 1 along the other: nodes 0 and 1 share a 3.
+
+    >>> induced_capacity((3, 1)).tolist()
+    [0, 0, 3, 4, 8]
+
+    """
     capacity_gains = [sum(w for i, w in enumerate(weights) if node >> i & 1) for node in range(1 << len(weights))]
     totals: Ints = np.r_[0, np.cumsum(capacity_gains)].astype(np.int64)
     return totals
 
 
 def hypercube_profile(weights: tuple[int, ...]) -> Ints:
-    """What k nodes of an undamaged cube cut at least, for 0 … 2^dimensions."""
+    """Return the least cut of k nodes of an undamaged cube, k·Σw - 2·e(k), for k = 0 … 2^dimensions (Harper 1964).
+
+    O(dimensions · 2^dimensions).
+
+    Examples
+    --------
+    >>> hypercube_profile((3, 1)).tolist()
+    [0, 4, 2, 4, 0]
+
+    """
     inner_capacity = induced_capacity(weights)
     cuts: Ints = np.arange(len(inner_capacity)) * sum(weights) - 2 * inner_capacity
     return cuts

@@ -1,6 +1,7 @@
-"""Balanced cuts as an integer program (HiGHS through SciPy): x says the side of a node, y whether an edge is cut.
+"""Solve balanced cuts as integer programs with HiGHS (Huangfu & Hall, Math. Programming Computation 10, 2018).
 
-Trees of `trninv.solvers.packing` give it cuts that raise its lower bound.
+A variable x holds the side of a node, y whether an edge is cut. Trees of `trninv.solvers.packing` are added as rows
+that raise the lower bound (Ferreira et al. 1996).
 """
 
 import ctypes
@@ -21,7 +22,7 @@ from trninv.solvers.packing import CutProblem
 from trninv.solvers.split import NO_TARGET, Cut
 
 ConstraintRow = tuple[dict[int, float], float, float]
-"""Coefficients by column, least and most."""
+"""Coefficients by column, lower and upper bound of their sum."""
 
 _TOLERANCE = 1e-6
 _INFEASIBLE = 2
@@ -36,27 +37,41 @@ def bisect_by_ilp(
     max_nodes: int,
     target: int = NO_TARGET,
 ) -> Cut:
-    """Least cut with bounds that HiGHS proved; exact if they met.
+    """Return the least cut with the bounds that HiGHS proved; exact if they met.
 
+    Branch and bound with tree-balance cuts (Ferreira et al. 1996): exponential at worst, limited by ``max_nodes``.
     Capacities are divided by their common divisor, so that a bound is rounded up to the next possible value.
 
     Parameters
     ----------
     sizes
-        Least and most endpoints on side 1.
-    known
-        Bounds to start from: only splits that cut less than its upper one are looked for.
+        Least and greatest number of endpoints on side 1.
+    incumbent
+        A known cut: only splits below its upper bound are searched.
     trees
-        Coefficients of the edges, a row a tree: each must sum to the problem's need over the cut.
-    most
-        Nodes of the search tree: work, not time, so that the same question has the same answer on a busy machine.
-    enough
-        Only splits that cut less are looked for.
+        Coefficients of the edges, one row for each tree: over a cut they sum to the smaller side at least.
+    max_nodes
+        Limit of search-tree nodes: work, not time, so that a busy machine gives the same answer.
+    target
+        Only splits below this are searched.
 
     Raises
     ------
     TimeLimitError
         The deadline came first.
+
+    Examples
+    --------
+    Start from chips 1 and 3 of a ring, which cut everything:
+
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 2, 30), (2, 3, 20), (3, 4, 30), (4, 1, 10)], weight="capacity")
+    >>> problem = CutProblem.from_graph(graph, [1, 2, 3, 4])
+    >>> incumbent = Cut(0, 90, frozenset([1, 3]), "a guess")
+    >>> cut = bisect_by_ilp(problem, (2, 2), incumbent, np.zeros((0, 4), np.int64), 100)
+    >>> cut.lower, cut.upper, sorted(cut.side) in ([1, 2], [3, 4])
+    (30, 30, True)
 
     """
     nodes, unit = len(problem.nodes), problem.unit
@@ -96,7 +111,19 @@ _saved_stdout = -1
 
 @contextmanager
 def redirect_stdout_to_stderr() -> Iterator[None]:
-    """Send what HiGHS prints of its own accord to stderr: a program may be reading our stdout."""
+    """Redirect the process's stdout to stderr: HiGHS prints messages, and a program may be reading our stdout.
+
+    Contexts in several threads share one redirection, which ends with the last of them. O(1).
+
+    Examples
+    --------
+    Python's own stdout is doctest's here, so the text is printed; only file descriptor 1 is redirected:
+
+    >>> with redirect_stdout_to_stderr():
+    ...     print("solved")
+    solved
+
+    """
     global _redirect_depth, _saved_stdout  # noqa: PLW0603 # the file descriptor is the process's
     with _redirect_lock:
         if not _redirect_depth:
@@ -117,7 +144,7 @@ def redirect_stdout_to_stderr() -> Iterator[None]:
 
 
 def _cut_rows(problem: CutProblem) -> Iterator[ConstraintRow]:
-    """Y ≥ |x_a - x_b| for every edge; y ≥ x_a - x_b for one that leads from a to b only."""
+    """Yield the rows y ≥ |x_a - x_b| for every edge, or y ≥ x_a - x_b if it leads from a to b only."""
     for edge, (a, b) in enumerate(problem.endpoints.tolist()):
         y = len(problem.nodes) + edge
         if not problem.one_way[edge]:
@@ -126,7 +153,17 @@ def _cut_rows(problem: CutProblem) -> Iterator[ConstraintRow]:
 
 
 def linear_constraint(rows: list[ConstraintRow], columns: int) -> LinearConstraint:
-    """Rows as SciPy takes them."""
+    """Return rows as a constraint for SciPy; O(coefficients).
+
+    Examples
+    --------
+    1 ≤ x₀ + 2·x₂ ≤ 5:
+
+    >>> constraint = linear_constraint([({0: 1.0, 2: 2.0}, 1.0, 5.0)], columns=3)
+    >>> constraint.A.toarray().tolist(), constraint.lb.tolist(), constraint.ub.tolist()
+    ([[1.0, 0.0, 2.0]], [1.0], [5.0])
+
+    """
     values = [value for row, _, _ in rows for value in row.values()]
     coordinates = ([i for i, (row, _, _) in enumerate(rows) for _ in row], [j for row, _, _ in rows for j in row])
     coefficients = csr_array((values, coordinates), shape=(len(rows), columns))

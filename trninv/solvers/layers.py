@@ -1,10 +1,11 @@
-"""What chips of a damaged torus must cut, layer by layer: all layers' subsets, and how many chips each has.
+"""Bound the cuts of a damaged torus from below, layer by layer.
 
-Across an axis a torus is a ring (or a pair) of layers, with links between layers that are neighbours, at most one a
-chip. Let k_i chips of layer i be on one side. Inside it they cut at least g_i(k_i), by enumeration of its subsets. Of
-the m links between layers i and j, those of at most a_i = min(k_i, m) and at least b_i = k_i - (chips of i that have
-none) begin on that side, so max(b_i - a_j, b_j - a_i, 0) of them are cut, the narrowest at best. The least sum over all
-k_i of a total is a shortest walk around the ring: it bounds the cut of any so many chips from below.
+Across an axis a torus is a ring (or a pair) of layers, with links between neighbouring layers, at most one at each
+chip. Let k_i chips of layer i be on one side. Inside the layer they cut at least g_i(k_i), by enumeration of its
+subsets. Of the m links between layers i and j, at most a_i = min(k_i, m) and at least b_i = k_i - (chips of i without
+such a link) start at a chip of layer i on that side, so at least max(b_i - a_j, b_j - a_i, 0) of them are cut, at best
+the narrowest. The least sum over all k_i of a total is a shortest walk around the ring (a dynamic program): it bounds
+the cut of every set with that many chips.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -20,9 +21,21 @@ _INFINITE_CUT = np.int64(2**60)
 
 
 def layer_profile(graph: Graph, endpoints: Sequence[int], sink: int | None = None) -> Ints | None:
-    """For 0 … n endpoints a capacity that any so many cut at least, from the others and from ``apart``.
+    """Return, for 0 … n endpoints, a lower bound on their cut with ``sink`` on the other side.
 
-    None where no axis of the endpoints' ``position`` parts them into such layers, each small enough to enumerate.
+    None if no axis of the endpoints' ``position`` divides them into such layers that are small enough to enumerate. A
+    dynamic program around the ring of layers, O(Σ 2^layer + n·layer³·layers) for each axis.
+
+    Examples
+    --------
+    A 2×2 torus with links of 30 along the first axis and of 20 along the second:
+
+    >>> graph = Graph()
+    >>> graph.add_nodes_from((node, {"position": divmod(node, 2)}) for node in range(4))
+    >>> graph.add_weighted_edges_from([(0, 2, 30), (1, 3, 30), (0, 1, 20), (2, 3, 20)], weight="capacity")
+    >>> [int(bound) for bound in layer_profile(graph, [0, 1, 2, 3])]
+    [0, 50, 40, 50, 0]
+
     """
     positions = {end: tuple(graph.nodes[end].get("position") or ()) for end in endpoints}
     if (
@@ -40,7 +53,7 @@ def layer_profile(graph: Graph, endpoints: Sequence[int], sink: int | None = Non
 
 
 def _bounds_along_axis(graph: Graph, coordinate: Mapping[int, int], sink: int | None) -> Ints | None:
-    """The same by one division into layers."""
+    """Return the bounds from the layers along one axis; None if they do not fit."""
     names = sorted(set(coordinate.values()))
     layers = [[end for end in coordinate if coordinate[end] == name] for name in names]
     if len(layers) < 2 or max(map(len, layers)) > enumeration.MAX_COMPONENT:  # noqa: PLR2004 # one is no ring
@@ -72,7 +85,7 @@ def _inner_cuts(graph: Graph, layer: Collection[int], sink: int | None) -> Ints:
 
 
 def _cuts_between_layers(links: Sequence[tuple[int, int, int]], layer_size: int, other_size: int) -> Ints:
-    """The least that is cut between two layers, by how many chips of each are on one side: (size+1) × (other+1)."""
+    """Return the least cut between two layers by their chips on one side: (layer_size + 1) × (other_size + 1)."""
     cumulative = np.r_[0, np.cumsum(sorted(capacity for _, _, capacity in links))]
     in_layer, in_other = np.arange(layer_size + 1)[:, None], np.arange(other_size + 1)[None, :]
     link_count = len(links)
@@ -85,11 +98,11 @@ def _cuts_between_layers(links: Sequence[tuple[int, int, int]], layer_size: int,
 
 
 def _ring_convolution(inner_cuts: Sequence[Ints], steps: Sequence[Ints], closing_cuts: Ints) -> Ints:
-    """The least sum around the ring, by the total of the layers' numbers."""
+    """Return the least sum around the ring by the total number of chips."""
     total = sum(len(cuts) - 1 for cuts in inner_cuts)
     best = np.full(total + 1, _INFINITE_CUT)
     for first in range(len(inner_cuts[0])):
-        # by how many chips of the last layer, and of all so far, are on the side
+        # rows: chips of the last layer on the side; columns: chips of all layers so far
         cost = np.full((len(inner_cuts[0]), total + 1), _INFINITE_CUT)
         cost[first, first] = inner_cuts[0][first]
         for step, layer in zip(steps, inner_cuts[1:], strict=True):
