@@ -1,4 +1,4 @@
-"""How much of a time parts were up, how often they failed and how long they stayed so, from their events alone.
+"""Compute availability, failures and repair times of groups of parts from events alone.
 
 The time that parts spent in a state between two moments is what those that are in it now would have spent, less the
 difference that each change since has made: one sum over the events, without looking at any part's own history. One
@@ -62,7 +62,7 @@ class AvailabilityBy(DescribedEnum):
 def availability_sums(
     connection: Connection, place: Place, by: AvailabilityBy, known_from: int, since: datetime, until: datetime
 ) -> Iterator[AvailabilitySums]:
-    """Of each group of parts of a place; what happened before an event that is not known is left out."""
+    """Yield the sums of each group of parts of a place, from the events after ``known_from``."""
     event_times_ = event_times(connection, known_from)
     times = (
         _EVENT.c.id > known_from,
@@ -90,11 +90,11 @@ def availability_sums(
 _MICROSECOND: Final = datetime.resolution
 
 _CountedRow = tuple[str, int, int, int, int, int]
-"""What is counted, a sort of change, how many, and of those in time how many, and their seconds and microseconds."""
+"""Category, encoded states, count, count within the time, and the sums of their seconds and microseconds."""
 
 
 def _group_sums(kind: str, name: str | None, rows: Sequence[_CountedRow], start: int, span: int) -> AvailabilitySums:
-    """From the rows of a group: all its parts, those that are not up now, and the changes since the start."""
+    """Sum up the rows of one group: all parts, those unhealthy now, and the transitions since the start."""
     parts = sum(number for category, _, number, *_ in rows if category == _ALL)
     transitions = (move for row in rows for move in _transitions(row, start, span))
     return AvailabilitySums.from_transitions(kind, name, parts, parts * span, transitions, backwards=True)
@@ -122,11 +122,11 @@ class _PartQuery:
     Attributes
     ----------
     table
-        That of the kind; what its state is in has the same ids.
+        Table of the kind; the table that has its state uses the same ids.
     source
-        The table, joined with what the group is known by.
+        The table, joined with the one that has the group key.
     key
-        What tells the groups apart; None where all are one.
+        Group key; None if all parts are one group.
 
     """
 
@@ -138,7 +138,7 @@ class _PartQuery:
 
     @property
     def groups(self) -> tuple[ColumnElement[int], ...]:
-        """What rows are grouped by."""
+        """Columns to group by."""
         return () if self.key is None else (self.key,)
 
 
@@ -183,7 +183,7 @@ def _unhealthy_parts(connection: Connection, parts: _PartQuery) -> Select[Any]:
 
 
 def _changes(parts: _PartQuery, when: FromClause, times: tuple[ColumnElement[bool], ...]) -> Select[Any]:
-    """How often each change was made since a time, and by its end how often and the sums of the times."""
+    """Count each transition since the start, and those up to the end with the sums of their times."""
     after_start, since_condition, until_condition = times
     own_before = func.coalesce(_EVENT.c.own_before, _EVENT.c.before)
     own_state = func.coalesce(_EVENT.c.own_state, _EVENT.c.state)
@@ -202,7 +202,7 @@ def _changes(parts: _PartQuery, when: FromClause, times: tuple[ColumnElement[boo
 
 
 def _encode_states(*states: ColumnElement[str]) -> ColumnElement[int]:
-    """States as one number, by which SQLite sorts faster than by texts; see `_read`."""
+    """Encode states as one number, which SQLite sorts faster than texts; see `_decode_states`."""
     numbers = (case(_NUMBERS, value=state) for state in states)
     return reduce(lambda one, other: one * literal_column(str(len(STATES)), Integer) + other, numbers)
 
@@ -214,7 +214,7 @@ def _decode_states(sort: int) -> tuple[str, str, str, str]:
 
 
 def _group_names(connection: Connection, by: AvailabilityBy, place: Place) -> dict[tuple[str, int], str]:
-    """Of the groups, by kinds and keys; none of those that have no name."""
+    """Return group names by kind and key; groups without a name are missing."""
     if by is AvailabilityBy.MODEL:
         models = ((kind, TABLES[f"{kind}_model"]) for kind in ("server", "chip", "switch", "link"))
         return {
@@ -235,9 +235,9 @@ def _group_names(connection: Connection, by: AvailabilityBy, place: Place) -> di
 
 
 def event_times(connection: Connection, known_from: int) -> FromClause:
-    """Number and time of each event; where the clock went back, the time at which its state was first seen to hold.
+    """Return number and time of each event, corrected where the clock went back.
 
-    That is the earliest of its own and all later ones, as `trninv.history.moment` reads them.
+    The corrected time is the earliest of its own and all later times, as `trninv.history.moment` reads them.
     """
     back = select(_EVENT.c.id).where(text("clock_went_back"), _EVENT.c.id > known_from).limit(1)
     if connection.scalar(back) is None:
@@ -248,7 +248,7 @@ def event_times(connection: Connection, known_from: int) -> FromClause:
 
 
 def _part_queries(connection: Connection, place: Place, by: AvailabilityBy) -> Iterator[_PartQuery]:
-    """Servers, nodes and links of a place, or the one that it is."""
+    """Yield a query of each kind of part in a place, or of the part itself."""
     for kind in PART_KINDS:
         table = TABLES[kind]
         in_scope = _scope_condition(connection, place, kind, table)
@@ -266,7 +266,7 @@ def _part_queries(connection: Connection, place: Place, by: AvailabilityBy) -> I
 
 
 def _scope_condition(connection: Connection, place: Place, kind: str, table: Table) -> ColumnElement[bool] | None:
-    """Which parts of a kind are in a place; None: there are none."""
+    """Return the condition for parts of a kind in a place; None if a place has no such parts."""
     if place.level == "cluster":  # in numbers: from a subquery PostgreSQL would expect few rows, and look each up
         first, end = connection.execute(select(*id_block_range(THINGS[kind], literal(place.id)))).one()
         return table.c.id.between(first, end - 1)
@@ -284,7 +284,7 @@ def _scope_condition(connection: Connection, place: Place, kind: str, table: Tab
 
 
 class EpochSeconds(FunctionElement[int]):
-    """Whole seconds since 1970 of a time as events have it."""
+    """Whole seconds since 1970 of a time in the events' text format."""
 
     inherit_cache = True
     type = BIGINT

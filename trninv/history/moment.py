@@ -1,4 +1,4 @@
-"""A time as people write it, and the last event before it: which state of the fleet it means."""
+"""Resolve a time or an event number to a point in the history."""
 
 import re
 from collections.abc import Collection
@@ -24,16 +24,16 @@ _LEAP = re.compile(r"(:\d\d):60(?=\D|$)")
 
 @dataclass(frozen=True, slots=True)
 class PointInTime:
-    """A state of the fleet.
+    """A point in the history of the fleet.
 
     Attributes
     ----------
     event
-        The number of the last event that had happened; 0: none.
+        Number of the last event up to then; 0 if there was none.
     time
-        The time that it was asked by, else that of the event.
-    unknown
-        The clusters of which nothing is known then.
+        The requested time, or the time of the requested event.
+    omitted
+        Clusters whose history starts later.
 
     """
 
@@ -43,12 +43,12 @@ class PointInTime:
 
 
 def engine_at(engine: Engine, time: Time | None) -> Engine:
-    """The database as it was at a time; as it is where none is given.
+    """Return an engine that sees the database at a time; the same engine for None.
 
     Raises
     ------
-    MomentError
-        As `moment` says.
+    InvalidTimeError
+        As `resolve_point_in_time`.
 
     """
     if time is None:
@@ -59,12 +59,12 @@ def engine_at(engine: Engine, time: Time | None) -> Engine:
 
 
 def resolve_point_in_time(connection: Connection, time_or_event: Time) -> PointInTime:
-    """The state that a time or an event's number means; a change of several parts is one, and never seen in part.
+    """Resolve a time or an event number; the events of one batch are never split.
 
     Raises
     ------
-    MomentError
-        It is no time with a zone, it is yet to come, or no cluster's history reaches back so far.
+    InvalidTimeError
+        It is not a time with a zone, lies in the future, or precedes the history of every cluster.
 
     """
     if isinstance(time_or_event, int) or (isinstance(time_or_event, str) and _NUMBER.fullmatch(time_or_event.strip())):
@@ -84,19 +84,21 @@ def _begins_after(cluster: OmittedCluster, event: int, time: datetime) -> bool:
 def _omitted(
     connection: Connection, starts: Collection[OmittedCluster], omitted: Collection[OmittedCluster]
 ) -> tuple[OmittedCluster, ...]:
-    """The clusters that are left out, which must not be all that there are."""
+    """Return the omitted clusters; refuse if no cluster remains."""
     if omitted and len(omitted) == len(starts):
         raise history_start_error(connection, min(omitted, key=lambda start: (start.since is None, start.since)))
     return tuple(omitted)
 
 
 def parse_time(value: str | datetime, alternative: str = "") -> datetime:
-    """A time in UTC; a leap second is the one after it. Otherwise: what else could be written, for the refusal.
+    """Parse a time to UTC; a leap second becomes the second after it.
+
+    ``alternative`` completes the error message with what else the caller accepts.
 
     Raises
     ------
-    MomentError
-        It is none, has no zone, or is yet to come.
+    InvalidTimeError
+        It is not a time, has no zone, or lies in the future.
 
     """
     iso, leap = _LEAP.subn(r"\1:59", value.strip()) if isinstance(value, str) else (value, 0)
@@ -130,7 +132,7 @@ def _point_of_event(connection: Connection, number: int) -> PointInTime:
 
 
 def last_event_by(connection: Connection, time: datetime) -> int:
-    """The last event that was recorded by a time: numbers count where a clock went back between two of them."""
+    """Return the last event recorded up to a time; event numbers decide the order if the clock went back."""
     time_text = format_timestamp(time)
     back = select(_EVENT.c.id).where(text("clock_went_back"))  # as its index says it
     first = connection.scalar(back.where(_EVENT.c.at <= time_text).order_by(_EVENT.c.id.desc()).limit(1)) or 0

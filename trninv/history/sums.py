@@ -1,7 +1,7 @@
-"""What the parts of a kind did between two times, from how many changed from what to what, and when: one definition.
+"""Compute time in each state, failures and repairs from counted state transitions.
 
-A database and an archive count changes in SQL of their own; what the counts mean is said here alone. No database is
-needed, so that an environment of Spark is enough.
+The database and the archive each count transitions in their own SQL; both use this module, so availability has one
+definition. It imports no database code, so it also runs in an environment that only has Spark.
 """
 
 from collections.abc import Iterable
@@ -12,26 +12,26 @@ _UP, _DOWN = "up", "down"
 
 
 class TransitionPeriod(Enum):
-    """When parts came into a state, seen from the two times."""
+    """When a transition happened, relative to the two times."""
 
     INITIAL = auto()
-    """They stood in it where the count begins: all parts, at one end of what is known."""
+    """The initial state of a part, at the end of the known history where counting starts."""
     OUTSIDE = auto()
-    """Between that end and the nearer of the two times."""
+    """Between that end and the nearer of the two times; it only changes the initial state."""
     INSIDE = auto()
     """Between the two times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A number of parts that came from one state into another.
+    """A number of equal transitions from one state to another.
 
     Attributes
     ----------
     micros
-        Microseconds, of all of them together, that are taken from the state before and given to that after.
+        Microseconds, summed over all of them, to subtract from the state before and add to the state after.
     own_before, own_state
-        The states of the parts themselves, whatever their server left them.
+        The own states of the parts, without the effect of their server.
 
     """
 
@@ -46,22 +46,22 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class AvailabilitySums:
-    """What the parts of a kind did between two times.
+    """Times and counts of a group of parts between two times.
 
     Attributes
     ----------
     name
-        What its group has in common: a model, a rack's address, a cluster; None where nothing is known of it, or asked.
+        The group: a model, a rack's address or a cluster; None if parts are not grouped or the group has no name.
     observed
-        Microseconds that all parts together were seen.
-    spent
-        Those microseconds by each state; a node's state is that which its server leaves it.
+        Microseconds observed, summed over all parts.
+    time_in_state
+        Those microseconds by state; a node's state includes the effect of its server.
     repairing
-        Microseconds in which parts were down themselves, not only with their server.
+        Microseconds in which parts were down themselves, not only because of their server.
     failures, repaired
-        How often a part itself went down, and was down no more.
+        How often a part itself went down, and came back.
     down_before, down_after
-        Parts that were down themselves at the beginning and at the end.
+        Parts that were down themselves at the start and at the end.
 
     """
 
@@ -77,12 +77,12 @@ class AvailabilitySums:
     down_after: int
 
     def share(self, state: str) -> float:
-        """Of the time of all parts."""
+        """Return the fraction of the observed time spent in a state."""
         return self.time_in_state[state] / self.observed
 
     @property
     def carried(self) -> int:
-        """Microseconds up or degraded: those that MTBF counts."""
+        """Microseconds up or degraded, the uptime in MTBF."""
         return self.time_in_state[_UP] + self.time_in_state["degraded"]
 
     @classmethod
@@ -96,9 +96,10 @@ class AvailabilitySums:
         *,
         backwards: bool = False,
     ) -> "AvailabilitySums":
-        """Of parts that would have been up all the time, so many microseconds in all, but for what moved.
+        """Sum up transitions, starting from parts that are up for all of the observed time.
 
-        Backwards: the edge is the end of what is known, and changes beyond it are undone to come to the second time.
+        With ``backwards``, initial states are those at the end of the history, and transitions after the second time
+        are undone.
         """
         spent = {_UP: observed, "degraded": 0, _DOWN: 0, "maintenance": 0}
         edge = repairing = failures = repaired = 0

@@ -1,4 +1,4 @@
-"""How many parts of a place were not up over a time: counted now, and undone backwards by the sums of what happened."""
+"""Count unhealthy parts per interval of a time, from today's counts backwards through the events."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -38,17 +38,17 @@ UNHEALTHY_STATES: Final = STATES[1:]
 
 @dataclass(frozen=True, slots=True)
 class UnhealthyCounts:
-    """Parts in each of LOST, and all of them together."""
+    """Number of parts in each of `UNHEALTHY_STATES`, and in total."""
 
     counts: tuple[int, ...]
     all: int
 
     def __add__(self, other: "UnhealthyCounts") -> "UnhealthyCounts":
-        """The sums."""
+        """Add, state by state."""
         return UnhealthyCounts(tuple(map(sum, zip(self.counts, other.counts, strict=True))), self.all + other.all)
 
     def __sub__(self, other: "UnhealthyCounts") -> "UnhealthyCounts":
-        """The differences."""
+        """Subtract, state by state."""
         return self.__add__(UnhealthyCounts(tuple(-count for count in other.counts), -other.all))
 
 
@@ -57,7 +57,7 @@ _NONE: Final = UnhealthyCounts((0,) * len(UNHEALTHY_STATES), 0)
 
 @dataclass(frozen=True, slots=True)
 class TimelineInterval:
-    """What was not up in a part of the time: at its end, and the most at once, of each state and of all together."""
+    """Unhealthy parts in one interval: at its end, and the peak of each state and of the total."""
 
     begin: datetime
     end: datetime
@@ -69,7 +69,7 @@ class TimelineInterval:
 def timeline_intervals(
     connection: Connection, place: Place, known_from: int, since: datetime, until: datetime, count: int
 ) -> list[TimelineInterval]:
-    """The time in so many parts; what happens at the end of one is its own."""
+    """Split a time into ``count`` intervals; an event at the end of an interval belongs to it."""
     rows = {row.part: row for row in connection.execute(_changes(connection, place, known_from, since, until, count))}
     current = _current_counts(connection, place)
     if after := rows.get(count):
@@ -176,7 +176,7 @@ def _changes(
 def _interval_number(
     time_column: ColumnElement[str], since: datetime, span: timedelta, parts: int
 ) -> ColumnElement[int]:
-    """The number of the part of a time in which an event was, in whole numbers."""
+    """Return the index of the interval that an event falls into, in integer arithmetic."""
     seconds = EpochSeconds(time_column) * literal_column("1000000", BIGINT) + cast(
         func.substr(time_column, 21, 6), Integer
     )

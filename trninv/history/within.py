@@ -1,4 +1,4 @@
-"""Whether an event is of a place, told without the database: for those who listen."""
+"""Decide from addresses alone whether an event belongs to a scope, for listeners."""
 
 from dataclasses import dataclass
 from itertools import accumulate
@@ -14,13 +14,13 @@ from trninv.inventory.named import split_link
 
 @dataclass(frozen=True, slots=True)
 class ScopeMatcher:
-    """A place, all that it holds and the links that end there; of a rack, what is in it when it is asked for."""
+    """A scope: a place, everything below it, and the links that end there; a rack's contents are read once."""
 
     places: frozenset[str]
 
     @classmethod
     def from_scope(cls, connection: Connection, scope: str) -> "ScopeMatcher":
-        """Of a place that there is.
+        """Make the matcher of an existing place.
 
         Raises
         ------
@@ -41,7 +41,7 @@ class ScopeMatcher:
         return cls(frozenset({place.address}))
 
     def matches(self, address: str) -> bool:
-        """Whether a part with this address is there."""
+        """Whether the part with this address is in the scope."""
         return address in self.places or any(
             above in self.places for end in split_link(address) for above in accumulate(end.split("/"), "{}/{}".format)
         )

@@ -69,21 +69,21 @@ class Fleet(fleet.Fleet):
         return answer
 
     def incidents(self, scope: str | None = None) -> "list[Incident]":
-        """What is not up, grouped by what brought it about: of a place, or of all; the worst first."""
+        """List incidents of a place or of all: unhealthy parts grouped by root cause, the worst first."""
         from trninv.incidents.listing import list_incidents  # noqa: PLC0415 # only where it is asked
 
         with self.reading() as connection:
             return list_incidents(connection, scope)
 
     def impact(self, of: "Incident") -> "Impact":
-        """What an incident costs: chips, memory and jobs, and what its domains could do with its parts up."""
+        """Estimate what an incident costs: chips, memory and jobs, and what its domains could do with its parts up."""
         from trninv.incidents.impact import estimate_impact  # noqa: PLC0415 # only where it is asked
 
         with self.wirings() as reader:
             return estimate_impact(reader, of)
 
     def drain(self, of: str) -> "DrainAnswer":
-        """What taking a place out of service does to jobs, where they can go, and what room is left."""
+        """Compute which jobs a drain of a place disrupts, where they can go, and what is free afterwards."""
         answer: DrainAnswer = self.ask(find("drain"), of)
         return answer
 
@@ -113,7 +113,7 @@ class Fleet(fleet.Fleet):
         executor: "Executor | None" = None,
         progress: "Callable[[str, int, int], None]" = lambda *_: None,
     ) -> "CapacityAnswer":
-        """What is left when parts fail: ``rates`` is TOML, ``mission`` hours without repair; ``start`` "now" or "new".
+        """Compute what is left when parts fail: ``rates`` is TOML, ``mission`` hours without repair; ``start`` "now" or "new".
 
         The figures are the same on any executor; without one this process draws; ``progress`` is told how far.
         """

@@ -1,1 +1,1 @@
-"""History as Parquet, partitioned by day: what outgrows the database, and what other engines read."""
+"""Archive history as Parquet files, partitioned by day, for other engines."""

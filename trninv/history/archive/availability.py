@@ -25,13 +25,13 @@ _SQL: Final = Path(__file__).with_name("availability.sql")
 
 
 def transition_query(directory: Path, by: str = "kind", since: str | None = None, until: str | None = None) -> str:
-    """The SQL of what parts changed, up to a time, at most the end of the last day that is archived.
+    """Return the SQL that counts transitions, up to a time or the end of the last archived day.
 
     Raises
     ------
-    FileError
+    InvalidFileError
         The directory has no archive.
-    MomentError
+    InvalidTimeError
         A time has no zone.
 
     """
@@ -43,7 +43,7 @@ def transition_query(directory: Path, by: str = "kind", since: str | None = None
 
 
 def archive_sums(rows: Iterable[Sequence[Any]]) -> Iterator[AvailabilitySums]:
-    """Of each kind and group, in their order, from the rows of `query`."""
+    """Yield the sums of each kind and group, sorted, from the rows of `transition_query`."""
     for (kind, name), group_rows in groupby(sorted(rows, key=_group), _group):
         yield _group_sums(kind, name, list(group_rows))
 
@@ -66,7 +66,7 @@ def _group_sums(kind: str, name: str, rows: Sequence[Sequence[Any]]) -> Availabi
 
 
 def report_row(sums_: AvailabilitySums) -> dict[str, Any]:
-    """A row of the report, with the names that `trninv availability` has."""
+    """Return a row of the report, with the field names of `trninv availability`."""
     return {
         "kind": sums_.kind,
         "name": sums_.name,
@@ -102,7 +102,7 @@ def _to_micros(time: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> Iterator[str]:
-    """The lines that it prints: one of JSON a row."""
+    """Yield the report as lines of JSON, one per group."""
     parser = argparse.ArgumentParser(prog="python -m trninv.history.archive.availability", description=__doc__)
     parser.add_argument("directory", type=Path, help="an archive, as trninv archive writes it")
     parser.add_argument("--engine", choices=("duckdb", "spark"), default="duckdb", help="(default: %(default)s)")

@@ -1,7 +1,7 @@
-"""The two engines that read an archive: DuckDB in this process, and Spark.
+"""Query an archive with DuckDB, in this process, or with Spark.
 
-Neither needs the database, nor anything of trninv that does: an environment with one of them alone is enough. Both run
-the same SQL over the same two views, which each of them makes in its own words.
+Neither needs the database: an environment with one of the two is enough. Both run the same SQL over the views `part`
+and `event`, which each creates in its own dialect.
 """
 
 from collections.abc import Collection
@@ -28,12 +28,12 @@ _EVENT: Final = "id, previous_id, clock_went_back, kind, part_id, before, state,
 
 
 def query_duckdb(directory: Path, sql: str, threads: int | None = None) -> list[tuple[Any, ...]]:
-    """Rows of a query over `part` and `event`.
+    """Run a query over `part` and `event` with DuckDB.
 
     Raises
     ------
-    FileError
-        No newest version of the parts is there, or it lacks a column.
+    InvalidFileError
+        The archive has no parts, or they lack a column.
     UsageError
         DuckDB is not installed.
 
@@ -60,12 +60,12 @@ def query_duckdb(directory: Path, sql: str, threads: int | None = None) -> list[
 
 
 def query_spark(directory: Path, sql: str, master: str | None = None) -> list[tuple[Any, ...]]:
-    """The same; without a master, the one that spark-submit or Spark's settings name, or this machine.
+    """Run a query with Spark; without ``master``, on the one that spark-submit or Spark's settings name, or locally.
 
     Raises
     ------
-    FileError
-        As above.
+    InvalidFileError
+        As `query_duckdb`.
     UsageError
         PySpark is not installed.
 
@@ -97,7 +97,7 @@ def query_spark(directory: Path, sql: str, master: str | None = None) -> list[tu
 
 
 def _dataset_directories(directory: Path) -> dict[str, Path | None]:
-    """The directories to be read: of the newest version of the parts, and of events; None where there are none."""
+    """Return the directories of the newest version of the parts, and of events (None if there are no events)."""
     versions = [int(file.parent.name.removeprefix("version=")) for file in directory.glob("parts/version=*/*.parquet")]
     if not versions:
         raise InvalidFileError(f"{directory} has no parts yet: run trninv archive {directory} again")
@@ -109,7 +109,7 @@ def _dataset_directories(directory: Path) -> dict[str, Path | None]:
 
 
 def _check_columns(directory: Path, columns: Collection[str]) -> None:
-    """An earlier trninv wrote parts without what they were by themselves, and that can't be told from their states."""
+    """Refuse parts without own_state, as earlier versions wrote: it can't be derived from their states."""
     if "own_state" not in columns:
         problem = "was written by an earlier trninv, whose parts have no own_state"
         raise InvalidFileError(f"{directory} {problem}: run trninv archive {directory} once, and it is added")

@@ -1,4 +1,4 @@
-"""Rows of a query as a Parquet file and back, some at a time, so that any number fits any memory."""
+"""Write rows to Parquet files and read them back, in chunks of bounded memory."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -12,12 +12,12 @@ from sqlalchemy import Boolean, ColumnElement, Integer
 from trninv.errors import UsageError
 
 TIMES: Final = {"at": "time", "known_since": "since"}
-"""Columns of text that have another beside them which engines can calculate with: UTC, in microseconds."""
+"""Columns of time as text, and the timestamp columns (UTC, microseconds) that are written in addition."""
 _CHUNK: Final = 20_000
 
 
 def import_pyarrow() -> tuple[ModuleType, ModuleType]:
-    """PyArrow, and what it has for Parquet.
+    """Import PyArrow and its Parquet module.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def import_pyarrow() -> tuple[ModuleType, ModuleType]:
 
 
 def write_rows(file: Path, columns: Sequence[ColumnElement[Any]], rows: Iterable[Sequence[Any]]) -> int:
-    """Write rows of these columns, and of `TIMES` beside them; returns how many there were."""
+    """Write rows with the additional columns of `TIMES`; return how many there were."""
     pa, files = import_pyarrow()
     names = [column.key or "" for column in columns]
     timed = [name for name in names if name in TIMES]
@@ -52,7 +52,7 @@ def write_rows(file: Path, columns: Sequence[ColumnElement[Any]], rows: Iterable
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Rows of a file, in these columns; what an earlier trninv did not write is None."""
+    """Yield the rows of a file in these columns; a column that an earlier version did not write is None."""
     _, files = import_pyarrow()
     with files.ParquetFile(path) as file:
         present = [name for name in columns if name in file.schema_arrow.names]
@@ -62,7 +62,7 @@ def read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
 
 
 def count_rows(path: Path) -> int:
-    """How many rows a file says that it has."""
+    """Return the number of rows in a file's metadata."""
     _, files = import_pyarrow()
     number: int = files.read_metadata(path).num_rows
     return number
@@ -75,6 +75,6 @@ def _arrow_type(pa: ModuleType, column: ColumnElement[Any]) -> Any:
 
 
 def _utc_time(text: str) -> datetime:
-    """A recorded time without its zone, which is UTC."""
+    """Parse a recorded time, without its zone (UTC)."""
     time = datetime.fromisoformat(text)
     return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time

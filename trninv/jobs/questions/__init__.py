@@ -11,7 +11,7 @@ NAMES = tuple(question_files(__path__))
 
 @cache
 def find(name: str) -> Question:
-    """The question in the file of that name."""
+    """Return the question declared in the file of that name."""
     return load_question(__name__, name)
 
 

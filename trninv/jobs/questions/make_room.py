@@ -44,7 +44,7 @@ class JobMove:
 
     @classmethod
     def from_plan(cls, capacity: FreeCapacity, move: PlannedMove) -> "JobMove":
-        """A planned move."""
+        """Create a move from the planner's move."""
         source, destination = (
             capacity.addresses_of(move.row, move.mask),
             capacity.addresses_of(move.target_row, move.target_mask),
@@ -53,7 +53,7 @@ class JobMove:
 
 
 def render_moves(moves: Iterable[JobMove]) -> RenderedTable:
-    """Moves in their order."""
+    """Return the moves in the order in which they work."""
     cells = (
         [
             move.job,
@@ -203,7 +203,7 @@ def _useful_cordoned_servers(
     request: JobRequest,
     plan: MovePlan | None,
 ) -> tuple[str, ...]:
-    """Closed servers that a better plan would use."""
+    """Return the cordoned servers that a cheaper plan would use."""
     if not count_chips(capacity.cordoned & capacity.usable) or (plan and plan.targets and not plan.moves):
         return ()
     uncordoned = replace(capacity, cordoned=np.zeros_like(capacity.cordoned))

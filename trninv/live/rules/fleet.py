@@ -105,7 +105,10 @@ def check_network_node_moved(drift_input: DriftInput, _: list[CounterIncrease]) 
 
 @FLEET_RULES("fabric-inconsistent", "the tree of network nodes that instances are below with that of the design")
 def check_fabric_inconsistent(drift_input: DriftInput, _increases: list[CounterIncrease]) -> FindingDrafts:
-    """What was moved is left out. Ids are the account's own: whose is which follows from who is below."""
+    """Compare the network nodes of instances with the design, without those that moved.
+
+    Ids of network nodes differ between accounts: the instances below tell which node is which.
+    """
     paths = _network_paths(drift_input)
     nodes_above = defaultdict(set)
     for _, path in paths:
