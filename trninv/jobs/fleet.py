@@ -113,9 +113,10 @@ class Fleet(fleet.Fleet):
         executor: "Executor | None" = None,
         progress: "Callable[[str, int, int], None]" = lambda *_: None,
     ) -> "CapacityAnswer":
-        """Compute what is left when parts fail: ``rates`` is TOML, ``mission`` hours without repair; ``start`` "now" or "new".
+        """Compute what is left when parts fail.
 
-        The figures are the same on any executor; without one this process draws; ``progress`` is told how far.
+        ``rates`` is TOML, ``mission`` the hours without repair, ``start`` "now" or "new". The figures are the same on any
+        executor; without one, this process draws. ``progress`` is called with the draws done and in all.
         """
         arguments = of, rates, mission, start, gang, samples, seed
         answer: CapacityAnswer = self.ask(find("capacity"), *arguments, executor=executor, progress=progress)
