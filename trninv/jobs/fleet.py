@@ -115,8 +115,8 @@ class Fleet(fleet.Fleet):
     ) -> "CapacityAnswer":
         """Compute what is left when parts fail.
 
-        ``rates`` is TOML, ``mission`` the hours without repair, ``start`` "now" or "new". The figures are the same on any
-        executor; without one, this process draws. ``progress`` is called with the draws done and in all.
+        ``rates`` is TOML, ``mission`` the hours without repair, ``start`` "now" or "new". The figures are the same on
+        any executor; without one, this process draws. ``progress`` is called with the draws done and in all.
         """
         arguments = of, rates, mission, start, gang, samples, seed
         answer: CapacityAnswer = self.ask(find("capacity"), *arguments, executor=executor, progress=progress)
