@@ -233,7 +233,10 @@ def test_two_files_are_a_new_generation(checkout: Path, cli: Cli) -> None:
             for pattern, says in (
                 (PATTERN.replace("PATTERN =", "PATTERNS ="), "topology/patterns/wheel.py: PATTERN is not a Pattern"),
                 (PATTERN.replace('name="wheel"', 'name="hub"'), "PATTERN is not a Pattern called 'wheel'"),
-                (PATTERN.replace("in ring(", "in (lambda n: ring(n)[1:])("), "wires are not a ring through its"),
+                (
+                    PATTERN.replace("in ring_links(", "in (lambda n: ring_links(n)[1:])("),
+                    "wires are not a ring through its",
+                ),
             )
         ),
     ],
