@@ -38,7 +38,7 @@ def test_exits_of_whole_domains_are_rounded_up() -> None:
 
 def test_exits_beside_whole_hubs_are_rounded_up() -> None:
     """Of 3 and 12 chips 7 are taken: the 3, and 4 others with an exit of a third each."""
-    found = quotient._in_parts([(_sharing(3, 9, 1), 1), (_sharing(3, 9, 2), 4)], 7, 8, ())
+    found = quotient._bisect_pieces([(_sharing(3, 9, 1), 1), (_sharing(3, 9, 2), 4)], 7, 8, ())
     assert found.lower == 2
 
 

@@ -24,7 +24,7 @@ from trninv.solvers import parts, quotient
 from trninv.solvers.bisection import bisect
 from trninv.solvers.boundary import CutProfile
 from trninv.solvers.graph import Graph
-from trninv.solvers.hubs import Narrow
+from trninv.solvers.hubs import NarrowUplink
 from trninv.solvers.quotient import Island
 
 GB = 10**9
@@ -36,10 +36,10 @@ def test_a_graph_in_parts_against_every_split(graph: Graph, fillers: int) -> Non
     ends = chips_in(graph)
     half = (len(ends) + fillers) // 2
     low, high = max(half - fillers, 0), min(half, len(ends))
-    found, least = parts.parts(graph, ends), brute_force.bisection(graph, ends, fillers)
-    split = parts.whole(graph, found, low, high)
+    found, least = parts.connected_parts(graph, ends), brute_force.bisection(graph, ends, fillers)
+    split = parts.whole_parts_cut(graph, found, low, high)
     assert (split is not None) == (least == 0)
-    split = split or parts.bisect(graph, found, low, high)
+    split = split or parts.bisect_parts(graph, found, low, high)
     assert split.lower == split.upper == brute_force.cut(graph, split.side) == least
     assert low <= len(split.side.intersection(ends)) <= high
 
@@ -69,7 +69,7 @@ def test_a_number_of_chips_of_a_domain_in_two_parts() -> None:
 
 
 @st.composite
-def fabrics(draw: st.DrawFn) -> tuple[list[Graph], list[Narrow]]:
+def fabrics(draw: st.DrawFn) -> tuple[list[Graph], list[NarrowUplink]]:
     """Islands of some chips below none, one or two of some hubs, -1, -2, …, of which narrow links may make trees."""
     made, number = [], draw(st.integers(1, 4))
     for first in range(0, 10 * draw(st.integers(1, 4)), 10):
@@ -90,7 +90,9 @@ def fabrics(draw: st.DrawFn) -> tuple[list[Graph], list[Narrow]]:
     carries = [draw(st.integers(0, 3)) for _ in range(1, number)]
     up = [draw(st.integers(1, hub)) for hub in range(1, number)]
     ends = zip(up, range(2, number + 1), strict=True)
-    return made, [Narrow(link, (-a, -b), c) for link, ((a, b), c) in enumerate(zip(ends, carries, strict=True)) if c]
+    return made, [
+        NarrowUplink(link, (-a, -b), c) for link, ((a, b), c) in enumerate(zip(ends, carries, strict=True)) if c
+    ]
 
 
 def _island(graph: Graph) -> Island:
@@ -106,7 +108,7 @@ def _island(graph: Graph) -> Island:
     return island if len(hubs) < 2 else replace(island, at_one=below(hubs[:1]))
 
 
-def _least(islands: list[Graph], narrow: list[Narrow]) -> int:
+def _least(islands: list[Graph], narrow: list[NarrowUplink]) -> int:
     """The least flow between any halves of all chips."""
     graph: Graph = nx.compose_all(islands)
     for _, (a, b), carries in narrow:
@@ -124,7 +126,7 @@ def _least(islands: list[Graph], narrow: list[Narrow]) -> int:
 
 @examples(150)
 @given(fabrics())
-def test_a_cluster_in_parts_against_every_split(fabric: tuple[list[Graph], list[Narrow]]) -> None:
+def test_a_cluster_in_parts_against_every_split(fabric: tuple[list[Graph], list[NarrowUplink]]) -> None:
     """Exact where no island is below several hubs, and within its bounds where one is."""
     graphs_, narrow = fabric
     islands = [_island(graph) for graph in graphs_]
@@ -138,7 +140,7 @@ def test_a_cluster_in_parts_against_every_split(fabric: tuple[list[Graph], list[
     assert len({len(taken.chips) * taken.island_count for taken in found.selections}) <= chips
     if all(len(island.hubs) < 2 for island in islands):
         assert found.lower == found.upper
-    large = quotient._in_parts([(island, 1) for island in islands], chips // 2, -(-chips // 2), narrow)
+    large = quotient._bisect_pieces([(island, 1) for island in islands], chips // 2, -(-chips // 2), narrow)
     assert large.lower <= least <= large.upper
     assert sum(len(taken.chips) for taken in found.selections) in (chips // 2, -(-chips // 2))
 
@@ -152,7 +154,7 @@ def test_whole_parts_of_a_large_cluster_cut_nothing(shape: list[tuple[int, int]]
         graph = torus_domain((1,), (1,), exits=carries, above=999)
         kinds.append((Island.from_graph(graph, [0], 999, frozenset([hub])), chips))
     total = sum(chips for _, chips in kinds)
-    found = quotient._in_parts(kinds, total // 2, -(-total // 2), ())
+    found = quotient._bisect_pieces(kinds, total // 2, -(-total // 2), ())
     sums = {sum(chips for _, chips in some) for size in range(len(kinds)) for some in combinations(kinds, size)}
     assert (found.upper == 0) == bool(sums & {total // 2, -(-total // 2)})
     assert (found.lower == 0) == (found.upper == 0)
@@ -162,7 +164,7 @@ def test_where_a_large_cluster_has_no_half_some_leave_by_the_cheapest_exits() ->
     """4 and 12 chips: of the 12 four leave, by exits of 3 each."""
     graph = torus_domain((1,), (1,), exits=3, above=999)
     kinds = [(Island.from_graph(graph, [0], 999, frozenset([hub])), chips) for hub, chips in ((1, 4), (2, 12))]
-    found = quotient._in_parts(kinds, 8, 8, ())
+    found = quotient._bisect_pieces(kinds, 8, 8, ())
     assert (found.lower, found.upper) == (12, 12)
 
 

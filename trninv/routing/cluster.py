@@ -25,7 +25,7 @@ from trninv.routing.wiring import MAX_DOMAINS, SnapshotReader, Wiring, cut_links
 
 if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
-    from trninv.solvers.hubs import Narrow
+    from trninv.solvers.hubs import NarrowUplink
     from trninv.solvers.quotient import ClassSelection, Island, Quotient
 
 _TABLES = TABLES
@@ -218,7 +218,7 @@ def healthy_graphs(classes: Sequence[DomainClass]) -> list["Graph"]:
 
 
 def bisect_classes(
-    classes: Sequence[DomainClass], min_side: int, max_side: int, narrow_links: "Sequence[Narrow]" = ()
+    classes: Sequence[DomainClass], min_side: int, max_side: int, narrow_links: "Sequence[NarrowUplink]" = ()
 ) -> "Quotient":
     """Bound the least cut with ``min_side`` to ``max_side`` chips on one side; ``narrow_links`` join hubs."""
     return solvers.quotient.bisect_quotient(
@@ -249,7 +249,7 @@ def _across(island: "Island", selection: "ClassSelection") -> tuple[int, ...]:
 def are_apart(reader: SnapshotReader, scope: Scope, classes: Sequence[DomainClass]) -> bool:
     """Return whether some domains have no connection to others: by no hubs, and by no domain below several hubs."""
     islands = [(domain_class.island, len(domain_class.domains)) for domain_class in classes]
-    return len(solvers.quotient.pieces(islands, find_hubs(reader, scope.place.cluster_id).narrow_links)) > 1
+    return len(solvers.quotient.connected_pieces(islands, find_hubs(reader, scope.place.cluster_id).narrow_links)) > 1
 
 
 def _read_class(reader: SnapshotReader, domains: Sequence[int], scope: Scope, cluster_hubs: Hubs) -> DomainClass:

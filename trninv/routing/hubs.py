@@ -21,7 +21,7 @@ from trninv.routing.wiring import SnapshotReader
 from trninv.units import Bandwidth
 
 if TYPE_CHECKING:
-    from trninv.solvers.hubs import Narrow
+    from trninv.solvers.hubs import NarrowUplink
 
 _T = TABLES
 
@@ -62,7 +62,7 @@ class Hubs:
     """
 
     hub_by_node: Mapping[int, int]
-    narrow_links: "Sequence[Narrow]"
+    narrow_links: "Sequence[NarrowUplink]"
     domains: Collection[int]
 
 
@@ -87,11 +87,11 @@ def _group_into_hubs(reader: SnapshotReader, cluster: int, changes: ScenarioChan
             wide.append(ends)
         elif carries:
             narrow.append((row.id, ends, carries))
-    groups = solvers.hubs.together([node for node, factor in capacity_ppm.items() if factor], wide)
+    groups = solvers.hubs.group_connected([node for node, factor in capacity_ppm.items() if factor], wide)
     hub_by_node = {node: group[0] for group in groups for node in group}
     others = sorted(fabric.nodes.keys() - set(groups[0] if groups else ()))
     links = [
-        solvers.hubs.Narrow(link, (hub_by_node[a], hub_by_node[b]), carries)
+        solvers.hubs.NarrowUplink(link, (hub_by_node[a], hub_by_node[b]), carries)
         for link, (a, b), carries in narrow
         if hub_by_node[a] != hub_by_node[b]
     ]
@@ -130,7 +130,7 @@ def _domains_below(connection: Connection, nodes: Collection[int]) -> frozenset[
 
 def uplinks_between(reader: SnapshotReader, cluster_hubs: Hubs, links: Collection[int]) -> list[LinkRef]:
     """Return links between hubs, chosen by id, as references with their capacity."""
-    link, carries = _T["link"], {uplink.link: uplink.carries for uplink in cluster_hubs.narrow_links}
+    link, carries = _T["link"], {uplink.link: uplink.capacity for uplink in cluster_hubs.narrow_links}
     rows = reader.connection.execute(select(link).where(link.c.id.in_(links)).order_by(link.c.id)).all()
     ends = {end for row in rows for end in (row.a_id, row.b_id)}
     query = node_addresses().where(_T["node"].c.id.in_(ends))

@@ -116,8 +116,8 @@ def heuristic_bisect(
     (40, 40, [1])
 
     """
-    parts = solvers.parts.parts(graph, endpoints) if sink is None else []
-    if len(parts) > 1 and (split := solvers.parts.whole(graph, parts, min_side, max_side)):
+    parts = solvers.parts.connected_parts(graph, endpoints) if sink is None else []
+    if len(parts) > 1 and (split := solvers.parts.whole_parts_cut(graph, parts, min_side, max_side)):
         return split
     isolated = [end for end in endpoints if not graph[end]]
     if 0 < len(isolated) < len(endpoints):  # they fill up either side and cost nothing
@@ -128,7 +128,7 @@ def heuristic_bisect(
         missing = max(min_side - len(cut.side.intersection(connected)), 0)
         return replace(cut, side=cut.side.union(isolated[:missing]))
     if len(parts) > 1:
-        return solvers.parts.bisect(graph, parts, min_side, max_side)
+        return solvers.parts.bisect_parts(graph, parts, min_side, max_side)
     problem = solvers.packing.CutProblem.from_graph(graph, endpoints, sink)
     key = problem.key, min_side, max_side
     if cached := _CACHE.get(key):

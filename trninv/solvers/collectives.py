@@ -129,9 +129,8 @@ class _SourceFlow:
             (self._source, self._index[node], weight * scaled_rate.numerator) for node, weight in weights.items()
         ]
         self._arcs = [*link_arcs, *source_arcs]
-        max_residual = 2 * max(
-            capacity for _, _, capacity in self._arcs
-        )  # a residual capacity is at most twice the capacity
+        # a residual capacity is at most twice the capacity
+        max_residual = 2 * max(capacity for _, _, capacity in self._arcs)
         self._matrix = None if max(self._demand, max_residual) >= _INT32 else self._capacity_matrix()
 
     def _capacity_matrix(self) -> csr_array:

@@ -275,7 +275,7 @@ class _Component:
         )
 
     def profile(self, hubs: Sequence[int], sides: Ints) -> tuple[Ints, Ints]:
-        """Return the least cut for each row of hub sides and number of endpoints, and a subset that attains it."""
+        """Return the least cut by row of the hubs' sides and number of endpoints, and a subset that attains it."""
         cost = np.repeat(self.inner_cuts[None, :], len(sides), axis=0)
         for index, hub in enumerate(hubs):
             if hub in self.to_hub:

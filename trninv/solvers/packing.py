@@ -1,9 +1,9 @@
-"""Balanced cuts of a graph between a packing of trees below and a search by swaps above.
+"""Bound balanced cuts from below by packing trees and from above by tabu search.
 
-For a tree rooted at r, Σ min(endpoints below the edge, need) over its cut edges is at least ``need``: that many
-endpoints lie across from r, and each one's way to r is cut (Ferreira, Martin, de Souza, Weismantel & Wolsey, Math.
-Programming 74, 1996). So trees packed with weights λ that load no edge beyond its capacity prove that every such cut
-carries need · Σ λ. The weights come from a linear program; the proof is checked in integers.
+Let every side of a cut have at least b endpoints. For a tree rooted at r, Σ min(endpoints below the edge, b) over its
+cut edges is at least b: that many endpoints are across from r, and the path of each one to r is cut (Ferreira, Martin,
+de Souza, Weismantel & Wolsey, Math. Programming 74, 1996). So trees packed with weights λ that load no edge beyond its
+capacity prove that every such cut carries at least b·Σ λ. A linear program finds the weights; integers check the proof.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -22,30 +22,32 @@ from trninv.solvers.graph import Graph
 from trninv.solvers.trees import Floats, Ints, subtree_weights
 
 _MAX_ROUNDS = 40
-"""Times that trees are added."""
+"""Limit of rounds, each of which adds trees."""
 _SCALE = 2**40
 _TOLERANCE = 1e-7
 _MIN_PRICE = 1e-12
 _PRICE_SMOOTHING = 0.6
-"""Of the old prices, when new ones come: it keeps them from swinging."""
+"""Weight of the old prices when new ones come, so that they do not oscillate."""
 _MIN_PROGRESS, _PATIENCE = 1e-3, 3
-"""Rounds in a row that may raise the bound by less than this."""
+"""The search stops after so many rounds in a row that raise the bound by less than this fraction."""
 
 
 @dataclass(frozen=True)
 class CutProblem:
-    """A graph in arrays, each NIC as its two ports; nodes are numbered in rising order.
+    """A graph as arrays, with each NIC as its two ports; nodes are numbered by rising id.
 
     Attributes
     ----------
+    nodes
+        Ids of nodes and ports.
     weight
-        1 for an endpoint, 0 for what stands on either side; more than all endpoints for a node on side 0.
-    ends, carries
-        Both nodes of each edge (edges × 2), and what it carries.
+        1 for an endpoint, 0 for a node on either side, more than all endpoints for a node that has to be on side 0.
+    endpoints, capacity
+        Numbers of both nodes of each edge (edges × 2), and its capacity.
     one_way
-        Which edges lead from their first node to their second only: they are cut where that alone is on side 1.
-    wires
-        Number of the link that each edge belongs to: one to an out-port is the same as one from the in-port.
+        Which edges lead from their first node to their second only: they are cut if only the first is on side 1.
+    link_of_edge
+        Number of the link of each edge: an edge to an out-port has the same link as the one from the in-port.
 
     """
 
@@ -58,7 +60,7 @@ class CutProblem:
 
     @classmethod
     def from_graph(cls, graph: Graph, endpoints: Collection[int], sink: int | None = None) -> "CutProblem":
-        """A graph, whose endpoints are to be parted; those that are, from a node ``apart`` too."""
+        """Build the problem of dividing a graph's endpoints, with ``sink``, if any, on side 0."""
         successors_of = directed_adjacency(graph.nodes, dict(graph.adjacency())).successors
         nodes = tuple(sorted(successors_of))
         index = {node: i for i, node in enumerate(nodes)}
@@ -90,17 +92,17 @@ class CutProblem:
         return mask
 
     def min_side(self, min_size: int, max_size: int) -> int:
-        """How many endpoints are on either side at least, of splits with so many on side 1."""
+        """Return the least number of endpoints on either side, of splits with these sizes of side 1."""
         return min(min_size, int(self.is_endpoint.sum()) - max_size)
 
     @cached_property
     def key(self) -> bytes:
-        """The same for graphs that differ in the names of their nodes only, if these are in the same order."""
+        """A key that is equal for graphs that differ only in their node ids, if these are in the same order."""
         return b"/".join(part.tobytes() for part in (self.weight, self.endpoints, self.capacity, self.one_way))
 
     @cached_property
     def arcs(self) -> Ints:
-        """The directions in which edges lead, as arcs of `trninv.solvers.trees.below`: from, to, the wire."""
+        """Edges by direction, as `trninv.solvers.trees.subtree_weights` takes them: from, to, link."""
         forward = np.c_[self.endpoints, self.link_of_edge]
         arcs: Ints = np.r_[forward, forward[~self.one_way][:, [1, 0, 2]]]
         return arcs
@@ -114,34 +116,44 @@ class CutProblem:
         return table
 
     def mask(self, members: Collection[int]) -> NDArray[np.bool_]:
-        """A set of nodes as a vector."""
+        """Return a set of nodes as a vector."""
         return np.isin(self.nodes, list(members))
 
     def members(self, side: NDArray[np.bool_]) -> frozenset[int]:
-        """The nodes of a vector; a NIC is on neither side."""
+        """Return the nodes of a vector without ports: a NIC is on neither side."""
         return frozenset(
             node for node, is_in in zip(self.nodes, side, strict=True) if is_in and node == node_of_port(node)
         )
 
     def cut_capacity(self, side: NDArray[np.bool_]) -> int:
-        """What the edges between a set of nodes and the rest carry."""
+        """Return the capacity of the edges from a set of nodes to the rest."""
         a, b = self.endpoints.T
         return int(self.capacity[(side[a] > side[b]) | ((side[a] < side[b]) & ~self.one_way)].sum())
 
 
 @dataclass(frozen=True, slots=True)
 class TreePacking:
-    """Trees with weights: ``trees`` (trees × edges) says how each loads the edges; ``bound`` is proven."""
+    """The proven lower bound of a cut, and the load of each packed tree on each edge (trees × edges)."""
 
     bound: int
     trees: Ints
 
 
 def pack_trees(problem: CutProblem, min_side: int, target: int) -> TreePacking:
-    """Least capacity that any cut with ``need`` endpoints or more on either side must have, as far as trees prove it.
+    """Return the best lower bound that packed trees prove for cuts with ``min_side`` endpoints or more on either side.
 
-    Column generation with smoothed prices; it ends when ``enough`` is proven. Where endpoints are not connected there
-    is no tree, and the bound is 0.
+    Tree-balance inequalities (Ferreira et al. 1996) packed by column generation with smoothed prices. At most 40
+    rounds, each a Dijkstra search from every endpoint and a linear program. It stops once ``target`` is proven. If some
+    endpoints are not connected there is no tree, and the bound is 0.
+
+    Examples
+    --------
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 2, 30), (2, 3, 20), (3, 4, 30), (4, 1, 10)], weight="capacity")
+    >>> pack_trees(CutProblem.from_graph(graph, [1, 2, 3, 4]), min_side=2, target=30).bound
+    30
+
     """
     tree_rows: Ints = np.zeros((0, len(problem.capacity)), dtype=np.int64)
     if min_side <= 0 or not len(problem.capacity):
@@ -175,7 +187,7 @@ def pack_trees(problem: CutProblem, min_side: int, target: int) -> TreePacking:
 
 
 def _scale_to_feasible(problem: CutProblem, tree_rows: Ints, weights: Floats, min_side: int) -> int:
-    """The bound that these weights prove, in integers: what loads an edge too much is scaled down."""
+    """Return the bound that these weights prove in integers, after scaling them so that no edge is overloaded."""
     integer_weights = [int(weight * _SCALE) for weight in weights]
     loads = [sum(w * int(c) for w, c in zip(integer_weights, column, strict=True) if c) for column in tree_rows.T]
     scale = min(
@@ -191,10 +203,25 @@ def _scale_to_feasible(problem: CutProblem, tree_rows: Ints, weights: Floats, mi
 
 
 def shortest_path_trees(problem: CutProblem, prices: Floats, min_side: int) -> Ints | None:
-    """Cheapest-path trees from every endpoint, as coefficients of the edges; None if no tree reaches all of them.
+    """Return the tree-balance coefficients of a cheapest-path tree from every endpoint (trees × edges).
 
-    A tree goes down from its root. Turned round it is one through the other ports, so what lies below a wire counts
-    for both of the wire's edges: of an endpoint and a root that are parted, the way out of side 1 is cut.
+    None if some endpoints are not connected. A tree leads down from its root; reversed, it passes through the other
+    ports. So the weight below a link counts for both of the link's edges: of an endpoint and a root on different sides,
+    the path out of side 1 is cut. Dijkstra (1959) from every endpoint, O(endpoints·(E + V·log V)).
+
+    Examples
+    --------
+    The tree of chip 1 has link 1-2 with chips 2 and 3 below it, and link 1-4 with chip 4 below it:
+
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 2, 30), (2, 3, 20), (3, 4, 30), (4, 1, 10)], weight="capacity")
+    >>> problem = CutProblem.from_graph(graph, [1, 2, 3, 4])
+    >>> problem.endpoints.tolist()
+    [[0, 1], [0, 3], [1, 2], [2, 3]]
+    >>> shortest_path_trees(problem, np.array([1.0, 1.0, 1.0, 1.5]), min_side=2)[0].tolist()
+    [2, 1, 1, 0]
+
     """
     weight = problem.is_endpoint.astype(np.int64)
     link_prices = np.bincount(problem.link_of_edge, np.maximum(prices, _MIN_PRICE)).astype(np.float64)
@@ -205,9 +232,23 @@ def shortest_path_trees(problem: CutProblem, prices: Floats, min_side: int) -> I
 def tabu_search(
     problem: CutProblem, size: int, starts: Sequence[NDArray[np.bool_]], steps: int = 120
 ) -> NDArray[np.bool_]:
-    """A cheap cut with ``size`` endpoints on one side: swaps with a memory of what was just moved, from each start.
+    """Return a cheap cut with ``size`` endpoints on one side, the best of tabu searches from several starts.
 
-    Tabu search (Glover, ORSA Journal on Computing 1, 1989). Deterministic. Every node must have a weight.
+    Tabu search over swaps (Glover, ORSA Journal on Computing 1, 1989); deterministic, O(starts·steps·V²). Every node
+    must have a weight.
+
+    Examples
+    --------
+    From chips 1 and 3, which cut everything, one swap leads to the bisection:
+
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 2, 30), (2, 3, 20), (3, 4, 30), (4, 1, 10)], weight="capacity")
+    >>> problem = CutProblem.from_graph(graph, [1, 2, 3, 4])
+    >>> side = tabu_search(problem, 2, [problem.mask([1, 3])])
+    >>> sorted(problem.members(side)), problem.cut_capacity(side)
+    ([3, 4], 30)
+
     """
     best, best_value = starts[0], None
     for start in starts:
@@ -220,7 +261,7 @@ def tabu_search(
 
 
 def _rebalance(problem: CutProblem, side: NDArray[np.bool_], size: int) -> NDArray[np.bool_]:
-    """Move the cheapest nodes one by one until ``size`` are on the side."""
+    """Move the cheapest nodes one by one until ``size`` of them are on the side."""
     while (count := int(side.sum())) != size:
         gain = _swap_gains(problem, side)
         gain[(side != (count > size)) | ~problem.is_endpoint] = np.iinfo(np.int64).min
@@ -230,14 +271,14 @@ def _rebalance(problem: CutProblem, side: NDArray[np.bool_], size: int) -> NDArr
 
 
 def _swap_gains(problem: CutProblem, side: NDArray[np.bool_]) -> Ints:
-    """How much less is cut when a node changes sides."""
+    """Return how much the cut falls if a node changes sides."""
     sign = np.where(side, 1, -1)
     gains: Ints = -(problem.matrix @ sign) * sign
     return gains
 
 
 def _tabu_swaps(problem: CutProblem, side: NDArray[np.bool_], steps: int) -> Iterator[NDArray[np.bool_]]:
-    """The best sides on the way, each better than the last."""
+    """Yield the start and every side that is better than all before it."""
     matrix, count = problem.matrix, len(problem.nodes)
     tenure = max(count // 6, 1)
     tabu_until = np.zeros(count, dtype=np.int64)

@@ -1,8 +1,8 @@
-"""The parts of a graph that nothing joins: how they make up two halves, and what it costs to split one of them.
+"""Bisect graphs of several connected parts: by whole parts, or by splitting some of them.
 
-Whole parts cost nothing. So a bisection is 0 if and only if some of them together have one half of the endpoints
-(`trninv.solvers.subset_sum`). Else it is the least sum of what the parts cut, a knapsack over how many endpoints of
-each are on one side (`trninv.solvers.shares`).
+Whole parts cost nothing, so a bisection is 0 if and only if some of them together have one half of the endpoints
+(`trninv.solvers.subset_sum`). Otherwise it is the least sum of the parts' cuts, a knapsack over the number of endpoints
+of each part on one side (`trninv.solvers.shares`).
 """
 
 from collections.abc import Sequence
@@ -20,34 +20,76 @@ WHOLE = "whole parts that nothing joins: some have one half of the chips togethe
 _SPLIT = "no whole parts have half of the chips: a knapsack over what the {} parts cut, by how many of their chips"
 
 
-class Part(NamedTuple):
-    """The nodes of a part, and the endpoints among them."""
+class GraphPart(NamedTuple):
+    """A connected component of a graph, and the endpoints in it."""
 
     nodes: frozenset[int]
-    ends: tuple[int, ...]
+    endpoints: tuple[int, ...]
 
 
-def parts(graph: Graph, ends: Sequence[int]) -> list[Part]:
-    """List the parts that have endpoints."""
-    wanted = set(ends)
-    found = (Part(frozenset(nodes), tuple(sorted(wanted & nodes))) for nodes in nx.connected_components(graph))
-    return [part for part in found if part.ends]
+def connected_parts(graph: Graph, endpoints: Sequence[int]) -> list[GraphPart]:
+    """List the connected components that have endpoints; breadth-first search, O(V + E).
+
+    Examples
+    --------
+    Switch 9 has no chip left:
+
+    >>> graph = Graph([(1, 2), (3, 4)])
+    >>> graph.add_node(9)
+    >>> [part.endpoints for part in connected_parts(graph, [1, 2, 3, 4])]
+    [(1, 2), (3, 4)]
+
+    """
+    endpoint_set = set(endpoints)
+    components = (
+        GraphPart(frozenset(nodes), tuple(sorted(endpoint_set & nodes))) for nodes in nx.connected_components(graph)
+    )
+    return [part for part in components if part.endpoints]
 
 
-def whole(graph: Graph, among: Sequence[Part], low: int, high: int) -> Cut | None:
-    """Return a split that cuts nothing, with ``low`` to ``high`` endpoints on one side; None if there is none."""
-    chosen = [among[at] for at in subset_sum.largest([len(part.ends) for part in among], high)]
-    if sum(len(part.ends) for part in chosen) < low:
+def whole_parts_cut(graph: Graph, parts: Sequence[GraphPart], min_side: int, max_side: int) -> Cut | None:
+    """Return a split of capacity 0 with ``min_side`` to ``max_side`` endpoints on one side; None if there is none.
+
+    A subset sum over the parts' sizes (`trninv.solvers.subset_sum.largest_sum`), with its complexity.
+
+    Examples
+    --------
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 2, 30), (3, 4, 20)], weight="capacity")
+    >>> cut = whole_parts_cut(graph, connected_parts(graph, [1, 2, 3, 4]), 2, 2)
+    >>> cut.upper, sorted(cut.side) in ([1, 2], [3, 4])
+    (0, True)
+
+    """
+    chosen = [parts[index] for index in subset_sum.largest_sum([len(part.endpoints) for part in parts], max_side)]
+    if sum(len(part.endpoints) for part in chosen) < min_side:
         return None
     return Cut.from_side(graph, frozenset[int]().union(*(part.nodes for part in chosen)), WHOLE)
 
 
-def bisect(graph: Graph, among: Sequence[Part], low: int, high: int) -> Cut:
-    """Return the least cut that splits some of the parts, which no whole ones can replace."""
-    profiles = [CutProfile(Graph(graph.subgraph(part.nodes)), part.ends) for part in among]
-    islands = shares.Islands.of(profiles)
-    found = shares.min_sum_shares(islands, islands, low, high)
-    side = {end for profile, share in zip(profiles, found.shares, strict=True) for end in profile.witness(share.across)}
-    rest = {end for part in among for end in part.ends} - side
-    least = max(found.lower, min((carries for _, _, carries in weighted_edges(graph) if carries), default=0))
-    return Cut.from_side(graph, minimum_cut(graph, side, rest)[1], _SPLIT.format(len(among)), least)
+def bisect_parts(graph: Graph, parts: Sequence[GraphPart], min_side: int, max_side: int) -> Cut:
+    """Return the least cut that splits some of the parts, for graphs without a split of capacity 0.
+
+    A knapsack over the parts' cut profiles (`trninv.solvers.shares.min_sum_shares`), with its complexity.
+
+    Examples
+    --------
+    Chip 4 is alone, so one of chips 1 to 3 has to leave the others; chip 3 does at the least cost:
+
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 2, 30), (2, 3, 20)], weight="capacity")
+    >>> graph.add_node(4)
+    >>> cut = bisect_parts(graph, connected_parts(graph, [1, 2, 3, 4]), 2, 2)
+    >>> cut.lower, cut.upper
+    (20, 20)
+
+    """
+    profiles = [CutProfile(Graph(graph.subgraph(part.nodes)), part.endpoints) for part in parts]
+    islands = shares.Islands.below_hub(profiles)
+    least = shares.min_sum_shares(islands, islands, min_side, max_side)
+    side = {end for profile, share in zip(profiles, least.shares, strict=True) for end in profile.witness(share.across)}
+    rest = {end for part in parts for end in part.endpoints} - side
+    # some link is cut, so the narrowest is a lower bound too
+    narrowest = min((capacity for _, _, capacity in weighted_edges(graph) if capacity), default=0)
+    split = minimum_cut(graph, side, rest)[1]
+    return Cut.from_side(graph, split, _SPLIT.format(len(parts)), max(least.lower, narrowest))

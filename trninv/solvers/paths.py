@@ -1,7 +1,7 @@
-"""Best paths. Equally good ones are taken in the order of their node ids, which is that of addresses.
+"""Find best paths between two places by hops, bandwidth or time; ties break by node id, the order of addresses.
 
-A path is a tuple of node ids. Its rank is (hops) for HOPS, (-bottleneck, hops) for BANDWIDTH, and for TIME
-(latencies of its links + bytes / bottleneck, hops, -bottleneck).
+A path is a tuple of node ids. Its cost is (hops) for HOPS, (-bottleneck, hops) for BANDWIDTH and, for TIME,
+(sum of latencies + bytes / bottleneck, hops, -bottleneck). Costs are compared exactly, as integers and fractions.
 """
 
 import heapq
@@ -23,7 +23,7 @@ NodePath = tuple[int, ...]
 
 _HOP = 1
 _NANOSECOND = 2**20
-"""A cost in which less time always counts more than fewer hops."""
+"""Cost of a nanosecond in hops: more than any path has, so time always comes first."""
 _INFINITE_COST = 2**62
 
 
@@ -50,15 +50,28 @@ def best_paths(
     criterion: PathCriterion,
     predecessors: Links | None = None,
 ) -> Iterator[NodePath]:
-    """Simple paths from any source to any target, best first, without end but that of the paths.
+    """Yield all simple paths from any source to any target, best first.
 
-    A path touches the sources in its first node only and the targets in its last only. The method is Yen's
-    (Management Science 17, 1971): each further path leaves an earlier one at some node. O(k · nodes · edges) for k.
+    A path touches the sources in its first node only and the targets in its last only. The method is Yen's (Management
+    Science 17, 1971): each further path leaves an earlier one at some node. O(k·V·E·log V) for k paths.
 
     Parameters
     ----------
-    behind
-        Of links that lead one way: the same by the node they lead to.
+    predecessors
+        For directed links, the same links by the node they reach.
+
+    Examples
+    --------
+    The two ways around a ring of four, and the wider one first:
+
+    >>> capacity = {(1, 2): 30, (2, 3): 20, (3, 4): 30, (4, 1): 10}
+    >>> links = {a: {} for a in (1, 2, 3, 4)}
+    >>> for (a, b), carried in capacity.items():
+    ...     links[a][b] = links[b][a] = {"capacity": carried}
+    >>> list(best_paths(links, [1], [4], PathCriterion(PathMetric.HOPS)))
+    [(1, 4), (1, 2, 3, 4)]
+    >>> list(best_paths(links, [1], [4], PathCriterion(PathMetric.BANDWIDTH)))
+    [(1, 2, 3, 4), (1, 4)]
 
     """
     search = _Search(links, sources, targets, criterion, predecessors)
@@ -85,17 +98,17 @@ def best_paths(
 
 @dataclass(frozen=True, slots=True)
 class ShortestPathDag:
-    """The directed acyclic graph of all paths that are as good as the best.
+    """The directed acyclic graph of all best paths.
 
     Attributes
     ----------
     count
-        How many paths there are.
-    through
-        For each link, in the direction travelled, how many of them take it.
+        Number of paths.
+    flow
+        Number of paths over each link, in the direction of travel.
     share
-        For each such link the part of the traffic that takes it, if each node splits what it gets evenly over its ways
-        on, and the sources send evenly (equal-cost multipath).
+        Part of the traffic on each such link if the sources send evenly and each node splits what it receives evenly
+        over its next links (equal-cost multipath).
 
     """
 
@@ -111,7 +124,21 @@ def all_best_paths(
     criterion: PathCriterion,
     predecessors: Links | None = None,
 ) -> ShortestPathDag | None:
-    """All best paths together; None if there is none."""
+    """Return the graph of all best paths, or None if there is no path.
+
+    Dijkstra's algorithm (1959) with counts of paths; O(E·log V) for HOPS, times the number of capacities otherwise.
+
+    Examples
+    --------
+    Two equally short ways around a ring of four share the traffic:
+
+    >>> ring = {1: [2, 4], 2: [1, 3], 3: [2, 4], 4: [1, 3]}
+    >>> links = {a: dict.fromkeys(ends, {"capacity": 10}) for a, ends in ring.items()}
+    >>> dag = all_best_paths(links, [1], [3], PathCriterion(PathMetric.HOPS))
+    >>> dag.count, dag.share[1, 2]
+    (2, Fraction(1, 2))
+
+    """
     search = _Search(links, sources, targets, criterion, predecessors)
     best = search.best((), frozenset())
     if not best:
@@ -122,7 +149,7 @@ def all_best_paths(
     distances = search.distances(floor, frozenset())
     total = sum(search.cost(a, b) for a, b in pairwise(best))
     paths_onward: dict[int, int] = {}
-    for node, remaining in distances.items():  # nearest first
+    for node, remaining in distances.items():  # in rising order of distance
         paths_onward[node] = (
             sum(paths_onward[successor] for successor in search.successors(node, remaining, floor, distances))
             if remaining
@@ -182,7 +209,7 @@ class _Search:
         return _bottleneck(self.adjacency, path)
 
     def best(self, prefix: NodePath, excluded: frozenset[int]) -> NodePath:
-        """Best path that begins with ``prefix`` and does not go on at one of ``taken``; empty if there is none."""
+        """Return the best path that starts with ``prefix``, its next node not ``excluded``; empty if there is none."""
         ceiling = self.bottleneck(prefix)
         floors = [min(ceiling, capacity) for capacity in self.capacities] if self.uses_bottleneck else [0]
         paths = (self._cheapest(prefix, excluded, floor) for floor in dict.fromkeys(floors))
@@ -191,7 +218,7 @@ class _Search:
         return next(filter(None, paths), ())
 
     def distances(self, floor: float, blocked_nodes: frozenset[int]) -> dict[int, int]:
-        """Cost to the nearest target over links of at least ``floor``, in rising order; sources are not passed."""
+        """Return the cost to the nearest target over links of ``floor`` or more, rising; no path passes a source."""
         excluded = blocked_nodes | self.sources
         heap = [(0, node) for node in sorted(self.targets - excluded)]
         distances: dict[int, int] = {}
@@ -209,12 +236,12 @@ class _Search:
         return (neighbor for neighbor, link in self.adjacency[node].items() if link["capacity"] >= floor)
 
     def remaining(self, node: int, floor: float, distances: dict[int, int]) -> int:
-        """Cost to the targets from a node that is not in ``distance`` itself; `_FAR` if there is no way."""
+        """Return the cost to the targets from a node that is not in ``distances``; `_INFINITE_COST` without a path."""
         reachable = (neighbor for neighbor in self.neighbors(node, floor) if neighbor in distances)
         return min((self.cost(node, neighbor) + distances[neighbor] for neighbor in reachable), default=_INFINITE_COST)
 
     def successors(self, node: int, remaining: float, floor: float, distances: dict[int, int]) -> Iterator[int]:
-        """Neighbours of a node from which the targets are just as near as ``left`` allows."""
+        """Return the next nodes on paths whose cost to the targets is ``remaining``."""
         reachable = (neighbor for neighbor in self.neighbors(node, floor) if neighbor in distances)
         return (neighbor for neighbor in reachable if self.cost(node, neighbor) + distances[neighbor] == remaining)
 
@@ -243,7 +270,17 @@ class _Search:
 
 
 def path_cost(links: Links, path: NodePath, criterion: PathCriterion) -> tuple[float | Fraction, ...]:
-    """What a rule orders paths by: the best is the least."""
+    """Return the cost of a path by a criterion: the best path has the least; O(path length).
+
+    Examples
+    --------
+    >>> links = {1: {2: {"capacity": 30}}, 2: {3: {"capacity": 20}}, 3: {}}
+    >>> path_cost(links, (1, 2, 3), PathCriterion(PathMetric.HOPS))
+    (2,)
+    >>> path_cost(links, (1, 2, 3), PathCriterion(PathMetric.BANDWIDTH))
+    (-20, 2)
+
+    """
     hops = len(path) - 1
     if criterion.metric is PathMetric.BANDWIDTH:
         return (-_bottleneck(links, path), hops)
@@ -257,7 +294,19 @@ def _bottleneck(links: Links, path: NodePath) -> float:
 
 
 def transfer_time(links: Links, path: NodePath, message_bytes: int) -> Fraction:
-    """Nanoseconds that ``message`` bytes take: the links' latencies, and the bytes over the bottleneck."""
+    """Return the nanoseconds that a message takes: the links' latencies plus its bytes over the bottleneck.
+
+    The latency-bandwidth model of Hockney (Parallel Computing 20, 1994), exact; O(path length).
+
+    Examples
+    --------
+    Two links of 500 ns, the narrower of 20 GB/s: 40 bytes take 2 ns more.
+
+    >>> fast, slow = {"capacity": 30 * 10**9, "latency": 500}, {"capacity": 20 * 10**9, "latency": 500}
+    >>> transfer_time({1: {2: fast}, 2: {3: slow}, 3: {}}, (1, 2, 3), 40)
+    Fraction(1002, 1)
+
+    """
     path_links = [links[a][b] for a, b in pairwise(path)]
     if not path_links:
         return Fraction(0)

@@ -1,24 +1,24 @@
-"""Bisection of a cluster on its quotient: a scale-up domain is an island, the EFA fabric one vertex between them.
+"""Bound a cluster's bisection on its quotient graph, where each domain is an island and the fabric one vertex.
 
-Let A be the side that the top of the fabric is not on, with a_i chips of island i. The fabric does not block (an uplink
-carries at least its live downlinks), so moving every network node to the other side costs nothing and the cut is
-Σ f_i(a_i), f_i(a) being the least that parts a chips of island i from the rest of it and from its network node. Hence
+Let A be the side without the top of the fabric, with a_i chips of island i. The fabric does not block (an uplink
+carries at least its healthy downlinks), so moving every network node to the other side costs nothing, and the cut is
+Σ f_i(a_i). Here f_i(a) is the least cut between a chips of island i and its other chips and network node. Hence
 
-lower  f_i(a) ≥ λ_i·a, with λ_i the least exit capacity a chip of any set of the island's chips (a fractional program,
-       solved by flows after Dinkelbach, Management Science 13, 1967): filling the cheapest islands bounds the sum.
-       Where no whole islands make up A, one at least is split: if the EFA links alone give f_i(a) ≥ λ_i·a and the
-       island alone has cuts of at least c_i·a·(s_i - a), that is concave in each a_i, so one split is the worst case.
+lower  f_i(a) ≥ λ_i·a, with λ_i the least exit capacity per chip of any set of the island's chips (a fractional
+       program, solved by flows after Dinkelbach, Management Science 13, 1967): filling the cheapest islands first
+       bounds the sum.
+       If no whole islands make up A, at least one is split. If the EFA links alone give f_i(a) ≥ λ_i·a and the island
+       alone has cuts of at least c_i·a·(s_i - a), that is concave in each a_i, so a single split is the cheapest case.
 upper  whole islands chosen by a knapsack, at most one of them split, summed in integers.
 
-That is for clusters of any size. In a small one the f_i themselves are bounded (`trninv.solvers.boundary`), a knapsack
-on their lower bounds and one on their upper ones bound the sum, and as long as they differ, the widest gap that the
-lower knapsack uses is solved: few are.
+This works for clusters of any size. In a small one the f_i themselves are bounded (`trninv.solvers.boundary`); a
+knapsack on their lower bounds and one on their upper bounds then bound the sum (`trninv.solvers.shares`).
 
-Where the fabric is damaged, or was adopted and has several tops, it is several hubs (`trninv.solvers.hubs`), and each
-may be on either side. In a small cluster the knapsack follows their tree. Of a large one, islands that nothing joins to
-others are taken as a whole where that is enough; else, from below, as many chips as no whole hubs make up leave by the
-cheapest exits, and from above the rest is split as if it had one hub. An island below several hubs counts from below as
-if it were at one of them only, and from above as if it joined them.
+A damaged fabric, or an adopted one with several tops, is several hubs (`trninv.solvers.hubs`), each on either side. In
+a small cluster the knapsack follows their tree. In a large one whole pieces are taken if they make up half. Otherwise,
+for the lower bound, the chips that no whole hubs make up leave by the cheapest exits, and for the upper bound the rest
+is split as if it had one hub. An island below several hubs counts for the lower bound as if it were below one of them
+only, and for the upper bound as if it joined them.
 """
 
 from collections import Counter
@@ -39,16 +39,16 @@ from trninv.solvers.bisection import torus_bisection
 from trninv.solvers.boundary import CutProfile
 from trninv.solvers.flow import minimum_cut
 from trninv.solvers.graph import Graph, weighted_edges
-from trninv.solvers.hubs import Narrow
+from trninv.solvers.hubs import NarrowUplink
 from trninv.solvers.ports import contract_nics, without_dead_nics
 
 Ints = NDArray[np.int64]
 KnapsackPick = tuple[list[int], int, NDArray[np.bool_]]
-"""Kinds of islands that are alike, how many together, and for which numbers of chips before them taking them pays."""
+"""Classes of equal islands, the size of a bundle of them, and for which numbers of chips before it taking it pays."""
 
 _INFINITE_COST = 2**62
 MAX_ISLANDS, MAX_CHIPS = 64, 2_048
-"""Of a cluster that is small: what its islands cut is bounded one by one."""
+"""Limits of a small cluster, in which the cut profile of each island is computed."""
 _METHOD_BY_RATIOS = (
     "quotient: whole domains and at most one that is split; no set of a domain's chips has less exit capacity a chip, "
     "which bounds every split from below"
@@ -58,7 +58,7 @@ _IN_PARTS = (
     "has less exit capacity a chip, which bounds every split from below"
 )
 _MAX_SPLITS_TRIED = 200
-"""Islands × sizes of their parts that are tried for the one that is split."""
+"""Limit of islands × sizes that are tried for the one split island."""
 
 
 @dataclass(frozen=True)
@@ -67,20 +67,20 @@ class Island:
 
     Attributes
     ----------
-    make
-        Makes its graph, which few of many islands are asked for.
-    above
-        The network node that its chips' NICs lead to, if that is up.
-    own
-        What each chip sends to the network node through NICs of its own; None if a NIC is another's too, or only.
-    exit
+    make_graph
+        Builds its graph, which is needed for few of many islands.
+    network_node
+        The network node that its chips' NICs lead to, or None if that is down.
+    private_exits
+        Capacity of each chip to the network node through NICs of its own; None if any NIC is shared or not a chip's.
+    exit_capacity
         Capacity from all its chips to the network node.
-    cut_off
-        Whether the fabric above its network node may block: not all islands that are asked about are below one hub.
+    uplink_degraded
+        Whether the fabric above its network node may block: not all islands of the question are below one hub.
     hubs
-        The hubs that it is below, one where the fabric is intact.
+        The hubs above it; one if the fabric is intact.
     at_one
-        Of an island below several hubs, the same with what leads to the first of them only, which cuts no more.
+        For an island below several hubs, the same with the links to the first hub only, which cuts no more.
 
     """
 
@@ -95,24 +95,24 @@ class Island:
 
     @cached_property
     def graph(self) -> Graph:
-        """Its nodes, and the network node ``above`` if that is up."""
+        """Its nodes, with the network node if that is up."""
         return self.make_graph()
 
     @cached_property
     def exit_ratio(self) -> Fraction:
-        """λ: the least exit capacity a chip of any set of its chips."""
+        """λ: the least exit capacity per chip of any set of its chips (Dinkelbach 1967)."""
         if self.network_node is None or not self.exit_capacity:
             return Fraction(0)
         exits = self.private_exits
-        if exits and min(exits) == max(exits):  # a set's chips leave by their own, and no other link leads out
+        if exits and min(exits) == max(exits):  # every set leaves by its own NICs, and no other link leads out
             return Fraction(exits[0])
         return _min_exit_ratio(self.graph, self.chips, self.network_node)
 
     @cached_property
     def spread_ratio(self) -> Fraction:
-        """A c such that its cut of a chips from its others is at least c·a·(size - a), its EFA links carrying λ a chip.
+        """A c such that a of its chips cut at least c·a·(chips - a) inside, besides λ·a over its EFA links.
 
-        0 where these alone don't carry as much.
+        0 if the EFA links alone carry less than λ per chip.
         """
         if self.network_node is None or not self.exit_ratio:
             return Fraction(0)
@@ -124,24 +124,24 @@ class Island:
 
     @property
     def chip_count(self) -> int:
-        """How many chips it has."""
+        """Number of its chips."""
         return len(self.chips)
 
     @property
     def joins(self) -> frozenset[int]:
-        """The hubs that it leads to."""
+        """The hubs that it can send to."""
         return self.hubs if self.exit_capacity else frozenset()
 
     @property
     def below(self) -> "Island":
-        """What bounds it from below: itself, or what of it is at one hub."""
+        """The island that bounds it from below: itself, or its version below one hub."""
         return self.at_one or self
 
     @classmethod
     def from_graph(
         cls, graph: Graph, chips: Collection[int], network_node: int | None, hubs: frozenset[int] = frozenset([0])
     ) -> "Island":
-        """See an island's graph so."""
+        """Build an island from its graph, measuring its exits."""
         graph, endpoints = without_dead_nics(graph), tuple(sorted(chips))
         live_node = network_node if network_node in graph else None
         private_exits = (
@@ -165,22 +165,37 @@ class Island:
 
     @cached_property
     def profile(self) -> CutProfile:
-        """What it cuts by how many of its chips are on side A; the network node is on side B."""
+        """Its cut by the number of its chips on side A; the network node is on side B."""
         return CutProfile(self.graph, self.chips, self.network_node)
 
     def witness(self, count: int) -> tuple[int, ...]:
-        """So many of its chips that cut the profile's upper bound."""
+        """Return ``count`` chips whose cut is the profile's upper bound."""
         side = self.profile.witness(count) if count < self.chip_count else self.chips
         return tuple(chip for chip in self.chips if chip in side)
 
-    def others(self, some: Collection[int]) -> tuple[int, ...]:
-        """Its other chips."""
-        rest = set(self.chips).difference(some)
+    def others(self, chips: Collection[int]) -> tuple[int, ...]:
+        """Return its other chips."""
+        rest = set(self.chips).difference(chips)
         return tuple(chip for chip in self.chips if chip in rest)
 
 
 def private_exit_capacities(graph: Graph, chips: Sequence[int], network_node: int) -> list[int] | None:
-    """What each chip sends to the network node through NICs of its own; None if a NIC is another's too, or only."""
+    """Return the capacity of each chip to the network node through NICs of its own; None if any NIC is shared.
+
+    O(V + E).
+
+    Examples
+    --------
+    Chip 1 with NIC 2, whose uplink to network node 4 is the narrower link; chip 3 has no NIC:
+
+    >>> graph = Graph()
+    >>> graph.add_nodes_from([(1, {"kind": "chip"}), (2, {"kind": "nic"}), (3, {"kind": "chip"})])
+    >>> graph.add_node(4, kind="network_node")
+    >>> graph.add_weighted_edges_from([(1, 2, 12), (2, 4, 10)], weight="capacity")
+    >>> private_exit_capacities(graph, [1, 3], 4)
+    [10, 0]
+
+    """
     exits = dict.fromkeys(chips, 0)
     for nic, attributes in graph.nodes(data=True):
         if attributes["kind"] == "nic":
@@ -195,14 +210,27 @@ def private_exit_capacities(graph: Graph, chips: Sequence[int], network_node: in
 
 
 def scale_up_graph(graph: Graph) -> Graph:
-    """An island's chips and switches alone."""
+    """Return the part of a graph that is chips and switches; O(V + E).
+
+    Examples
+    --------
+    >>> graph = Graph()
+    >>> graph.add_nodes_from([(1, {"kind": "chip"}), (2, {"kind": "switch"}), (3, {"kind": "nic"})])
+    >>> list(scale_up_graph(graph))
+    [1, 2]
+
+    """
     return Graph(
         graph.subgraph(node for node, attributes in graph.nodes(data=True) if attributes["kind"] in ("chip", "switch"))
     )
 
 
 def _min_exit_ratio(graph: Graph, chips: Sequence[int], network_node: int) -> Fraction:
-    """Least capacity a chip of any non-empty set of chips, from it to the network node."""
+    """Return the least capacity per chip from any non-empty set of chips to the network node.
+
+    Dinkelbach's method: a minimum cut with the current ratio as every chip's supply finds a set of a smaller ratio,
+    until there is none.
+    """
     graph = contract_nics(graph)
     ratio = Fraction(minimum_cut(graph, chips, [network_node])[0], len(chips))
     adjacency = directed_adjacency(graph.nodes, dict(graph.adjacency())).successors
@@ -224,10 +252,11 @@ def _min_exit_ratio(graph: Graph, chips: Sequence[int], network_node: int) -> Fr
 
 
 def _min_spread(graph: Graph, chips: Sequence[int]) -> Fraction:
-    """A c such that every cut of a of the n chips carries at least c·a·(n - a).
+    """Return a c such that every cut of a of the n chips carries at least c·a·(n - a).
 
-    Of an undamaged torus from its bisection B: dimension-order routing of one unit between each pair loads no link
-    with more than n²/4 / B of its capacity. Where all splits can be enumerated, the least over a. Else 0.
+    In an undamaged torus it follows from the bisection B: dimension-order routing of one unit between each pair loads
+    no link with more than n²/4 / B of its capacity. If all splits can be enumerated, it is the least ratio over a.
+    Otherwise it is 0.
     """
     count = len(chips)
     if count < 2:  # noqa: PLR2004 # one chip has no cut
@@ -243,7 +272,7 @@ def _min_spread(graph: Graph, chips: Sequence[int]) -> Fraction:
 
 
 class ClassSelection(NamedTuple):
-    """Of how many islands of a kind these chips are on side A, and whether the hub above is there too."""
+    """The chips on side A of ``island_count`` islands of a class, and whether the hub above them is on side A too."""
 
     class_index: int
     chips: tuple[int, ...]
@@ -253,9 +282,9 @@ class ClassSelection(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """Bounds on the bisection of a cluster, and a split that has the upper one; what is not taken is on side B.
+    """Bounds on the bisection of a cluster, and a split that attains the upper one.
 
-    ``links`` between hubs are cut as well.
+    Chips without a selection are on side B. ``links`` are the cut links between hubs.
     """
 
     lower: int
@@ -266,79 +295,109 @@ class Quotient:
 
 
 def bisect_quotient(
-    classes: Sequence[tuple[Island, int]], min_side: int, max_side: int, narrow: Sequence[Narrow] = ()
+    classes: Sequence[tuple[Island, int]], min_side: int, max_side: int, narrow: Sequence[NarrowUplink] = ()
 ) -> Quotient:
-    """Least cut with ``low`` to ``high`` chips on one side.
+    """Return bounds on the least cut of a cluster with ``min_side`` to ``max_side`` chips on one side.
+
+    Knapsacks over cut profiles in a small cluster, O(chips²) after the profiles; over exit ratios (Dinkelbach 1967) in
+    a large one, O(classes·chips·log(islands)).
 
     Parameters
     ----------
-    kinds
+    classes
         Different islands, and how many there are of each.
     narrow
         Links between their hubs.
 
+    Examples
+    --------
+    Two islands of one chip, whose NICs have uplinks of 10 to the same network node:
+
+    >>> graph = Graph()
+    >>> graph.add_nodes_from([(1, {"kind": "chip"}), (2, {"kind": "nic"}), (3, {"kind": "network_node"})])
+    >>> graph.add_weighted_edges_from([(1, 2, 12), (2, 3, 10)], weight="capacity")
+    >>> quotient = bisect_quotient([(Island.from_graph(graph, [1], 3), 2)], 1, 1)
+    >>> quotient.lower, quotient.upper, quotient.selections[0].chips, quotient.selections[0].island_count
+    (10, 10, (1,), 1)
+
     """
     island_count = sum(count for _, count in classes)
     if island_count <= MAX_ISLANDS and sum(island.chip_count * count for island, count in classes) <= MAX_CHIPS:
-        found = _bisect_by_profiles(classes, min_side, max_side, narrow)
+        quotient = _bisect_by_profiles(classes, min_side, max_side, narrow)
     elif len(frozenset[int]().union(*(island.joins for island, _ in classes))) > 1:
-        found = _in_parts(classes, min_side, max_side, narrow)
+        quotient = _bisect_pieces(classes, min_side, max_side, narrow)
     else:
-        found = _bisect_by_ratios(classes, min_side, max_side)
-    if found.upper and not found.lower and not _has_whole_half(classes, min_side, max_side, narrow):
-        found = replace(found, lower=min(_narrowest(classes, narrow), found.upper))
-    return found
+        quotient = _bisect_by_ratios(classes, min_side, max_side)
+    if quotient.upper and not quotient.lower and not _has_whole_half(classes, min_side, max_side, narrow):
+        quotient = replace(quotient, lower=min(_narrowest_capacity(classes, narrow), quotient.upper))
+    return quotient
 
 
-def _has_whole_half(kinds: Sequence[tuple[Island, int]], low: int, high: int, narrow: Sequence[Narrow]) -> bool:
-    """Whether some parts may make up one side; where an island is in pieces that is not looked into."""
-    if not all(_is_joined(island) for island, _ in kinds):
+def _has_whole_half(
+    classes: Sequence[tuple[Island, int]], min_side: int, max_side: int, narrow: Sequence[NarrowUplink]
+) -> bool:
+    """Return whether whole pieces may make up one side; True without a check if an island is itself in pieces."""
+    if not all(_is_connected(island) for island, _ in classes):
         return True
-    sizes = [_chips(kinds, part) for part in pieces(kinds, narrow)]
-    return sum(sizes[at] for at in subset_sum.largest(sizes, high)) >= low
+    sizes = [_chip_count(classes, piece) for piece in connected_pieces(classes, narrow)]
+    return sum(sizes[index] for index in subset_sum.largest_sum(sizes, max_side)) >= min_side
 
 
-def pieces(kinds: Sequence[tuple[Island, int]], narrow: Sequence[Narrow]) -> list[dict[int, int]]:
-    """Return the pieces that nothing joins: how many islands of each kind they have."""
-    listed = list[dict[int, int]]()
-    for part in hubs.joined([island.joins for island, _ in kinds], narrow):
-        if kinds[part[0]][0].joins:
-            listed.append({kind: kinds[kind][1] for kind in part})
+def connected_pieces(classes: Sequence[tuple[Island, int]], narrow: Sequence[NarrowUplink]) -> list[dict[int, int]]:
+    """Return the pieces of a cluster that no link joins, each as the number of islands of each class.
+
+    Breadth-first search over islands and hubs, O(classes·hubs + uplinks).
+
+    Examples
+    --------
+    Two islands that lost their network node are a piece each:
+
+    >>> graph = Graph()
+    >>> graph.add_node(1, kind="chip")
+    >>> connected_pieces([(Island.from_graph(graph, [1], None), 2)], [])
+    [{0: 1}, {0: 1}]
+
+    """
+    pieces = list[dict[int, int]]()
+    for members in hubs.connected_islands([island.joins for island, _ in classes], narrow):
+        if classes[members[0]][0].joins:
+            pieces.append({class_index: classes[class_index][1] for class_index in members})
         else:
-            listed += [{part[0]: 1}] * kinds[part[0]][1]
-    return listed
+            pieces += [{members[0]: 1}] * classes[members[0]][1]
+    return pieces
 
 
-def _chips(kinds: Sequence[tuple[Island, int]], part: Mapping[int, int]) -> int:
-    return sum(kinds[kind][0].chip_count * count for kind, count in part.items())
+def _chip_count(classes: Sequence[tuple[Island, int]], piece: Mapping[int, int]) -> int:
+    return sum(classes[class_index][0].chip_count * count for class_index, count in piece.items())
 
 
-def _is_joined(island: Island) -> bool:
-    """Whether all its chips are joined, by its own links alone if it is below several hubs."""
+def _is_connected(island: Island) -> bool:
+    """Return whether all its chips are connected, by its own links alone if it is below several hubs."""
     if len(island.joins) == 1 and island.private_exits and min(island.private_exits):
         return True
     graph = island.graph if len(island.joins) < 2 else scale_up_graph(island.graph)  # noqa: PLR2004 # several
-    return len(parts.parts(graph, island.chips)) < 2  # noqa: PLR2004 # one part, or no chip
+    return len(parts.connected_parts(graph, island.chips)) < 2  # noqa: PLR2004 # one part, or no chip
 
 
-def _narrowest(kinds: Sequence[tuple[Island, int]], narrow: Sequence[Narrow]) -> int:
-    """Return what the narrowest of all links carries: no less is cut where anything is."""
-    inside = (carries for island, _ in kinds for _, _, carries in weighted_edges(island.graph))
-    return min((carries for carries in (*inside, *(link.carries for link in narrow)) if carries), default=0)
+def _narrowest_capacity(classes: Sequence[tuple[Island, int]], narrow: Sequence[NarrowUplink]) -> int:
+    """Return the capacity of the narrowest link: a lower bound of every cut that is not empty."""
+    inner_capacities = (capacity for island, _ in classes for _, _, capacity in weighted_edges(island.graph))
+    capacities = (*inner_capacities, *(uplink.capacity for uplink in narrow))
+    return min((capacity for capacity in capacities if capacity), default=0)
 
 
 def _bisect_by_profiles(
-    classes: Sequence[tuple[Island, int]], min_side: int, max_side: int, narrow: Sequence[Narrow]
+    classes: Sequence[tuple[Island, int]], min_side: int, max_side: int, narrow: Sequence[NarrowUplink]
 ) -> Quotient:
-    """Of a small cluster: how many chips of each island, by a knapsack on what they cut."""
+    """Bisect a small cluster by a knapsack over the islands' cut profiles."""
     class_of_island = [class_index for class_index, (_, count) in enumerate(classes) for _ in range(count)]
     joins = [classes[class_index][0].joins for class_index in class_of_island]
     above = below = shares.Islands(
-        [classes[class_index][0].profile for class_index in class_of_island], hubs.tree(joins, narrow)
+        [classes[class_index][0].profile for class_index in class_of_island], hubs.hub_tree(joins, narrow)
     )
-    if any(len(each) > 1 for each in joins):
+    if any(len(island_hubs) > 1 for island_hubs in joins):
         below = shares.Islands([classes[class_index][0].below.profile for class_index in class_of_island], below.top)
-        above = shares.Islands(above.profiles, hubs.contracted(joins, narrow))
+        above = shares.Islands(above.profiles, hubs.contract_hubs(joins, narrow))
     island_shares = shares.min_sum_shares(below, above, min_side, max_side)
     chips_by_class = Counter(
         (class_index, share)
@@ -346,8 +405,8 @@ def _bisect_by_profiles(
         if any(share)
     )
     selections = tuple(
-        _taken(classes[class_index][0], class_index, *share, number)
-        for (class_index, share), number in sorted(chips_by_class.items())
+        _selection(classes[class_index][0], class_index, *share, island_count=island_count)
+        for (class_index, share), island_count in sorted(chips_by_class.items())
     )
     method = (
         f"quotient: a knapsack over what the {len(class_of_island):,} domains cut, by how many of their "
@@ -356,51 +415,61 @@ def _bisect_by_profiles(
     return Quotient(island_shares.lower, island_shares.upper, selections, method, island_shares.links)
 
 
-def _taken(island: Island, kind: int, across: int, is_hub_taken: bool, islands: int) -> ClassSelection:  # a share
-    """What of an island is on side A if so many of its chips are across from its hub."""
-    some = island.witness(across)
-    return ClassSelection(kind, island.others(some) if is_hub_taken else some, islands, is_hub_taken)
+def _selection(
+    island: Island, class_index: int, across: int, is_hub_taken: bool, *, island_count: int
+) -> ClassSelection:
+    """Return the chips of an island on side A if ``across`` of its chips are across from its hub."""
+    chips = island.witness(across)
+    return ClassSelection(class_index, island.others(chips) if is_hub_taken else chips, island_count, is_hub_taken)
 
 
-def _in_parts(kinds: Sequence[tuple[Island, int]], low: int, high: int, narrow: Sequence[Narrow]) -> Quotient:
-    """Of a large one below several hubs: whole parts, and of the others as if they were below one hub."""
-    listed = pieces(kinds, narrow)
-    sizes = [_chips(kinds, part) for part in listed]
-    places = subset_sum.largest(sizes, high)
-    chosen, reached = Counter[int](), sum(sizes[at] for at in places)
-    for at in places:
-        chosen.update(listed[at])
-    taken = tuple(ClassSelection(kind, kinds[kind][0].chips, islands, True) for kind, islands in sorted(chosen.items()))
-    if reached >= low:
-        return Quotient(0, 0, taken, f"quotient: {parts.WHOLE}")
-    rest = [kind for kind, (_, count) in enumerate(kinds) if count > chosen[kind]]
-    found = _bisect_by_ratios(
-        [(kinds[kind][0], kinds[kind][1] - chosen[kind]) for kind in rest], low - reached, high - reached
+def _bisect_pieces(
+    classes: Sequence[tuple[Island, int]], min_side: int, max_side: int, narrow: Sequence[NarrowUplink]
+) -> Quotient:
+    """Bisect a large cluster below several hubs by whole pieces, and split the rest as if it were below one hub."""
+    pieces = connected_pieces(classes, narrow)
+    sizes = [_chip_count(classes, piece) for piece in pieces]
+    whole_pieces = subset_sum.largest_sum(sizes, max_side)
+    chosen, chosen_chips = Counter[int](), sum(sizes[index] for index in whole_pieces)
+    for index in whole_pieces:
+        chosen.update(pieces[index])
+    selections = tuple(
+        ClassSelection(class_index, classes[class_index][0].chips, count, is_hub_taken=True)
+        for class_index, count in sorted(chosen.items())
     )
-    taken += tuple(each._replace(class_index=rest[each.class_index]) for each in found.selections)
-    at_once = _bisect_by_ratios(kinds, low, high)
-    if at_once.upper < found.upper:
-        found, taken = at_once, at_once.selections
-    return Quotient(min(_beside_hubs(kinds, low, high), found.upper), found.upper, taken, _IN_PARTS)
+    if chosen_chips >= min_side:
+        return Quotient(0, 0, selections, f"quotient: {parts.WHOLE}")
+    rest = [class_index for class_index, (_, count) in enumerate(classes) if count > chosen[class_index]]
+    rest_classes = [(classes[index][0], classes[index][1] - chosen[index]) for index in rest]
+    quotient = _bisect_by_ratios(rest_classes, min_side - chosen_chips, max_side - chosen_chips)
+    selections += tuple(
+        selection._replace(class_index=rest[selection.class_index]) for selection in quotient.selections
+    )
+    without_pieces = _bisect_by_ratios(classes, min_side, max_side)
+    if without_pieces.upper < quotient.upper:
+        quotient, selections = without_pieces, without_pieces.selections
+    lower = min(_exit_lower_bound(classes, min_side, max_side), quotient.upper)
+    return Quotient(lower, quotient.upper, selections, _IN_PARTS)
 
 
-def _beside_hubs(kinds: Sequence[tuple[Island, int]], low: int, high: int) -> int:
-    """Return what leaves at least: with hubs on either side, the chips that no whole hubs make up.
+def _exit_lower_bound(classes: Sequence[tuple[Island, int]], min_side: int, max_side: int) -> int:
+    """Bound the cut from below by the exits of the chips that no whole hubs make up.
 
-    With F the hubs on side A, which have s of the chips below them, low - s others at least are across from their hubs,
-    or as many of those below F where s is more than that: the same for side B.
+    Let F be the hubs on side A, with s chips below them. If s < min_side, at least min_side - s chips below other hubs
+    are across from their hubs; if s is greater, as many of those below F are. The same holds for side B.
     """
     sizes = Counter[int]()
-    for island, count in kinds:
+    for island, count in classes:
         if island.below.joins:
             sizes[min(island.below.joins)] += island.chip_count * count
-    listed = list(sizes.values())
-    reached = sum(listed[at] for at in subset_sum.largest(listed, high))
-    return ceil(_fractional_knapsack([(island.below, count) for island, count in kinds], max(low - reached, 0)))
+    hub_sizes = list(sizes.values())
+    whole_chips = sum(hub_sizes[index] for index in subset_sum.largest_sum(hub_sizes, max_side))
+    split_chips = max(min_side - whole_chips, 0)
+    return ceil(_fractional_knapsack([(island.below, count) for island, count in classes], split_chips))
 
 
 def _bisect_by_ratios(classes: Sequence[tuple[Island, int]], min_side: int, max_side: int) -> Quotient:
-    """Of a large one: whole islands, and one that is split where they can't make up any size of the range."""
+    """Bisect a large cluster by whole islands, and one that is split if whole ones make up no size of the range."""
     lower_bound = _fractional_knapsack(classes, min_side)
     cost, picks = _knapsack(classes, max_side)
     size = min(range(min_side, max_side + 1), key=lambda count: int(cost[count]))
@@ -412,11 +481,12 @@ def _bisect_by_ratios(classes: Sequence[tuple[Island, int]], min_side: int, max_
             _select_whole(classes, _unpack_picks(classes, picks, size)),
             _METHOD_BY_RATIOS,
         )
-    # each that can be split spans the whole range: its least is at either end, and the ends are each other's complement
+    # the part of a split island spans the whole range, so its least bound is at either end of the range, and the ends
+    # are each other's complement: `min_side` alone is tried
     candidates: list[tuple[int, int, int, tuple[int, ...], int]] = []
     split_bounds: list[Fraction] = []
     for class_index, (island, _) in enumerate(classes):
-        if len(split_bounds) >= _MAX_SPLITS_TRIED:  # of many kinds the others only lower the bound
+        if len(split_bounds) >= _MAX_SPLITS_TRIED:  # with many classes the others only lower the bound
             split_bounds += [
                 island.spread_ratio * part * (island.chip_count - part) for part in range(1, island.chip_count)
             ]
@@ -452,9 +522,9 @@ def _select_whole(classes: Sequence[tuple[Island, int]], counts: Sequence[int]) 
 
 
 def _fractional_knapsack(classes: Sequence[tuple[Island, int]], chips: int) -> Fraction:
-    """Least Σ λ·a for a number of chips: the fractional knapsack."""
+    """Return the least Σ λ·a for a number of chips: the fractional knapsack (Dantzig 1957)."""
     total, remaining = Fraction(0), chips
-    for island, available in sorted(classes, key=lambda kind: kind[0].exit_ratio):
+    for island, available in sorted(classes, key=lambda item: item[0].exit_ratio):
         count = min(remaining, island.chip_count * available)
         total += island.exit_ratio * count
         remaining -= count
@@ -462,9 +532,9 @@ def _fractional_knapsack(classes: Sequence[tuple[Island, int]], chips: int) -> F
 
 
 def _knapsack(classes: Sequence[tuple[Island, int]], max_chips: int) -> tuple[Ints, list[KnapsackPick]]:
-    """Least exit capacity of whole islands with each number of chips, and what each item was worth taking for.
+    """Return the least exit capacity of whole islands with each number of chips, and where each item is used.
 
-    Islands that weigh and cost the same are one kind of item.
+    Islands of equal size and exit capacity are one kind of item.
     """
     cost = np.full(max_chips + 1, _INFINITE_COST, dtype=np.int64)
     cost[0] = 0
@@ -482,7 +552,7 @@ def _knapsack(classes: Sequence[tuple[Island, int]], max_chips: int) -> tuple[In
 
 
 def _group_equal(classes: Sequence[tuple[Island, int]]) -> dict[tuple[int, int], list[int]]:
-    """Kinds that have chips, by their size and exit capacity."""
+    """Group the classes that have chips by size and exit capacity."""
     groups: dict[tuple[int, int], list[int]] = {}
     for index, (island, _) in enumerate(classes):
         if island.chip_count:
@@ -503,7 +573,7 @@ def _unpack_picks(classes: Sequence[tuple[Island, int]], picks: Sequence[Knapsac
 def _select(
     counts: list[int], classes: Sequence[tuple[Island, int]], equal_classes: Sequence[int], number: int
 ) -> None:
-    """Take so many more islands of kinds that are alike, the first kinds first."""
+    """Take ``number`` more islands of equal classes, the first classes first."""
     for index in equal_classes:
         added = min(number, classes[index][1] - counts[index])
         counts[index] += added

@@ -1,8 +1,8 @@
-"""Room for one more set of chips: which jobs move, and where to, at the least cost; and an order for such moves.
+"""Choose which jobs to move, and where to, so that a set of chips becomes free at least cost; and order such moves.
 
-A set of chips is a number whose bit i is chip i. Jobs that may have the same sets are alike, and go into one pool:
-which of its sets are taken says all. That keeps the integer program small: a variable a set, a row a chip (HiGHS,
-through SciPy).
+A set of chips is an integer whose bit i is chip i. Jobs that may use the same sets are interchangeable and form one
+group: only which of its sets are used matters. That keeps the integer program small: a variable for each set and a row
+for each chip (solved by HiGHS through SciPy).
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _INFEASIBLE = 2
 
 @dataclass(frozen=True, slots=True)
 class InterchangeableJobs:
-    """Jobs that are alike: the sets that they have, which do not overlap, and those that each may have instead."""
+    """Interchangeable jobs: their current sets, which do not overlap, and the sets that each may use instead."""
 
     current: tuple[int, ...]
     alternatives: tuple[int, ...]
@@ -29,16 +29,16 @@ class InterchangeableJobs:
 
 @dataclass(frozen=True, slots=True)
 class Rearrangement:
-    """Where everything goes.
+    """The moves that free a set of chips.
 
     Attributes
     ----------
-    room
-        The set that becomes free; none was found where it is 0.
+    target
+        The set that becomes free; 0 if the node limit was reached before any plan.
     moves
-        By pool, from and to.
+        For each group of jobs, the moves as (from, to).
     lower
-        No fewer moves make room.
+        Proven lower bound of the number of moves.
 
     """
 
@@ -50,19 +50,30 @@ class Rearrangement:
 def rearrange(
     targets: Sequence[int], job_groups: Sequence[InterchangeableJobs], max_nodes: int
 ) -> Rearrangement | None:
-    """Free one of some sets by the fewest moves, and of those plans by that of fewest chips; None if nothing does.
+    """Free one of the target sets by the fewest moves and, among such plans, the fewest chips; None if impossible.
+
+    An integer program (set packing, HiGHS): exponential at worst, limited by ``max_nodes``.
 
     Parameters
     ----------
-    rooms
-        Sets that would do.
-    most
-        Nodes of the search tree: work, not time.
+    targets
+        Sets of which one has to become free.
+    max_nodes
+        Limit of search-tree nodes: work, not time.
 
     Raises
     ------
     TimeLimitError
         The deadline came first.
+
+    Examples
+    --------
+    Chips 0 and 1 shall be free; a job on chip 0 may use any of four chips, and chip 2 has another job that stays:
+
+    >>> jobs, fixed = InterchangeableJobs((0b0001,), (0b0010, 0b0100, 0b1000)), InterchangeableJobs((0b0100,), ())
+    >>> plan = rearrange([0b0011], [jobs, fixed], max_nodes=100)
+    >>> plan.target, plan.moves, plan.lower
+    (3, (((1, 8),), ()), 1)
 
     """
     sets_by_group = [tuple(dict.fromkeys((*jobs.current, *jobs.alternatives))) for jobs in job_groups]
@@ -110,7 +121,7 @@ def _constraint_rows(
     sets_by_group: Sequence[Sequence[int]],
     columns: Sequence[int],
 ) -> list[ConstraintRow]:
-    """One room; as many sets a pool as it has jobs; no chip twice."""
+    """Require one target, as many sets of each group as it has jobs, and no chip twice."""
     rows: list[ConstraintRow] = [(dict.fromkeys(range(len(targets)), 1), 1, 1)]
     offset = len(targets)
     for jobs, group_sets in zip(job_groups, sets_by_group, strict=True):
@@ -129,17 +140,30 @@ def _pair_moves(jobs: InterchangeableJobs, chosen: Sequence[int]) -> tuple[tuple
 
 
 def order_moves(moves: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    """An order in which each destination is free when its turn comes, and which moves must stop first for that.
+    """Order moves so that each destination is free when its move starts; break cycles by stopping jobs first.
+
+    A topological order; of a cycle the job with the fewest chips stops. O(moves³).
 
     Parameters
     ----------
     moves
-        From and to: chips of one space, nothing of it held by others.
+        From and to, as sets of chips that no other job uses.
 
     Returns
     -------
-        Places in ``moves``: all in order, and those whose job gives its chips up before the first move, since they form
-        a cycle; of several the one with fewest chips.
+        Indices of ``moves``: all of them in order, and those whose job has to release its chips before the first move.
+
+    Examples
+    --------
+    Job 0 moves to the chip of job 1, which moves away first:
+
+    >>> order_moves([(0b001, 0b010), (0b010, 0b100)])
+    ([1, 0], [])
+
+    Two jobs that exchange their chips form a cycle, so job 1, which has fewer, stops first:
+
+    >>> order_moves([(0b0011, 0b1100), (0b0100, 0b0001)])
+    ([0, 1], [1])
 
     """
     occupied, pending = [source for source, _ in moves], list(range(len(moves)))

@@ -1,4 +1,4 @@
-"""Rings through all chips that share no link, for ring all-reduce."""
+"""Construct link-disjoint Hamiltonian cycles for ring all-reduce, from those of a torus or by search."""
 
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -11,14 +11,25 @@ from trninv.solvers.graph import Graph, weighted_edges
 from trninv.solvers.torus_rings import torus_rings
 
 _SEARCH_STARTS, _STEPS_PER_CHIP = 24, 12
-"""Searches for rings, and steps of each for every chip."""
+"""Number of searches, and limit of steps for each ring per chip."""
 
 
 def edge_disjoint_rings(graph: Graph, chips: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Hamiltonian cycles of the chips that share no link: those of their torus, or what a bounded search finds.
+    """Return Hamiltonian cycles of the chips that share no link: those of their torus, or the best of a bounded search.
 
-    The search takes the widest links first, from several beginnings, deterministic. Both directions of a cycle carry a
-    ring of their own, each at the capacity of the cycle's narrowest link.
+    The cycles of a torus follow Kotzig (1973) and Foregger (1978). Otherwise a depth-first search with Warnsdorff's
+    rule takes the widest links first, from several starts with fixed seeds; O(chips·links) for each start. Both
+    directions of a cycle carry a ring of their own at the capacity of its narrowest link.
+
+    Examples
+    --------
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 2, 30), (2, 3, 20), (3, 4, 30), (4, 1, 10)], weight="capacity")
+    >>> [cycle] = edge_disjoint_rings(graph, [1, 2, 3, 4])
+    >>> cycle in [(1, 2, 3, 4), (1, 4, 3, 2)]
+    True
+
     """
     best = _torus_rings(graph, chips)
     if not best or ring_bandwidth(graph, best) < max_ring_bandwidth(graph, chips):
@@ -32,10 +43,22 @@ def edge_disjoint_rings(graph: Graph, chips: Sequence[int]) -> tuple[tuple[int, 
 
 
 def max_ring_bandwidth(graph: Graph, chips: Collection[int]) -> int:
-    """No such cycles have a higher `ring_rate`: those of w or more use only links of w or more, two at each chip.
+    """Return an upper bound on the `ring_bandwidth` of any link-disjoint Hamiltonian cycles.
 
-    So they are none where these links don't hold every chip twice, and else half of the fewest at a chip at most. The
-    rate is twice the sum over the capacities, each less the one before, of how many there are.
+    Cycles of bottleneck w or more use only links of w or more, two at each chip. There are none unless these links form
+    a biconnected graph (Tarjan 1972), and at most half as many as the fewest such links at a chip. The bound is twice
+    the sum of that number over the capacities, each weighted by its difference to the capacity below. O(capacities·E).
+
+    Examples
+    --------
+    One ring at 10 in both directions:
+
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 2, 30), (2, 3, 20), (3, 4, 30), (4, 1, 10)], weight="capacity")
+    >>> max_ring_bandwidth(graph, [1, 2, 3, 4])
+    20
+
     """
     bandwidth, previous_width = 0, 0
     wide_graph = Graph(graph.subgraph(chips))
@@ -49,7 +72,7 @@ def max_ring_bandwidth(graph: Graph, chips: Collection[int]) -> int:
 
 
 def _torus_rings(graph: Graph, chips: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Of the cycles of the chips' torus those whose links are all there, and what a search finds beside them."""
+    """Return the cycles of the chips' torus whose links all exist, and others that a search finds in the rest."""
     chip_at: dict[tuple[int, ...], int] = {
         position: chip for chip in chips if (position := graph.nodes[chip].get("position")) is not None
     }
@@ -75,7 +98,19 @@ def _peel_cycles(graph: Graph, chips: Sequence[int], generator: random.Random) -
 
 
 def ring_bandwidth(graph: Graph, cycles: Collection[Sequence[int]]) -> int:
-    """Bus bandwidth of ring all-reduces on such cycles, both directions of each together: bytes per second."""
+    """Return the bus bandwidth of ring all-reduces on cycles, both directions of each together, in bytes per second.
+
+    Twice the sum of the cycles' narrowest links; O(total length).
+
+    Examples
+    --------
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 2, 30), (2, 3, 20), (3, 4, 30), (4, 1, 10)], weight="capacity")
+    >>> ring_bandwidth(graph, [[1, 2, 3, 4]])
+    20
+
+    """
     return sum(2 * min(graph.edges[edge]["capacity"] for edge in _cycle_edges(cycle)) for cycle in cycles)
 
 
@@ -94,7 +129,7 @@ def _widest_cycle(graph: Graph, chips: Sequence[int], generator: random.Random) 
 
 
 def _find_cycle(neighbors: Mapping[int, set[int]], chips: Sequence[int], generator: random.Random) -> tuple[int, ...]:
-    """A Hamiltonian cycle by depth-first search, nodes with the fewest ways on first (Warnsdorff's rule)."""
+    """Find a Hamiltonian cycle by depth-first search, nodes with the fewest next nodes first (Warnsdorff's rule)."""
     if len(chips) < 3 or any(len(neighbors[chip]) < 2 for chip in chips):  # noqa: PLR2004 # a cycle enters and leaves
         return ()
     if len(_reachable(neighbors, chips[0])) < len(chips):

@@ -1,8 +1,8 @@
-"""What the links inside a block of a torus carry: the limits of a job that has the block to itself.
+"""Compute the rates of a job that has a block of a torus to itself, over the links inside the block.
 
-all-gather  the least, over boxes inside the block, of the capacity into the box over the chips outside of it: the
-            least of all sets is reached by one of them (the tests compare every block of a torus with the solver).
-bisection   of even sides the cheapest plane across: two cuts of a ring, one of a path; else the solver's.
+all-gather  The least, over boxes inside the block, of the capacity into the box over the chips outside it. Some box
+            attains the least of all sets (the tests compare every block of a torus with the solver).
+bisection   With even spans, the cheapest plane across: two cuts of a ring, one of a path. Otherwise the solver's.
 """
 
 from dataclasses import dataclass
@@ -21,19 +21,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BlockLimits:
-    """Bytes per second, one direction: what each chip gathers, and what the two halves exchange."""
+    """All-gather bandwidth of each chip, and bisection bandwidth: bytes per second, one direction."""
 
     all_gather: int
     bisection: int
 
 
 def block_limits(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape) -> BlockLimits:
-    """Of an undamaged block.
+    """Return the limits of an undamaged block; cached for blocks that differ only in the order of the axes.
+
+    `block_all_gather` and `block_bisection`, with their methods and complexities.
 
     Parameters
     ----------
-    carries
-        Bytes per second of a link along each axis, one direction.
+    sides
+        Chips of the torus along each axis.
+    axis_capacities
+        Capacity of a link along each axis, in bytes per second of one direction.
+    shape
+        Chips of the block along each axis.
+
+    Examples
+    --------
+    A 2×2 block of a 4×4 torus with links of 10:
+
+    >>> block_limits((4, 4), (10, 10), (2, 2))
+    BlockLimits(all_gather=20, bisection=20)
 
     """
     return _limits_of_axes(tuple(sorted(zip(sides, axis_capacities, shape, strict=True))))
@@ -41,13 +54,24 @@ def block_limits(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape) -
 
 @lru_cache(maxsize=1024)
 def _limits_of_axes(axes: tuple[tuple[int, int, int], ...]) -> BlockLimits:
-    """Of a block and of those that are the same turned: side, capacity and span along each axis."""
+    """Return the limits from side, capacity and span of each axis, in sorted order."""
     sides, axis_capacities, shape = (tuple(values) for values in zip(*axes, strict=True))
     return BlockLimits(block_all_gather(sides, axis_capacities, shape), block_bisection(sides, axis_capacities, shape))
 
 
 def block_all_gather(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape) -> int:
-    """Bus bandwidth of an all-gather among the chips of a block, rounded down; 0 of one chip."""
+    """Return the bus bandwidth of an all-gather among a block's chips, rounded down; 0 for one chip.
+
+    The cut bound (Edmonds 1973) over the boxes of the block; O(chips·axes).
+
+    Examples
+    --------
+    A row of two chips shares one link of 10. In 2×2 each chip receives over two links.
+
+    >>> block_all_gather((4, 4), (10, 10), (1, 2)), block_all_gather((4, 4), (10, 10), (2, 2))
+    (10, 20)
+
+    """
     chips = prod(shape)
     boxes = (inner_box for inner_box in product(*(range(1, span + 1) for span in shape)) if inner_box != shape)
     rates = (
@@ -57,7 +81,7 @@ def block_all_gather(sides: Shape, axis_capacities: tuple[int, ...], shape: Shap
 
 
 def _capacity_into(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape, box: Shape) -> int:
-    """Capacity into a box at the corner of a block from the rest of the block."""
+    """Return the capacity into a box at the corner of a block from the rest of the block."""
     faces = zip(sides, axis_capacities, shape, box, strict=True)
     return sum(
         prod(box) // box_span * (2 if span == side > 2 else 1) * link  # noqa: PLR2004 # a ring of two is one link
@@ -67,7 +91,19 @@ def _capacity_into(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape,
 
 
 def block_bisection(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape) -> int:
-    """Least capacity between two halves of a block; 0 of one chip."""
+    """Return the least capacity between two halves of a block; 0 for one chip.
+
+    With even spans the cheapest plane across, O(axes), proven by dimension-order routing; otherwise
+    `trninv.solvers.bisection.bisect`, with its complexity.
+
+    Examples
+    --------
+    A plane across 2×2 cuts two links. A whole row of four is a ring, which is cut twice.
+
+    >>> block_bisection((4, 4), (10, 10), (2, 2)), block_bisection((4, 4), (10, 10), (1, 4))
+    (20, 20)
+
+    """
     chips = prod(shape)
     if all(span == 1 or span % 2 == 0 for span in shape):
         planes = (
@@ -81,7 +117,14 @@ def block_bisection(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape
 
 
 def block_graph(sides: Shape, axis_capacities: tuple[int, ...], shape: Shape) -> "Graph":
-    """A block as a graph, its chips by their numbers in the torus."""
+    """Return a block as a graph, with its chips' numbers in the torus as nodes; O(links of the torus).
+
+    Examples
+    --------
+    >>> sorted(block_graph((4, 4), (10, 20), (2, 2)).edges(data="capacity"))
+    [(0, 1, 20), (0, 4, 10), (1, 5, 10), (4, 5, 20)]
+
+    """
     torus = Torus(sides)
     mask = torus.blocks(shape)[0].mask
     graph = solvers.graph.Graph()

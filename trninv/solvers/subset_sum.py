@@ -1,35 +1,55 @@
-"""Whole parts that together have a wanted number of chips (subset sum), by dynamic programming over sets of bits.
+"""Choose whole parts that together have as many chips as possible up to a limit (subset sum).
 
-Parts of one size are taken in bundles of 1, 2, 4, …, so a thousand equal ones are ten steps, each of O(most) bits.
+A dynamic program (Bellman 1957) over the sums that can be reached, as the bits of an integer. Parts of one size are
+added in bundles of 1, 2, 4, …, so a thousand equal parts take ten steps, each of O(limit) bits.
 """
 
 from collections.abc import Iterator, Sequence
 
 
-def largest(sizes: Sequence[int], most: int) -> list[int]:
-    """Choose parts with as many chips together as there can be up to ``most``; their places in ``sizes``."""
-    alike: dict[int, list[int]] = {}
-    for at, size in enumerate(sizes):
-        alike.setdefault(size, []).append(at)
-    reached, steps = 1, list[tuple[int, int, int]]()
-    within = (1 << most + 1) - 1
-    for size, places in alike.items():
-        for bundle in bundles(len(places)):
-            if bundle * size <= most:
-                steps.append((reached, size, bundle))
-                reached |= reached << bundle * size & within
-    total, chosen = reached.bit_length() - 1, list[int]()
+def largest_sum(sizes: Sequence[int], limit: int) -> list[int]:
+    """Return the indices of parts with the largest total size up to ``limit``.
+
+    Bellman's dynamic program; O(sizes·log(parts of a size)·limit / 64) word operations.
+
+    Examples
+    --------
+    Of parts with 4, 12, 3 and 5 chips, at most 10 chips: 4 + 5.
+
+    >>> largest_sum([4, 12, 3, 5], 10)
+    [0, 3]
+
+    """
+    indices_by_size: dict[int, list[int]] = {}
+    for index, size in enumerate(sizes):
+        indices_by_size.setdefault(size, []).append(index)
+    # bit s of `reachable` says that some parts sum to s
+    reachable, steps = 1, list[tuple[int, int, int]]()
+    mask = (1 << limit + 1) - 1
+    for size, indices in indices_by_size.items():
+        for bundle in bundles(len(indices)):
+            if bundle * size <= limit:
+                steps.append((reachable, size, bundle))
+                reachable |= reachable << bundle * size & mask
+    total, chosen = reachable.bit_length() - 1, list[int]()
     for before, size, bundle in reversed(steps):
         if not before >> total & 1:
             total -= bundle * size
-            chosen += [alike[size].pop() for _ in range(bundle)]
+            chosen += [indices_by_size[size].pop() for _ in range(bundle)]
     return sorted(chosen)
 
 
-def bundles(number: int) -> Iterator[int]:
-    """Bundles whose subsets make up every number to this one: 1, 2, 4, …, the rest."""
+def bundles(count: int) -> Iterator[int]:
+    """Yield bundles whose subsets sum to every number up to ``count``: 1, 2, 4, … and the rest; O(log(count)).
+
+    Examples
+    --------
+    >>> list(bundles(10))
+    [1, 2, 4, 3]
+
+    """
     bundle = 1
-    while number > 0:
-        yield min(bundle, number)
-        number -= bundle
+    while count > 0:
+        yield min(bundle, count)
+        count -= bundle
         bundle *= 2

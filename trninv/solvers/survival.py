@@ -1,8 +1,8 @@
-"""How many sets of chips are whole when parts fail: exact where it is a binomial, else by drawing.
+"""Estimate how many sets of chips survive when parts fail: exactly if that is binomial, otherwise by sampling.
 
-A domain has so many sets, one bit each. A part that fails takes some of them along, the same ones in every domain;
-parts fail independently. Draws come in batches, each with a seed of its own that follows from the first
-(`numpy.random.SeedSequence.spawn`), so that the figures are the same whoever draws which batch.
+A domain has a number of sets, one bit for each. A part that fails destroys some of them, the same ones in every domain;
+parts fail independently. Samples are drawn in batches, each with its own seed derived from the first
+(`numpy.random.SeedSequence.spawn`), so the result does not depend on which process draws which batch.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,20 +16,24 @@ from scipy.special import bdtr, bdtrc
 from trninv.solvers.blocks import MaskRows
 
 BATCH_SIZE = 64
-"""Draws that have a seed together."""
+"""Samples that share a seed."""
 _GUESS_DEVIATIONS = 10
-"""Standard deviations within which a first guess of a number of failures lies."""
+"""Standard deviations above the mean number of failures for which random numbers are drawn at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailureCause:
-    """Parts of a kind: how likely each has failed, and the sets of its domain that it takes along (a row a part).
+    """Parts of one kind that fail with equal probability.
 
     Attributes
     ----------
-    first
-        Of parts that several domains share, one row in ``takes``: the first domain of each, and how many there are in
-        all; empty of parts of one domain.
+    probability
+        Probability that a part has failed.
+    destroys
+        The sets of its domain that each part destroys, one row for each part.
+    offset
+        Empty for parts of one domain. For parts that several domains share, the first domain of each part; ``destroys``
+        then has one row.
 
     """
 
@@ -38,7 +42,7 @@ class FailureCause:
     offset: tuple[int, ...] = ()
 
     def sample_losses(self, random: np.random.Generator, size: int, domains: int) -> tuple[NDArray[np.int64], MaskRows]:
-        """Of so many draws, the domains hit (draw · domains + domain), and what each loses."""
+        """Draw ``size`` samples; return the domains hit (sample · domains + domain) and the sets that each loses."""
         if not self.offset:
             parts = len(self.destroys)
             failed_parts = sample_failures(random, size * domains * parts, self.probability)
@@ -55,13 +59,13 @@ class FailureCause:
 
 @dataclass(frozen=True, slots=True)
 class CountedSets:
-    """What is counted in each domain: sets of some kind, in groups of so many; ``sets`` has a row of words a rack."""
+    """Sets to count in each domain, in groups of ``group_size``; ``sets`` has one row of words for each rack."""
 
     sets: MaskRows
     group_size: int = 1
 
     def count_intact(self, intact: MaskRows) -> NDArray[np.int64]:
-        """In each row of words."""
+        """Return the number of intact groups in each row of words."""
         counts = np.zeros(len(intact), np.int64)
         for rack in self.sets:
             counts += np.bitwise_count(intact & rack).sum(axis=1, dtype=np.int64) // self.group_size
@@ -70,7 +74,7 @@ class CountedSets:
 
 @dataclass(frozen=True, slots=True)
 class SamplingTask:
-    """Some batches of draws, in plain values that travel to other processes."""
+    """Some batches of samples, in plain values that travel to other processes."""
 
     intact: MaskRows
     causes: tuple[FailureCause, ...]
@@ -80,7 +84,21 @@ class SamplingTask:
 
 
 def sample(task: SamplingTask) -> NDArray[np.int64]:
-    """Draws × what is counted, over all domains."""
+    """Return the number of intact groups over all domains (samples × ``counted_sets``).
+
+    Monte Carlo simulation; O(samples·failures) expected, with the failures of one sample.
+
+    Examples
+    --------
+    Two domains with sets 0 and 1. The only cause of failure never happens, so four sets survive in each of two samples:
+
+    >>> intact = np.array([[0b11], [0b11]], np.uint64)
+    >>> cause = FailureCause(0.0, np.array([[0b01]], np.uint64))
+    >>> [task] = sampling_tasks(intact, [cause], [CountedSets(np.array([[0b11]], np.uint64))], 2, 7, 1)
+    >>> sample(task).tolist()
+    [[4], [4]]
+
+    """
     full_counts = [group.count_intact(task.intact) for group in task.counted_sets]
     return np.vstack(
         [_sample_batch(task, full_counts, seed, size) for seed, size in zip(task.seeds, task.sizes, strict=True)]
@@ -109,7 +127,17 @@ def _sample_batch(
 
 
 def sample_failures(random: np.random.Generator, parts: int, probability: float) -> NDArray[np.int64]:
-    """Which of some parts have failed, each with the same likelihood: by the gaps between them."""
+    """Draw which of ``parts`` parts have failed, each with the same probability.
+
+    The gaps between failures are geometric (waiting times, Devroye 1986): O(failures) instead of O(parts).
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(1)
+    >>> sample_failures(random, 4, 0.0).tolist(), sample_failures(random, 4, 1.0).tolist()
+    ([], [0, 1, 2, 3])
+
+    """
     if not probability or not parts:
         return np.zeros(0, np.int64)
     mean, chunks, last = parts * probability, list[NDArray[np.int64]](), -1
@@ -129,7 +157,17 @@ def sampling_tasks(
     seed: int,
     batches_per_task: int,
 ) -> Iterator[SamplingTask]:
-    """So many draws, as tasks of so many batches each."""
+    """Yield tasks of ``batches_per_task`` batches each, for ``samples`` samples in all; O(batches).
+
+    Examples
+    --------
+    100 samples are batches of 64 and 36:
+
+    >>> intact = np.array([[0b11]], np.uint64)
+    >>> [task.sizes for task in sampling_tasks(intact, [], [], samples=100, seed=7, batches_per_task=1)]
+    [(64,), (36,)]
+
+    """
     sizes = [min(BATCH_SIZE, samples - start) for start in range(0, samples, BATCH_SIZE)]
     seeds = np.random.SeedSequence(seed).spawn(len(sizes))
     for start in range(0, len(sizes), batches_per_task):
@@ -138,7 +176,19 @@ def sampling_tasks(
 
 
 def survival_probabilities(causes: Sequence[FailureCause], sets: MaskRows) -> NDArray[np.float64]:
-    """How likely each of some sets (rows of one bit) has lost nothing."""
+    """Return the probability that each of some sets (rows of one bit) survives; O(parts·sets).
+
+    The product of 1 - p over the parts that destroy it, since parts fail independently.
+
+    Examples
+    --------
+    Set 0 needs two parts that fail with probability 0.1, set 1 only the second of them:
+
+    >>> cause = FailureCause(0.1, np.array([[0b01], [0b11]], np.uint64))
+    >>> survival_probabilities([cause], np.array([[0b01], [0b10]], np.uint64)).round(2).tolist()
+    [0.81, 0.9]
+
+    """
     probabilities = np.ones(len(sets), np.float64)
     for cause in causes:
         hit = ((cause.destroys[:, None, :] & sets[None, :, :]) != 0).any(axis=2)
@@ -147,7 +197,16 @@ def survival_probabilities(causes: Sequence[FailureCause], sets: MaskRows) -> ND
 
 
 def are_independent(causes: Sequence[FailureCause], sets: MaskRows) -> bool:
-    """Whether no part takes two of some sets along: they then fail independently."""
+    """Return whether no part destroys two of the sets, so that they fail independently; O(parts·sets).
+
+    Examples
+    --------
+    >>> sets = np.array([[0b01], [0b10]], np.uint64)
+    >>> own, shared = (FailureCause(0.1, np.array(rows, np.uint64)) for rows in ([[0b01], [0b10]], [[0b11]]))
+    >>> are_independent([own], sets), are_independent([shared], sets)
+    (True, False)
+
+    """
     for cause in causes:
         hit = ((cause.destroys[:, None, :] & sets[None, :, :]) != 0).any(axis=2)
         if cause.probability and (cause.offset or (hit.sum(axis=1) > 1).any()):
@@ -156,12 +215,37 @@ def are_independent(causes: Sequence[FailureCause], sets: MaskRows) -> bool:
 
 
 def binomial_cdf(count: int, probability: float) -> NDArray[np.float64]:
-    """P[X ≤ 0], P[X ≤ 1], … of a binomial."""
+    """Return P[X ≤ 0], …, P[X ≤ count] for X binomial; O(count) incomplete beta functions.
+
+    Examples
+    --------
+    >>> binomial_cdf(2, 0.5).tolist()
+    [0.25, 0.75, 1.0]
+
+    """
     return np.asarray(bdtr(np.arange(count + 1), count, probability), np.float64)
 
 
 def spares_needed(count: int, probability: float, confidence: float, max_spares: int) -> int | None:
-    """The fewest more so that enough of count and those are whole, as surely as wanted; None if that takes too many."""
+    """Return the fewest spares with which ``count`` parts survive with ``confidence``; None if that takes too many.
+
+    Exponential and binary search over the binomial's upper tail; O(log(spares)).
+
+    Parameters
+    ----------
+    probability
+        Probability that a part, or a spare, survives.
+    max_spares
+        The exponential search, in powers of two, gives up above it.
+
+    Examples
+    --------
+    Each part survives with probability 0.9. One of one part survives with 0.9, one of two with 0.99:
+
+    >>> spares_needed(1, 0.9, confidence=0.95, max_spares=10), spares_needed(1, 0.9, confidence=0.9, max_spares=10)
+    (1, 0)
+
+    """
     min_spares, enough_spares = 0, 1
     while bdtrc(count - 1, count + enough_spares, probability) < confidence:
         min_spares, enough_spares = enough_spares, 2 * enough_spares

@@ -1,8 +1,7 @@
-"""Symmetries of a wiring: permutations of its nodes that keep every link and its capacity.
+"""Find symmetries of a graph: permutations of its nodes that preserve every link and its capacity.
 
-Candidates come from the wiring's pattern (`trninv.topology.pattern`), and each is checked on the graph as it is, link
-by link; what fails the check is not used. So failures that a symmetry maps onto each other have equal answers, whatever
-the state of the wiring.
+Candidates come from the wiring's pattern (`trninv.topology.pattern`). Each is checked on the graph as it is, link by
+link, and dropped if it fails. So failures that a symmetry maps onto each other have equal answers, whatever has failed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,16 +16,34 @@ if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
 
 Failure = tuple[tuple[int, ...], ...]
-"""What fails together: nodes as (id,), links as (low id, high id); in rising order."""
+"""Parts that fail together: nodes as (id,), links as (lower id, higher id); in rising order."""
 
 
 def automorphisms(graph: "Graph") -> list[Permutation]:
-    """Candidates that are symmetries, without the identity: enough to make up all that there are of the pattern.
+    """Return generators of the pattern's symmetries that preserve the graph, without the identity.
+
+    Candidates from the pattern, each checked in O(V + E).
 
     Parameters
     ----------
     graph
-        Chips and switches of one domain, with the attributes that `trninv.routing.wiring.load` gives.
+        Chips and switches of one domain, with the attributes that `trninv.routing.wiring.load` sets.
+
+    Examples
+    --------
+    A whole 2×2 torus has symmetries; with one link degraded only those that preserve it remain:
+
+    >>> from trninv.solvers.graph import Graph
+    >>> from trninv.topology.torus import torus_links
+    >>> chip = {"kind": "chip", "server": 0, "rack": 0, "wiring": "torus", "sides": (2, 2)}
+    >>> graph = Graph()
+    >>> graph.add_nodes_from((node, {**chip, "ordinal": node}) for node in range(4))
+    >>> graph.add_edges_from((link.a, link.b, {"capacity": 10}) for link in torus_links((2, 2)))
+    >>> len(automorphisms(graph)) > 0
+    True
+    >>> graph.edges[0, 1]["capacity"] = 5
+    >>> all({permutation[0], permutation[1]} == {0, 1} for permutation in automorphisms(graph))
+    True
 
     """
     nodes = {
@@ -44,7 +61,19 @@ def automorphisms(graph: "Graph") -> list[Permutation]:
 
 
 def symmetry_orbits(graph: "Graph", weights: Mapping[int, int]) -> list[list[Failure]]:
-    """Nodes and links by what symmetries make of them that keep the nodes' weights; each alone where none are known."""
+    """Group nodes and links into orbits: symmetries that preserve the nodes' weights map their members onto each other.
+
+    Without a known pattern every part is an orbit of its own. Union-find, O(symmetries·(V + E)).
+
+    Examples
+    --------
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph([(1, 2)])
+    >>> graph.add_nodes_from([1, 2], kind="chip")
+    >>> symmetry_orbits(graph, {1: 1, 2: 1})
+    [[((1,),)], [((2,),)], [((1, 2),)]]
+
+    """
     parts: list[Failure] = [((node,),) for node in graph]
     parts += [(tuple(sorted(edge)),) for edge in graph.edges]
     has_pattern = all(
@@ -63,7 +92,7 @@ def symmetry_orbits(graph: "Graph", weights: Mapping[int, int]) -> list[list[Fai
 
 
 def _automorphism_test(graph: "Graph") -> IsSymmetry:
-    """Whether a permutation takes every node to one of its kind, and every link to one of its capacity."""
+    """Return a test of whether a permutation maps nodes to nodes of their kind and links to links of their capacity."""
     capacities = {frozenset((a, b)): capacity for a, b, capacity in solvers.graph.weighted_edges(graph)}
     kind = dict(graph.nodes(data="kind"))
 
@@ -81,7 +110,18 @@ def _automorphism_test(graph: "Graph") -> IsSymmetry:
 
 
 def failure_orbits(failures: Sequence[Failure], permutations: Sequence[Permutation]) -> list[list[Failure]]:
-    """Failures that symmetries map onto each other, each class in the order given."""
+    """Group failures that symmetries map onto each other, in the order given.
+
+    Union-find with path halving (Tarjan & van Leeuwen 1984), O(symmetries·failures).
+
+    Examples
+    --------
+    A permutation that exchanges chips 1 and 2 and keeps chip 3:
+
+    >>> failure_orbits([((1,),), ((2,),), ((3,),)], [{1: 2, 2: 1, 3: 3}])
+    [[((1,),), ((2,),)], [((3,),)]]
+
+    """
     index_of = {failure: index for index, failure in enumerate(failures)}
     parent = [*range(len(failures))]
 
@@ -102,6 +142,6 @@ def failure_orbits(failures: Sequence[Failure], permutations: Sequence[Permutati
 
 
 def _map_failure(failure: Failure, permutation: Permutation) -> Failure:
-    if len(failure) == 1:  # as mostly: nothing to be put in order
+    if len(failure) == 1:  # the usual case, without sorting
         return (tuple(sorted([permutation[node] for node in failure[0]])),)
     return tuple(sorted(tuple(sorted([permutation[node] for node in part])) for part in failure))

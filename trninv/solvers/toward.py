@@ -1,6 +1,6 @@
-"""Best paths toward one node from everywhere: what `trninv.solvers.paths` finds for two places, for all sources.
+"""Find best paths from all nodes toward one target: the same paths as `trninv.solvers.paths`, for all sources at once.
 
-Ties fall as there: the next node is the first by id. Both are O(edges), times log(edges) for the widths.
+Ties break as there: the next node is the first by id.
 """
 
 import heapq
@@ -14,14 +14,14 @@ from trninv.solvers.paths import Links, NodePath, ShortestPathDag
 
 @dataclass(frozen=True, slots=True)
 class PathsToTarget:
-    """The shortest paths to a target over links of ``floor`` or more.
+    """The shortest paths from all nodes to a target over links of ``floor`` or more.
 
     Attributes
     ----------
     hops
-        By node from which there is a way.
-    ways
-        How many such paths are as short.
+        Hops to the target for each node that reaches it.
+    path_counts
+        Number of shortest paths from each such node.
 
     """
 
@@ -34,7 +34,7 @@ class PathsToTarget:
     def from_links(
         cls, links: Links, target: int, floor: int = 0, predecessors: Links | None = None
     ) -> "PathsToTarget":
-        """Breadth first, from the target; links that lead one way come with ``behind``, the same by where they lead."""
+        """Search breadth-first from the target, O(V + E); directed links also need ``predecessors``."""
         incoming = links if predecessors is None else predecessors
         hops, path_counts, frontier = {target: 0}, {target: 1}, [target]
         while frontier:
@@ -49,7 +49,7 @@ class PathsToTarget:
         return cls(links, floor, hops, path_counts)
 
     def path(self, source: int) -> NodePath:
-        """The first shortest path by ids; empty if there is none."""
+        """Return the first shortest path by ids; empty if there is none."""
         if source not in self.hops:
             return ()
         path = [source]
@@ -58,7 +58,7 @@ class PathsToTarget:
         return tuple(path)
 
     def all_paths(self, source: int) -> ShortestPathDag:
-        """All shortest paths from a source, of which there is one."""
+        """Return the graph of all shortest paths from a source that reaches the target."""
         paths_to, share = {source: 1}, {source: Fraction(1)}
         flow: dict[tuple[int, int], int] = {}
         shares: dict[tuple[int, int], Fraction] = {}
@@ -75,7 +75,7 @@ class PathsToTarget:
         return ShortestPathDag(self.path_counts[source], flow, shares)
 
     def _next_nodes(self, node: int, remaining: int) -> list[int]:
-        """Neighbours of a node ``left`` hops away that are one hop nearer."""
+        """Return the neighbours of a node ``remaining`` hops away that are one hop nearer."""
         neighbors = self.adjacency[node].items()
         return [
             neighbor
@@ -85,9 +85,23 @@ class PathsToTarget:
 
 
 def widest_capacities(links: Links, targets: Collection[int]) -> dict[int, int]:
-    """The narrowest link of the widest path to any target, by node; targets and what cannot reach any are left out.
+    """Return the bottleneck of the widest path to any target, for all other nodes that reach one.
 
-    Links that lead one way are given by where they lead.
+    Dijkstra's algorithm on bottlenecks instead of lengths (Pollack, Operations Research 8, 1960); O(E·log E).
+
+    Parameters
+    ----------
+    links
+        Links by the node they reach, which matters for directed ones.
+
+    Examples
+    --------
+    On a path 1-2-3 with links of 30 and 20, node 3 reaches node 1 with 20:
+
+    >>> wide, narrow = {"capacity": 30}, {"capacity": 20}
+    >>> widest_capacities({1: {2: wide}, 2: {1: wide, 3: narrow}, 3: {2: narrow}}, [1])
+    {2: 30, 3: 20}
+
     """
     widths: dict[int, int] = {}
     heap = [(-link["capacity"], neighbor) for target in targets for neighbor, link in links[target].items()]

@@ -1,4 +1,4 @@
-"""The linear program of `trninv.solvers.collectives`; SciPy's solver takes longer to import than many answers take."""
+"""Solve the linear program of `trninv.solvers.collectives`, in a module of its own because SciPy is slow to import."""
 
 import numpy as np
 from scipy.optimize import linprog
@@ -8,14 +8,14 @@ from trninv.solvers.trees import Floats, Ints
 
 
 class TreeProgram:
-    """The linear program over the trees so far: every endpoint sends θ along trees, no link gets too much.
+    """The linear program over the trees so far: every endpoint sends θ along trees, and no link is overloaded.
 
-    Some best solution is symmetric, so links that are alike, and endpoints, are one: their sums are in proportion.
+    Some optimal solution is symmetric, so the links of one symmetry class share a row, and so do endpoints.
 
     Attributes
     ----------
     capacity
-        Of the links, both directions together.
+        Capacity of each link, both directions together.
 
     """
 
@@ -26,11 +26,11 @@ class TreeProgram:
 
     @property
     def tree_count(self) -> int:
-        """How many trees there are, one of each kind of endpoint a round."""
+        """Number of trees, one for each class of endpoints in each round."""
         return sum(map(len, self._load_rounds))
 
     def add_columns(self, loads: Floats) -> tuple[float, Floats]:
-        """Best θ with more trees, and the prices of the links."""
+        """Add a round of trees by their loads; return the best θ and the prices of the links."""
         self._load_rounds.append(self._sum_by_class(loads))
         rounds, class_count = len(self._load_rounds), int(self._endpoint_class.max()) + 1
         columns = np.concatenate(self._load_rounds)
@@ -51,7 +51,7 @@ class TreeProgram:
         return theta, np.maximum(-solved.ineqlin.marginals[: len(self._class_capacity)], 0)[self._link_class]
 
     def _sum_by_class(self, loads: Floats) -> Floats:
-        """Loads by classes of endpoints and of links."""
+        """Return the loads summed by classes of endpoints and of links."""
         sums = np.zeros((int(self._endpoint_class.max()) + 1, len(self._class_capacity)))
         np.add.at(sums, (self._endpoint_class[:, None], self._link_class[None, :]), loads)
         return sums

@@ -1,4 +1,4 @@
-"""Cheapest-path trees from many roots at once, and the weight that each of their edges has below it."""
+"""Build cheapest-path trees from many roots and sum the weight below each edge."""
 
 from typing import Any
 
@@ -12,22 +12,41 @@ Floats = NDArray[np.float64]
 
 
 def price_matrix(arcs: Ints, prices: Floats, count: int) -> csr_array:
-    """A sparse matrix of the arcs' prices (``count`` × ``count``), which are those of their edges."""
+    """Return the prices of arcs, which are those of their edges, as a sparse matrix (``count`` × ``count``); O(arcs).
+
+    Examples
+    --------
+    Edge 0 between nodes 0 and 1 in both directions, edge 1 from node 1 to node 2:
+
+    >>> price_matrix(np.array([[0, 1, 0], [1, 0, 0], [1, 2, 1]]), np.array([0.5, 2.0]), 3).toarray().tolist()
+    [[0.0, 0.5, 0.0], [0.5, 0.0, 2.0], [0.0, 0.0, 0.0]]
+
+    """
     a, b, edge = arcs.T
     return csr_array((prices[edge], (a, b)), shape=(count, count))
 
 
 def subtree_weights(arcs: Ints, prices: Floats, roots: Ints, weight: NDArray[Any]) -> NDArray[Any] | None:
-    """The weight below each edge of the tree from each root (roots × edges); None if some weight is out of reach.
+    """Return the weight below each edge of the tree from each root (roots × edges); None if a root misses any weight.
+
+    Dijkstra's algorithm (1959) from every root; O(roots·(E + V·log V)).
 
     Parameters
     ----------
     arcs
-        Where each leads from, where to, and its edge's number (arcs × 3); edges may lead one way only.
+        From, to and the edge's number for each arc (arcs × 3); an edge may lead one way only.
     prices
-        Of the edges, above 0.
+        Price of each edge, above 0.
     weight
-        Of the nodes.
+        Weight of each node.
+
+    Examples
+    --------
+    On the path 0-1-2 with edges 0 and 1, the tree from node 0 has both other nodes below edge 0 and one below edge 1:
+
+    >>> arcs = np.array([[0, 1, 0], [1, 0, 0], [1, 2, 1], [2, 1, 1]])
+    >>> subtree_weights(arcs, np.array([1.0, 1.0]), np.array([0]), np.array([1, 1, 1])).tolist()
+    [[2, 1]]
 
     """
     count = len(weight)
@@ -50,7 +69,7 @@ def subtree_weights(arcs: Ints, prices: Floats, roots: Ints, weight: NDArray[Any
 
 
 def _depth(predecessors: NDArray[Any]) -> Ints:
-    """Edges from the root, by predecessors: prices may be too small a part of a distance to order it."""
+    """Return the depth of each node by predecessors: after rounding, distances may not order a path's nodes."""
     parent, tree = (
         np.maximum(predecessors, 0),
         np.arange(len(predecessors))[:, None],
