@@ -146,7 +146,7 @@ def test_listings_of_managers_and_files_of_several_machines_are_kept(engine: Eng
 def test_little_is_removed_at_a_time_and_the_next_import_goes_on(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "_AT_ONCE", 2)
+    monkeypatch.setattr(retention, "_BATCH_SIZE", 2)
     with write_transaction(engine) as connection:
         reports(connection, range(NEWEST + 5), newest=NEWEST + 5)
         for number, oldest in ((5, 2), (6, 4), (7, 6), (8, 8), (9, 10)):

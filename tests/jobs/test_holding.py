@@ -28,7 +28,7 @@ from trninv.errors import (
 from trninv.inventory import stamp
 from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.held import allocated_mask, allocation_bits_row
-from trninv.inventory.schema import HELD, TABLES
+from trninv.inventory.schema import JOB_TABLES, TABLES
 from trninv.inventory.state import Condition, set_state
 from trninv.inventory.transfer import copy_database
 from trninv.inventory.verify import verify
@@ -313,7 +313,7 @@ def test_unseed_takes_jobs_along_and_a_copy_has_them(engine: Engine, databases: 
         stamp.unseed(connection, key)
         assert [job.name for job in holding.list_jobs(connection, None, 9, include_ended=True)] == ["b", "c"]
         stamp.unseed(connection, connection.scalar(text("SELECT id FROM cluster WHERE slug = 'trn3-gen2'")))
-        assert all(connection.scalar(text(f"SELECT count(*) FROM {name}")) == 0 for name in HELD)
+        assert all(connection.scalar(text(f"SELECT count(*) FROM {name}")) == 0 for name in JOB_TABLES)
 
 
 def test_more_at_once_than_there_are_connections_are_told_to_come_again(

@@ -140,8 +140,8 @@ def level_of(text: str) -> str:
         return "link"
     text = text.strip()
     if text.startswith("@"):
-        _, slash, below = text.partition("/")
-        text = f"{_ANY_SERVER}{slash}{below}"
+        _, slash, rest = text.partition("/")
+        text = f"{_ANY_SERVER}{slash}{rest}"
     return parse(text).level
 
 
@@ -276,7 +276,7 @@ def node_addresses(id_condition: Callable[[ColumnElement[int]], ColumnElement[bo
         tables.
     """
     node, domain, cluster = _TABLES["node"], _TABLES["domain"], _TABLES["cluster"]
-    chip, switch, nic, server, above = (
+    chip, switch, nic, server, network_node = (
         _TABLES["chip"],
         _TABLES["switch"],
         _TABLES["nic"],
@@ -297,7 +297,7 @@ def node_addresses(id_condition: Callable[[ColumnElement[int]], ColumnElement[bo
         .outerjoin(chip, same(chip))
         .outerjoin(switch, same(switch))
         .outerjoin(nic, same(nic))
-        .outerjoin(above, same(above))
+        .outerjoin(network_node, same(network_node))
         .outerjoin(server, server.c.id == func.coalesce(chip.c.server_id, nic.c.server_id))
     )
     return select(node.c.id.label("id"), address.label("address")).select_from(joined)
@@ -333,14 +333,14 @@ def node_address_expression(key: ColumnElement[int]) -> ColumnElement[str]:
 
     Each kind of node is tried in turn; chips come first because they are the most.
     """
-    names = {name for kind, above in _CONTAINERS.items() for name in (kind, *above)}
+    names = {name for kind, containers in _CONTAINERS.items() for name in (kind, *containers)}
     aliases = {name: _TABLES[name].alias(f"at_{name}") for name in names}
 
     def address_subquery(kind: str) -> ColumnElement[str]:
         joined: FromClause = aliases[kind]
-        for below, above in pairwise((kind, *_CONTAINERS[kind])):
-            to_above = aliases[below].c["id" if above == "node" else f"{above}_id"]
-            joined = joined.join(aliases[above], aliases[above].c.id == to_above)
+        for child, parent in pairwise((kind, *_CONTAINERS[kind])):
+            parent_id = aliases[child].c["id" if parent == "node" else f"{parent}_id"]
+            joined = joined.join(aliases[parent], aliases[parent].c.id == parent_id)
         query = select(address_expression(kind, aliases)).select_from(joined).where(aliases[kind].c.id == key)
         return query.correlate_except(*aliases.values()).scalar_subquery()
 

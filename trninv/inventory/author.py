@@ -10,7 +10,7 @@ MAX_LENGTH: Final = 1_000
 
 
 def check_author(who: str, why: str | None = None) -> None:
-    """Refuse a `who` or `why` that is empty, too long or holds control characters.
+    """Refuse a `who` or `why` that is empty, too long or has a forbidden character.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ _CASCADED: Final = {
     INSERT INTO _change (id, at, who, why, source, batch)
     SELECT 2, at, who, why, source, batch FROM state_event
     WHERE id = (SELECT max(id) FROM state_event) AND NOT {is_said};
-    UPDATE node SET {assigned} WHERE id IN ({inside});
+    UPDATE node SET {assigned} WHERE id IN ({node_ids});
     DELETE FROM _change WHERE id = 2;""",
     "postgresql": """
         IF said.id IS NULL THEN
@@ -31,7 +31,7 @@ _CASCADED: Final = {
             VALUES (2, said.at, session_user, 'plain SQL', 'sql', last + 1);
         END IF;
         EXECUTE $update$UPDATE node SET {assigned}
-            FROM became JOIN was ON was.id = became.id, LATERAL ({inside}) AS part
+            FROM became JOIN was ON was.id = became.id, LATERAL ({node_ids}) AS part
             WHERE node.id = part.id AND ({changed})$update$;
         DELETE FROM _change WHERE id = 2;""",
 }
@@ -42,13 +42,13 @@ On PostgreSQL, EXECUTE plans the update for the actual number of servers each ti
 _OWN_LITE: Final = """
     UPDATE node SET {assigned}
     FROM (SELECT {own}, coalesce(max(server.state), 'up') AS server_state, max(server.factor_ppm) AS server_factor
-        FROM (SELECT ({inside}) AS id) AS part LEFT JOIN server ON server.id = part.id) AS is_now
+        FROM (SELECT ({server_id}) AS id) AS part LEFT JOIN server ON server.id = part.id) AS is_now
     WHERE node.id = NEW.id AND (OLD.own_state IS NOT NULL OR NEW.own_state IS NOT NULL) AND NOT {is_said};"""
 """On SQLite: a state that plain SQL writes to a node is the node's own state."""
 _OWN: Final = """ DECLARE is_now record; BEGIN
     IF {is_said} THEN RETURN new; END IF;
     SELECT {own}, coalesce(max(server.state), 'up') AS server_state, max(server.factor_ppm) AS server_factor INTO is_now
-        FROM (SELECT ({inside}) AS id) AS part LEFT JOIN server ON server.id = part.id;
+        FROM (SELECT ({server_id}) AS id) AS part LEFT JOIN server ON server.id = part.id;
     {assigned};
     RETURN new;
 END """
@@ -62,11 +62,11 @@ _DIFFER: Final = """
 def cascaded(dialect: str, changed: str) -> str:
     """Return the statements that update a server's parts, to run after those that write its event."""
     server = "NEW" if dialect == "sqlite" else "became"
-    inside = _inside(f"{server}.id")
+    node_ids = _node_ids(f"{server}.id")
     own = "coalesce(node.own_state, node.state)", _own_factor("node")
     assigned = _assigned(own, (f"{server}.state", f"{server}.factor_ppm"), dialect)
     return _CASCADED[dialect].format(
-        is_said=_IS_SAID, inside=inside, changed=changed, assigned=", ".join(f"{c} = {v}" for c, v in assigned)
+        is_said=_IS_SAID, node_ids=node_ids, changed=changed, assigned=", ".join(f"{c} = {v}" for c, v in assigned)
     )
 
 
@@ -74,7 +74,7 @@ def own_state_lite() -> str:
     """Return the statement by which SQLite's node trigger takes a written state as the node's own."""
     return _OWN_LITE.format(
         own=_own_written("NEW", "OLD", "IS NOT"),
-        inside=_server_of("NEW.id"),
+        server_id=_server_id("NEW.id"),
         is_said=_IS_SAID,
         assigned=", ".join(f"{column} = {value}" for column, value in _of_now("sqlite")),
     )
@@ -86,7 +86,7 @@ def cascade_triggers(dialect: str) -> Iterator[Trigger]:
         return
     body = _OWN.format(
         own=_own_written("new", "old", "IS DISTINCT FROM"),
-        inside=_server_of("new.id"),
+        server_id=_server_id("new.id"),
         is_said=_IS_SAID,
         assigned=";\n    ".join(f"new.{column} := {value}" for column, value in _of_now("postgresql")),
     )
@@ -101,10 +101,10 @@ def check(connection: Connection) -> str | None:
     """Return one line about the parts that do not follow their servers, or None."""
     dialect = connection.dialect.name
     own = ("node.own_state", "node.own_factor_ppm")
-    must = _assigned(own, ("server.state", "server.factor_ppm"), dialect)[:2]
+    expected = _assigned(own, ("server.state", "server.factor_ppm"), dialect)[:2]
     is_other = "IS NOT" if dialect == "sqlite" else "IS DISTINCT FROM"
     parts = " UNION ALL ".join(f"SELECT id, server_id FROM {table}" for table in PARTS)  # noqa: S608 # only our own names
-    differs = " OR ".join(f"node.{column} {is_other} {value}" for column, value in must)
+    differs = " OR ".join(f"node.{column} {is_other} {value}" for column, value in expected)
     row = connection.execute(text(_DIFFER.format(parts=parts, differs=differs))).one()
     if not row.parts:
         return None
@@ -117,12 +117,12 @@ def check(connection: Connection) -> str | None:
     return f"{parts}: set that server to another state with trninv set, then back"
 
 
-def _inside(server: str) -> str:
+def _node_ids(server: str) -> str:
     """Return a query of the nodes of a server."""
     return " UNION ALL ".join(f"SELECT id FROM {table} WHERE server_id = {server}" for table in PARTS)  # noqa: S608 # only our own names
 
 
-def _server_of(node: str) -> str:
+def _server_id(node: str) -> str:
     """Return a query of the server of a node."""
     return " UNION ALL ".join(f"SELECT server_id FROM {table} WHERE id = {node}" for table in PARTS)  # noqa: S608 # only our own names
 

@@ -60,8 +60,8 @@ class Trigger:
     ) -> "Trigger":
         """Declare a trigger of PostgreSQL that runs once per statement."""
         rows = f" REFERENCING {tables}" if tables else ""
-        called = _call(function, arguments)
-        text = f"CREATE TRIGGER {name} {verb} ON {table}{rows} FOR EACH STATEMENT EXECUTE FUNCTION {called}"
+        call = _call(function, arguments)
+        text = f"CREATE TRIGGER {name} {verb} ON {table}{rows} FOR EACH STATEMENT EXECUTE FUNCTION {call}"
         return cls(name, table, text, function)
 
     @classmethod
@@ -70,8 +70,8 @@ class Trigger:
     ) -> "Trigger":
         """Declare a trigger of PostgreSQL that runs once per row."""
         test = f" WHEN ({when})" if when else ""
-        called = _call(function, arguments)
-        text = f"CREATE TRIGGER {name} {verb} ON {table} FOR EACH ROW{test} EXECUTE FUNCTION {called}"
+        call = _call(function, arguments)
+        text = f"CREATE TRIGGER {name} {verb} ON {table} FOR EACH ROW{test} EXECUTE FUNCTION {call}"
         return cls(name, table, text, function)
 
 

@@ -200,13 +200,13 @@ def _nic(connection: Connection, catalog: Catalog, place: Place) -> Described:
 
 
 def _network_node(connection: Connection, _catalog: Catalog, place: Place) -> Described:
-    above, node = _row(connection, "network_node", place.id), _row(connection, "node", place.id)
+    network_node, node = _row(connection, "network_node", place.id), _row(connection, "node", place.id)
     tiers, nodes = TABLES["network_node"], TABLES["node"]
     deepest = select(func.max(tiers.c.tier)).join(nodes, nodes.c.id == tiers.c.id)
     deepest = deepest.where(nodes.c.cluster_id == place.cluster_id)
     return {
-        "vendor's id": above.vendor_id,
-        "tier": f"{above.tier} of {connection.scalar(deepest)}, 1 on top",
+        "vendor's id": network_node.vendor_id,
+        "tier": f"{network_node.tier} of {connection.scalar(deepest)}, 1 on top",
         "state": condition_from_row(node),
     }, [EFA_FABRIC]
 
@@ -335,8 +335,8 @@ def _unhealthy(connection: Connection, place: Place) -> Iterator[str]:
     if place.level == "cluster":
         query = query.join(node, node.c.id == link.c.a_id).where(scope_column == place.id)
     else:
-        inside = node_addresses().where(scope_column == place.id).with_only_columns(node.c.id)
-        query = query.where(link.c.a_id.in_(inside))
+        node_ids = node_addresses().where(scope_column == place.id).with_only_columns(node.c.id)
+        query = query.where(link.c.a_id.in_(node_ids))
     rows = connection.execute(query).all()
     nodes = _nodes(connection, node.c.id.in_([end for row in rows for end in (row.a_id, row.b_id)]))
     yield from (f"{nodes[row.a_id][0]}--{nodes[row.b_id][0]} ({row.state})" for row in rows)

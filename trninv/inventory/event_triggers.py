@@ -195,10 +195,14 @@ def _address(table: str, row: str, dialect: str) -> str:
 
 def _server(key: str, dialect: str) -> str:
     """Return the address of the server with this id as SQL text."""
-    at = {name: TABLES[name].alias(f"at_{name}") for name in ("server", "domain", "cluster")}
-    joined = at["server"].join(at["domain"], at["domain"].c.id == at["server"].c.domain_id)
-    joined = joined.join(at["cluster"], at["cluster"].c.id == at["domain"].c.cluster_id)
-    query = select(address_expression("server", at)).select_from(joined).where(at["server"].c.id == literal_column(key))
+    aliases = {name: TABLES[name].alias(f"at_{name}") for name in ("server", "domain", "cluster")}
+    joined = aliases["server"].join(aliases["domain"], aliases["domain"].c.id == aliases["server"].c.domain_id)
+    joined = joined.join(aliases["cluster"], aliases["cluster"].c.id == aliases["domain"].c.cluster_id)
+    query = (
+        select(address_expression("server", aliases))
+        .select_from(joined)
+        .where(aliases["server"].c.id == literal_column(key))
+    )
     return _text(query.scalar_subquery(), dialect)
 
 

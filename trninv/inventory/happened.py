@@ -104,7 +104,7 @@ def is_at_or_below(address: ColumnElement[Any], place: ColumnElement[Any]) -> Sq
     """Return the condition that an address is a place, below it, or a link whose first end is at or below it."""
     prefix_ends = {"/": "0", "--": "-."}  # the next character or text in sort order
     ranges = (
-        and_(address >= place + _text(begins), address < place + _text(ends)) for begins, ends in prefix_ends.items()
+        and_(address >= place + _text(prefix), address < place + _text(end)) for prefix, end in prefix_ends.items()
     )
     return or_(address == place, *ranges)
 

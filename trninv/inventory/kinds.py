@@ -35,7 +35,9 @@ from trninv.inventory.state import carried_bandwidth_expression, carried_bandwid
 
 _TABLES = TABLES
 _cluster, _domain, _server, _rack, _tray = (_TABLES[name] for name in ("cluster", "domain", "server", "rack", "tray"))
-_node, _chip, _switch, _nic, _above = (_TABLES[name] for name in ("node", "chip", "switch", "nic", "network_node"))
+_node, _chip, _switch, _nic, _network_node = (
+    _TABLES[name] for name in ("node", "chip", "switch", "nic", "network_node")
+)
 _core, _link, _fact, _source = (_TABLES[name] for name in ("core", "link", "fact", "source"))
 _chips, _servers, _domains, _links = (_TABLES[f"{name}_model"] for name in ("chip", "server", "domain", "link"))
 _switches, _binding = _TABLES["switch_model"], _TABLES["binding"]
@@ -44,12 +46,12 @@ _end_a, _end_b = _node.alias("end_a"), _node.alias("end_b")
 _compute = union_all(
     *(
         select(
-            literal_column(str(at)).label("id"),
+            literal_column(str(position)).label("id"),
             _chips.c.id.label("chip_model_id"),
             literal_column(f"'{name.removesuffix('_compute')}'").label("type"),
             _chips.c[compute_column(name)].label("giga"),
         ).where(_chips.c[compute_column(name)].is_not(None))
-        for at, name in enumerate(COMPUTE)
+        for position, name in enumerate(COMPUTE)
     )
 ).subquery("compute")
 
@@ -147,8 +149,10 @@ def _facts_of(subject: Sql, description: str) -> RelatedList:
 
 _LAST: Final[dict[str, Relation]] = {}
 _EVENTS: Final[dict[str, RelatedList]] = {}
-for _of in ("domain", "server", "chip", "switch", "nic", "network_node"):
-    _LAST[_of], _EVENTS[_of] = event_relations(address_expression(_of), include_parts=_of in ("domain", "server"))
+for _name in ("domain", "server", "chip", "switch", "nic", "network_node"):
+    _LAST[_name], _EVENTS[_name] = event_relations(
+        address_expression(_name), include_parts=_name in ("domain", "server")
+    )
 _link_address = concat(node_address_expression(_link.c.a_id), "--", node_address_expression(_link.c.b_id))
 _LAST["link"], _EVENTS["link"] = event_relations(_link_address)
 
@@ -456,29 +460,32 @@ THINGS: Final[Mapping[str, Thing]] = {
             "network_node",
             "NetworkNode",
             "A network node of the EFA fabric, as EC2's instance topology shows it.",
-            _above,
+            _network_node,
             {
-                _node: (_node.c.id == _above.c.id, False),
+                _node: (_node.c.id == _network_node.c.id, False),
                 _cluster: (_cluster.c.id == _node.c.cluster_id, False),
             },
             (
-                _id(_above),
+                _id(_network_node),
                 _address(address_expression("network_node")),
-                _ordinal(_above),
+                _ordinal(_network_node),
                 *_condition(_node),
                 Field(
-                    "tier", ValueFormat.INT, _above.c.tier, "Its tier: 1 on top, 3 above the NICs where it was seeded."
+                    "tier",
+                    ValueFormat.INT,
+                    _network_node.c.tier,
+                    "Its tier: 1 on top, 3 above the NICs where it was seeded.",
                 ),
                 Field(
                     "vendor_id",
                     ValueFormat.TEXT,
-                    _above.c.vendor_id,
+                    _network_node.c.vendor_id,
                     "What EC2 calls it, nn-…, where the cluster was adopted.",
                     nullable=True,
                 ),
             ),
             (_TO_CLUSTER, _LAST["network_node"]),
-            (_links_of(_above), _EVENTS["network_node"]),
+            (_links_of(_network_node), _EVENTS["network_node"]),
             "first_node_id",
             {},
             {"cluster": _cluster.c.slug, "state": _node.c.state},

@@ -39,12 +39,12 @@ from trninv.inventory.plan import ClusterPlan, DomainGroup
 from trninv.inventory.record import model_ids
 from trninv.inventory.schema import INSERT_ORDER, TABLES
 from trninv.inventory.staging import (
-    ABOVE,
     CORE,
     LINK,
     NETWORK_NODE,
     NODE,
     SERVER,
+    SERVER_PARENT,
     TRAY,
     UPLINK,
     blueprint_rows,
@@ -194,7 +194,7 @@ class _ClusterRows:
             case ClosFabric(domains_per_node=domains_per_node):
                 return self._fabric_row_id("node", _DOMAIN.c.ordinal // domains_per_node)
             case FabricTree():
-                return self._fabric_row_id("node", ABOVE.c.node)
+                return self._fabric_row_id("node", SERVER_PARENT.c.node)
         return None
 
     def _fabric_row_id(self, block: str, local: ColumnElement[Any]) -> ColumnElement[Any]:
@@ -335,7 +335,10 @@ class _DomainGroupRows:
         key = self._row_id(block, blueprint.c.local).label("id")
         source: FromClause = OrderedJoin(_DOMAIN, blueprint, blueprint.c.part == self.number)
         if blueprint is LINK and self.is_above_server:
-            source = source.outerjoin(ABOVE, and_(ABOVE.c.domain == _DOMAIN.c.ordinal, ABOVE.c.server == LINK.c.server))
+            source = source.outerjoin(
+                SERVER_PARENT,
+                and_(SERVER_PARENT.c.domain == _DOMAIN.c.ordinal, SERVER_PARENT.c.server == LINK.c.server),
+            )
         is_in_group = _DOMAIN.c.ordinal.between(max(self.first, self.since), self.first + self.part.domains - 1)
         return select(key, *columns).select_from(source).where(_DOMAIN.c.cluster_id == self.cluster, is_in_group)
 

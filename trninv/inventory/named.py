@@ -61,13 +61,13 @@ def replace_machine_name(connection: Connection, text: str) -> str:
     """
     if not text.lstrip().startswith("@"):
         return text
-    name, below, rest = text.strip()[1:].partition("/")
+    name, slash, rest = text.strip()[1:].partition("/")
     if not (is_instance_id(name.lower()) or is_host_name(name)):
         raise AddressError(
             f"{text[:_MAX_NAME]!r} names no instance or host: write @i-…, @hostname or @hostname/c5; a host's name has "
             "letters, digits, '.', '_' and '-'"
         )
-    return f"{_slot_address(connection, name)}{below}{rest}"
+    return f"{_slot_address(connection, name)}{slash}{rest}"
 
 
 def _slot_address(connection: Connection, name: str) -> str:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, text
 
 from trninv.inventory.schema import TABLES
 
-_STANDING: Final = {
+_STORED_INDEXES: Final = {
     "sqlite": "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL",
     "postgresql": """
         SELECT relname AS name, pg_get_indexdef(indexrelid, 0, true)
@@ -23,11 +23,11 @@ _CAST: Final = re.compile(r"::\w+|[()]")
 
 def outdated(connection: Connection) -> dict[str, str]:
     """Return the names of partial indexes that differ from their declaration, each with "missing" or "replaced"."""
-    standing = {row.name: row.sql for row in connection.execute(text(_STANDING[connection.dialect.name]))}
+    stored = {row.name: row.sql for row in connection.execute(text(_STORED_INDEXES[connection.dialect.name]))}
     return {
-        name: "replaced" if name in standing else "missing"
+        name: "replaced" if name in stored else "missing"
         for name, declared in _declared().items()
-        if declared != (_read(standing[name]) if name in standing else None)
+        if declared != (_read(stored[name]) if name in stored else None)
     }
 
 

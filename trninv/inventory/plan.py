@@ -102,12 +102,12 @@ class ClusterPlan:
             for local, link in enumerate(self.fabric.uplinks()):
                 yield PlannedUplink(local, link.a, link.b, {part.wire: link.domains * part.nics.total()})
         elif self.fabric:
-            below, numbers = self._cables(self.fabric), count()
+            cables, numbers = self._cables(self.fabric), count()
             for node in self.fabric.nodes():  # from the lowest tier up
-                if (above := self.fabric.parents.get(node.local)) is not None:
-                    below[above].update(below[node.local])
+                if (parent := self.fabric.parents.get(node.local)) is not None:
+                    cables[parent].update(cables[node.local])
                     index = next(numbers) if self.fabric.is_dense else node.local
-                    yield PlannedUplink(index, node.local, above, below[node.local])
+                    yield PlannedUplink(index, node.local, parent, cables[node.local])
 
     def _cables(self, fabric: FabricTree) -> dict[int, Counter[str]]:
         """Count the cables from servers to each network node."""
@@ -142,9 +142,9 @@ def _load_adopted_plan(
 
 
 def _load_tree(connection: Connection, cluster: Mapping[Any, Any]) -> FabricTree | None:
-    node, above, link = _TABLES["node"], _TABLES["network_node"], _TABLES["link"]
-    query = select(above).join(node, node.c.id == above.c.id).where(node.c.cluster_id == cluster["id"])
-    nodes = connection.execute(query.order_by(above.c.id)).all()
+    node, network_node, link = _TABLES["node"], _TABLES["network_node"], _TABLES["link"]
+    query = select(network_node).join(node, node.c.id == network_node.c.id).where(node.c.cluster_id == cluster["id"])
+    nodes = connection.execute(query.order_by(network_node.c.id)).all()
     if not nodes:
         return None
     start = int(cluster["first_node_id"]) + BLOCK_CAPACITY["node"]
@@ -154,7 +154,9 @@ def _load_tree(connection: Connection, cluster: Mapping[Any, Any]) -> FabricTree
     uplinks = connection.execute(select(link.c.a_id, link.c.b_id).where(*in_fabric))
     domain, server, nic = _TABLES["domain"], _TABLES["server"], _TABLES["nic"]
     servers = (
-        select(domain.c.ordinal.label("domain"), server.c.ordinal.label("server"), func.min(link.c.b_id).label("above"))
+        select(
+            domain.c.ordinal.label("domain"), server.c.ordinal.label("server"), func.min(link.c.b_id).label("parent")
+        )
         .select_from(domain)
         .join(server, server.c.domain_id == domain.c.id)
         .join(nic, nic.c.server_id == server.c.id)
@@ -165,6 +167,6 @@ def _load_tree(connection: Connection, cluster: Mapping[Any, Any]) -> FabricTree
     return FabricTree(
         tuple(FabricNode(local[row.id], row.tier, row.ordinal, row.vendor_id) for row in nodes),
         {local[row.a_id]: local[row.b_id] for row in uplinks if {row.a_id, row.b_id} <= local.keys()},
-        {(row.domain, row.server): local[row.above] for row in connection.execute(servers) if row.above in local},
+        {(row.domain, row.server): local[row.parent] for row in connection.execute(servers) if row.parent in local},
         is_dense,
     )

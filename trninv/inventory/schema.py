@@ -866,7 +866,7 @@ Table(
     sqlite_strict=True,
 )
 
-HELD = ("allocation", "closing", "domain_held", "job")
+JOB_TABLES = ("allocation", "closing", "domain_held", "job")
 """The tables of jobs, allocations and cordons, in the order in which their rows are deleted."""
 
 # A bearer token: its name and scope, and its reported rows and bytes since the start of an hour (``quota_hour``).

@@ -125,20 +125,20 @@ def _machine_matches(connection: Connection, prefix: str, limit: int) -> Iterato
 
 def _job_matches(connection: Connection, part: str, limit: int) -> Iterator[SearchHit]:
     job = TABLES["job"].c
-    begins = job.name.istartswith(part, autoescape=True)
+    is_prefix = job.name.istartswith(part, autoescape=True)
     like = or_(job.name.icontains(part, autoescape=True), job.external_id == part)
     query = select(job.name).where(job.ended.is_(None), like).group_by(job.name)
-    for name in connection.scalars(query.order_by(case((begins, 0), else_=1), job.name).limit(limit)):
+    for name in connection.scalars(query.order_by(case((is_prefix, 0), else_=1), job.name).limit(limit)):
         yield SearchHit("job", name)
 
 
 def _other_clusters(connection: Connection, searched: set[str], written: str, limit: int) -> Iterator[str]:
     """Yield a relative address in other clusters, in the first domain of each if it names no domain."""
-    below = written if written[:1] in _CLUSTER_STEPS else f"{_FIRST_DOMAIN}/{written}"
+    relative = written if written[:1] in _CLUSTER_STEPS else f"{_FIRST_DOMAIN}/{written}"
     try:
-        parse(f"any/{below}")
+        parse(f"any/{relative}")
     except AddressError:
         return
     slug = TABLES["cluster"].c.slug
     for cluster in connection.scalars(select(slug).where(slug.not_in(searched)).order_by(slug).limit(limit)).all():
-        yield from _exact_match(connection, f"{cluster}/{below}")
+        yield from _exact_match(connection, f"{cluster}/{relative}")

@@ -63,7 +63,7 @@ UPLINK: Final = _temporary_table(
     technology=Text,
     scope=Text,
 )
-ABOVE: Final = _temporary_table("above", "domain", "server", domain=Integer, server=Integer, node=Integer)
+SERVER_PARENT: Final = _temporary_table("above", "domain", "server", domain=Integer, server=Integer, node=Integer)
 """The network node above each server, where it does not follow from the domain's ordinal."""
 
 
@@ -123,7 +123,7 @@ def _fabric_rows(plan: ClusterPlan, links: Mapping[str, dict[str, Any]]) -> dict
             {"local": link.local, "a": link.a, "b": link.b} | _bundle_cables(link.cables, links)
             for link in plan.uplinks()
         ],
-        ABOVE: [
+        SERVER_PARENT: [
             {"domain": domain, "server": server, "node": node}
             for (domain, server), node in (
                 plan.fabric.server_parents.items() if isinstance(plan.fabric, FabricTree) else ()

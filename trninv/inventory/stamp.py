@@ -18,7 +18,7 @@ from trninv.inventory.ids import BLOCK_CAPACITY, BLOCK_TABLES, next_block_start,
 from trninv.inventory.layout import ExpectedRows, expected_rows
 from trninv.inventory.plan import ADOPTED, ClusterPlan
 from trninv.inventory.record import model_ids, store_facts, store_models
-from trninv.inventory.schema import HELD, INSERT_ORDER, TABLES
+from trninv.inventory.schema import INSERT_ORDER, JOB_TABLES, TABLES
 from trninv.inventory.staging import analyze_table
 from trninv.inventory.start import record_start
 from trninv.timestamps import current_timestamp, format_timestamp
@@ -197,7 +197,7 @@ def _end_allocations(connection: Connection, cluster_id: int) -> None:
         connection.execute(update(job).where(job.c.id.in_(jobs), job.c.ended.is_(None)).values(ended=time))
         is_open = closing.c.server_id.in_(server), closing.c.until.is_(None)
         connection.execute(update(closing).where(*is_open).values(until=time))
-        for name in HELD:
+        for name in JOB_TABLES:
             table = TABLES[name]
             column, ids = owner_columns.get(name, ("id", jobs))
             connection.execute(delete(table).where(table.c[column].in_(ids)))

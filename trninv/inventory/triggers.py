@@ -20,7 +20,7 @@ from trninv.inventory.guards import evidence_triggers, guard_triggers
 from trninv.inventory.held_triggers import held_triggers
 from trninv.inventory.schema import TABLES
 
-_STANDING: Final = {
+_STORED_TRIGGERS: Final = {
     "sqlite": "SELECT name, tbl_name AS table_name, sql AS statement FROM sqlite_master WHERE type = 'trigger'",
     "postgresql": """
         SELECT tgname AS name, relname AS table_name, pg_get_triggerdef(pg_trigger.oid, true) AS statement,
@@ -60,10 +60,12 @@ def creating(dialect: str) -> Iterator[str]:
 
 def outdated(connection: Connection) -> dict[str, str]:
     """Return the declared triggers that are missing, disabled or replaced, each with that word."""
-    standing = {(row.table_name, row.name): row for row in connection.execute(text(_STANDING[connection.dialect.name]))}
+    stored = {
+        (row.table_name, row.name): row for row in connection.execute(text(_STORED_TRIGGERS[connection.dialect.name]))
+    }
     wrong = {}
     for trigger in declared(connection.dialect.name):
-        row = standing.get((trigger.table, trigger.name))
+        row = stored.get((trigger.table, trigger.name))
         if row is None:
             wrong[trigger.name] = "missing"
         elif not getattr(row, "runs", True):
@@ -77,7 +79,8 @@ def unknown(connection: Connection) -> dict[str, str]:
     """Return triggers and rules on the tables that are not declared: they may swallow rows or events."""
     names = {(trigger.table, trigger.name) for trigger in declared(connection.dialect.name)}
     rows = [
-        (row.table_name, row.name, "trigger") for row in connection.execute(text(_STANDING[connection.dialect.name]))
+        (row.table_name, row.name, "trigger")
+        for row in connection.execute(text(_STORED_TRIGGERS[connection.dialect.name]))
     ]
     if connection.dialect.name == "postgresql":
         rows += [(row.table_name, row.name, "rule") for row in connection.execute(text(_RULES))]
