@@ -42,7 +42,7 @@ TrninvError
 │   └── UnknownPatternError       UNKNOWN_WIRING
 ├── WorkerError                   WORKER_DIED
 └── DatabaseError                 exit 1: the database is unusable, or refused a statement
-    ├── DatabaseUnreachableError  DATABASE_NOT_REACHABLE
+    ├── UnreachableError          DATABASE_NOT_REACHABLE
     ├── ReadOnlyError             READ_ONLY
     ├── SchemaOutdatedError       NOT_MIGRATED
     └── ClusterExistsError        CLUSTER_EXISTS
@@ -62,7 +62,6 @@ __all__ = [
     "ConflictError",
     "CostLimitError",
     "DatabaseError",
-    "DatabaseUnreachableError",
     "DocumentError",
     "FilterError",
     "ForbiddenError",
@@ -95,6 +94,7 @@ __all__ = [
     "UnknownSystemError",
     "UnknownTokenError",
     "UnknownValueError",
+    "UnreachableError",
     "UsageError",
     "VariablesError",
     "WorkerError",
@@ -390,8 +390,8 @@ class DatabaseError(TrninvError):
     code = "DATABASE"
 
 
-class DatabaseUnreachableError(DatabaseError):
-    """No database answers."""
+class UnreachableError(DatabaseError):
+    """A database, a service or a directory cannot be reached."""
 
     code = "DATABASE_NOT_REACHABLE"
 

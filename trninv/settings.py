@@ -37,8 +37,7 @@ class Settings:
         Answer introspection; serve GraphiQL.
     allowed_hosts
         Host names under which requests may address the server, so that another site cannot point a name of its own at
-        it.
-        Empty: the names of this machine, or any name if tokens are required.
+        it. Empty: the names of this machine, or any name if tokens are required.
     cors_origins
         Other origins whose pages may send requests.
     reports
@@ -194,9 +193,7 @@ def default_database() -> str:
 
 
 def resource_directory() -> Path:
-    """Return the directory that holds migrations/, seed/ and alembic.ini: inside the wheel, or the top of a
-    checkout.
-    """
+    """Return the directory of migrations/, seed/ and alembic.ini: inside the wheel, or the top of a checkout."""
     package = Path(__file__).parent
     bundled = package / "_bundle"
     return bundled if bundled.is_dir() else package.parent

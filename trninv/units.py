@@ -43,8 +43,7 @@ class Quantity(int):
         ------
         UnitError
             The text has no number or unit, a unit of another kind, or a value that is a fraction of the base unit or
-            exceeds
-            2⁶³ - 1.
+            exceeds 2⁶³ - 1.
         """
         match = _NUMBER.fullmatch(text) if len(text) <= _MAX_LENGTH else None
         unit = _PER_DEVICE.sub("", match[3]) if match else ""

@@ -19,7 +19,7 @@ from archives import run as archived
 from conftest import BACKENDS, Databases, Run
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.errors import BusyError, DatabaseUnreachableError, InvalidFileError, InvalidTimeError
+from trninv.errors import BusyError, InvalidFileError, InvalidTimeError, UnreachableError
 from trninv.history.archive import removing
 from trninv.history.archive.removing import PruneResult, prune_events
 from trninv.history.archive.store import MANIFEST, ArchiveStore, open_for_writing, open_read_only
@@ -296,7 +296,7 @@ def test_two_runs_at_once_or_of_two_databases_are_refused(small: Engine, tmp_pat
     ):
         archived(other, tmp_path)
     (tmp_path / "file").touch()
-    with pytest.raises(DatabaseUnreachableError, match="can't write"):
+    with pytest.raises(UnreachableError, match="can't write"):
         archived(small, tmp_path / "file" / "below")
 
 

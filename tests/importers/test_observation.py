@@ -17,11 +17,11 @@ from trninv.importers.import_report import ImportResult, MissingField, render_un
 from trninv.importers.observation import ImportFile, import_files, parse_files
 from trninv.importers.observation import store_import as kept
 from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.guards import KEPT
+from trninv.inventory.guards import GUARDS
 from trninv.inventory.schema import TABLES
 from trninv.inventory.transfer import copy_database
 
-OURS = [name for name in KEPT if name.startswith("observ")]
+OURS = [name for name in GUARDS if name.startswith("observ")]
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -16,7 +16,7 @@ from apart import at_once
 from conftest import Databases, Run
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.errors import DatabaseUnreachableError, SchemaOutdatedError, UsageError
+from trninv.errors import SchemaOutdatedError, UnreachableError, UsageError
 from trninv.inventory import access, migrate, stamp
 from trninv.inventory.database import newest_schema_version, read_transaction, temporary_engine, write_transaction
 from trninv.inventory.schema import METADATA, TABLES
@@ -212,7 +212,7 @@ def test_an_unknown_revision_is_refused(seeded: str) -> None:
 def test_no_server_is_one_line() -> None:
     with (
         temporary_engine("postgresql://nobody@127.0.0.1:1/none") as engine,
-        pytest.raises(DatabaseUnreachableError, match="no database at"),
+        pytest.raises(UnreachableError, match="no database at"),
     ):
         migrate.migrate(engine)
 

@@ -95,6 +95,9 @@ def test_spares_are_the_fewest(count: int, likely: float) -> None:
     assert enough(found)
     assert not found or not enough(found - 1)
     assert spares_needed(10, 0.001, 0.99, 100) is None
+    need = spares_needed(10, 0.7, 0.99, 10**6)
+    assert need == 11  # not a power of two
+    assert [spares_needed(10, 0.7, 0.99, limit) for limit in (need, need - 1)] == [need, None]
 
 
 def test_parts_fail_one_by_one() -> None:

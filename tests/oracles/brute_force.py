@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from itertools import combinations, pairwise
+from typing import Any
 
 import networkx as nx
 
@@ -48,6 +49,17 @@ def bisection(graph: Graph, ends: Collection[int], fillers: int = 0) -> int:
                     value = cut(graph, {*chosen, *others})
                     best = value if best is None else min(best, value)
     return best or 0
+
+
+def least_flow(graph: "nx.DiGraph[Any]", ends: Collection[int]) -> int:
+    """Return the least flow from one half of the ends to the other, over every split."""
+    flows = []
+    for half in halves(ends):
+        joined = graph.copy()
+        joined.add_edges_from(("s", end) for end in half)
+        joined.add_edges_from((end, "t") for end in ends if end not in half)
+        flows.append(int(nx.maximum_flow_value(joined, "s", "t")))
+    return min(flows)
 
 
 def minimum_cut_with_halves(graph: Graph, half: Collection[int], other: Collection[int]) -> int:

@@ -21,7 +21,7 @@ from conftest import Databases, Run, wear
 from trninv import timestamps
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.errors import DatabaseUnreachableError, InvalidArgumentError, SqlError, UnknownReportError
+from trninv.errors import InvalidArgumentError, SqlError, UnknownReportError, UnreachableError
 from trninv.inventory import binding, chain, stamp, state
 from trninv.inventory.address import resolve_place
 from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
@@ -451,7 +451,7 @@ def test_what_is_written_in_part_has_no_name(lite: str, tmp_path: Path, monkeypa
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file))
 
     monkeypatch.setattr(Path, "write_text", write_half)
-    with temporary_engine(lite) as engine, pytest.raises(DatabaseUnreachableError, match="No space left"):
+    with temporary_engine(lite) as engine, pytest.raises(UnreachableError, match="No space left"):
         list(export_tables(engine, tmp_path / "out", "csv"))
     assert list((tmp_path / "out").iterdir()) == []
 

@@ -396,13 +396,7 @@ def _least_flow(islands: list[tuple[Graph, list[int]]]) -> int:
                 places = [(end, up) if graph.nodes[end]["kind"] == "nic" else end for end in (one, other)]
                 ways.add_edge(*places, capacity=of["capacity"])
     ends = [chip for _, chips in islands for chip in chips]
-    found = []
-    for half in brute_force.halves(ends):
-        joined = ways.copy()
-        joined.add_edges_from(("s", end) for end in half)
-        joined.add_edges_from((end, "t") for end in ends if end not in half)
-        found.append(int(nx.maximum_flow_value(joined, "s", "t")))
-    return min(found)
+    return brute_force.least_flow(ways, ends)
 
 
 @examples(40)

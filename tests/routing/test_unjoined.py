@@ -115,13 +115,7 @@ def _least(islands: list[Graph], narrow: list[NarrowUplink]) -> int:
         graph.add_nodes_from((a, b), kind="network_node")
         graph.add_edge(a, b, capacity=carries)
     ways, ends = split_ports(graph), chips_in(graph)
-    found = []
-    for half in brute_force.halves(ends):
-        joined = ways.copy()
-        joined.add_edges_from(("s", end) for end in half)
-        joined.add_edges_from((end, "t") for end in ends if end not in half)
-        found.append(int(nx.maximum_flow_value(joined, "s", "t")))
-    return min(found)
+    return brute_force.least_flow(ways, ends)
 
 
 @examples(150)

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 import postgres
 from conftest import Databases, Run, seed_everything, wear
-from trninv.errors import DatabaseUnreachableError, ReadOnlyError
+from trninv.errors import ReadOnlyError, UnreachableError
 from trninv.inventory import migrate
 from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.transfer import copy_database
@@ -192,5 +192,5 @@ def test_a_server_that_stops_before_a_reader_is_done_is_not_reachable(databases:
             session = connection.scalar(text("SELECT pg_backend_pid()"))
             ending.execute(text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": session})
 
-    with pytest.raises(DatabaseUnreachableError):
+    with pytest.raises(UnreachableError):
         read()

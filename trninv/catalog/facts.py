@@ -219,9 +219,7 @@ class Catalog:
         )
 
     def is_disputed(self, fact: Fact) -> bool:
-        """Return whether sources disagree on a fact, a reconciliation explains it, or it is derived from such a
-        fact.
-        """
+        """Return whether a fact, or one it is derived from, is disputed by sources or explained by a reconciliation."""
         return bool(self.note(fact)) or conflict_kind(self.facts_about(*fact.key)) is not None
 
     def other_values(self, fact: Fact) -> tuple[str, ...]:

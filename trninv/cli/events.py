@@ -13,7 +13,7 @@ from trninv.cli.output import MAX_LIMIT, print_table, print_truncation, print_va
 from trninv.cli.places import ADDRESS
 from trninv.cli.progress import Progress
 from trninv.cli.prose import print_wrapped
-from trninv.errors import DatabaseUnreachableError, InvalidArgumentError, UsageError
+from trninv.errors import InvalidArgumentError, UnreachableError, UsageError
 from trninv.history.events import Event, last_event_number
 from trninv.history.events import list_events as listed
 from trninv.inventory.address import resolve
@@ -141,7 +141,7 @@ def _read_new_events(engine: Engine, after: int, filters: dict[str, Any]) -> Ite
                 with read_transaction(engine) as connection:
                     page = list(listed(connection, limit=_PAGE_SIZE, after=after, **filters))
                     newest = last_event_number(connection)
-            except DatabaseUnreachableError as error:
+            except UnreachableError as error:
                 if not is_waiting:
                     click.echo(f"{error}: waiting for it", err=True)
                 is_waiting = True

@@ -21,7 +21,7 @@ from trninv.cli.incidents import (
 )
 from trninv.cli.output import print_table
 from trninv.cli.places import ADDRESS
-from trninv.errors import DatabaseUnreachableError
+from trninv.errors import UnreachableError
 from trninv.incidents.model import Incident
 from trninv.inventory.revision import RevisionTracker
 from trninv.jobs.fleet import Fleet
@@ -68,7 +68,7 @@ def _generate_states(fleet: Fleet, scope: str | None) -> Iterator[tuple[str, lis
                 with fleet.in_one_state() as snapshot:
                     incidents = snapshot.incidents(scope)
                     empty_text = EMPTY_DATABASE_HINT if has_no_cluster(snapshot) else "everything is up"
-            except DatabaseUnreachableError as error:
+            except UnreachableError as error:
                 if last_incidents is None:
                     raise
                 if not is_waiting:

@@ -66,9 +66,8 @@ def server_blocks(source: ExportSource) -> dict[str, list[ExportedServer]]:
     (size,) = sizes
     if partial := next((name for name, members in blocks_by_name.items() if len(members) < size), None):
         raise NotExpressibleError(
-            f"{partial} would be a block of {len(blocks_by_name[partial])} servers, and Slurm refuses blocks "
-            "below its base size "
-            f"{size}: --include-down keeps it whole, here and in slurm-nodes, which drains what is not up"
+            f"{partial} would be a block of {len(blocks_by_name[partial])} servers, and Slurm refuses blocks below its "
+            f"base size {size}: --include-down keeps it whole, here and in slurm-nodes, which drains what is not up"
         )
     check_names(blocks_by_name)
     return blocks_by_name

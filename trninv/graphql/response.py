@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from graphql import GraphQLError
 
-from trninv.errors import DatabaseError, DatabaseUnreachableError, InternalError, ReadOnlyError, TrninvError
+from trninv.errors import DatabaseError, InternalError, ReadOnlyError, TrninvError, UnreachableError
 from trninv.inventory.pinned import AsOf
 
 
@@ -64,7 +64,7 @@ def format_error(error: BaseException, reference: str) -> dict[str, Any]:
         return {"message": error.message, "extensions": {"code": "BAD_DOCUMENT"}}
     if isinstance(error, DatabaseError):
         error_class = next(
-            (kind for kind in (DatabaseUnreachableError, ReadOnlyError) if isinstance(error, kind)), DatabaseError
+            (kind for kind in (UnreachableError, ReadOnlyError) if isinstance(error, kind)), DatabaseError
         )
         explanation = "can only be read here" if error_class is ReadOnlyError else "did not answer"
         return {

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from trninv.errors import DatabaseUnreachableError, NotFoundError, UsageError
+from trninv.errors import NotFoundError, UnreachableError, UsageError
 from trninv.importers.neuron_ls import DEVICE_KEYS, MACHINE_KEYS, PROCESSES_KEY, device_list_keys
 from trninv.importers.neuron_sysfs import CLASS_DIRECTORY, DEVICES_DIRECTORY
 from trninv.importers.reading import parse_json
@@ -59,7 +59,7 @@ def post_observation(service: str, observation: str, token: str | None) -> str:
     ------
     UsageError
         The URL is not http or https, or the service refuses; the message includes the service's own.
-    DatabaseUnreachableError
+    UnreachableError
         The service does not answer.
 
     """
@@ -75,7 +75,7 @@ def post_observation(service: str, observation: str, token: str | None) -> str:
     except HTTPError as error:
         raise UsageError(f"{service} answers {error.code}: {_error_message(error.read(_MAX_RESPONSE))}") from None
     except (URLError, TimeoutError, HTTPException, ValueError) as error:
-        raise DatabaseUnreachableError(f"{service} does not answer: {getattr(error, 'reason', error)}") from None
+        raise UnreachableError(f"{service} does not answer: {getattr(error, 'reason', error)}") from None
 
 
 def _error_message(body: bytes) -> str:

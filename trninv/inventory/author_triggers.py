@@ -1,4 +1,4 @@
-"""Triggers that refuse a who or why longer than `trninv.inventory.author` allows, whoever writes it."""
+"""Declare the triggers that refuse a who or why longer than `trninv.inventory.author` allows."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -20,7 +20,7 @@ _REFUSE: Final = Function("refuse_author", _BODY)
 
 
 def author_triggers(dialect: str) -> Iterator[Trigger]:
-    """Declare them: rows that are there already keep what they say."""
+    """Declare the triggers for new and changed rows; stored rows keep longer texts."""
     for table, columns in AUTHORS.items():
         names, written = ", ".join(columns), f"UPDATE OF {', '.join(columns)}"
         if dialect == "sqlite":

@@ -82,8 +82,7 @@ def bind(connection: Connection, proposals: Sequence[ProposedBinding], *, who: s
     """Store bindings, in a fixed number of statements; bindings that exist already are skipped.
 
     A new binding ends the open one of its slot and the open one of its instance. If another instance keeps the host
-    name,
-    the new binding has no host name.
+    name, the new binding has no host name.
 
     Raises
     ------

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select, text
 
 from trninv.inventory.address import address_expression
 from trninv.inventory.declaration import Function, Trigger
-from trninv.inventory.schema import TABLES
+from trninv.inventory.schema import SEVERITY_ORDER, TABLES
 from trninv.units import pluralize
 
 PARTS: Final = ("chip", "nic", "switch")
@@ -165,4 +165,6 @@ def _factor(state: str, value: str) -> str:
 
 
 def _rank(state: str) -> str:
-    return f"CASE {state} WHEN 'up' THEN 0 WHEN 'degraded' THEN 1 WHEN 'maintenance' THEN 2 ELSE 3 END"
+    *better, _ = SEVERITY_ORDER
+    ranks = " ".join(f"WHEN '{name}' THEN {rank}" for rank, name in enumerate(better))
+    return f"CASE {state} {ranks} ELSE {len(better)} END"

@@ -76,8 +76,7 @@ def record_change(connection: Connection, *, who: str, why: str, source: str) ->
     """Write a change inside this context: triggers record its events, which are sealed at the end.
 
     Yields the time of the change. The change is written as a whole or, on an exception, not at all; one without events
-    is
-    not sealed. Other changes of states, jobs and cordons wait until the caller's transaction ends.
+    is not sealed. Other changes of states, jobs and cordons wait until the caller's transaction ends.
     """
     if source not in EVENT_SOURCES:
         raise InvalidArgumentError(f"source {source!r}: choose {', '.join(EVENT_SOURCES[:-1])} or {EVENT_SOURCES[-1]}")

@@ -15,10 +15,10 @@ from trninv.deadline import raise_if_expired
 from trninv.errors import (
     BusyError,
     DatabaseError,
-    DatabaseUnreachableError,
     ReadOnlyError,
     SchemaOutdatedError,
     TimeLimitError,
+    UnreachableError,
     UsageError,
 )
 from trninv.inventory import sqlite
@@ -98,7 +98,7 @@ def read_transaction(engine: Engine) -> Iterator[Connection]:
 
     Raises
     ------
-    DatabaseUnreachableError
+    UnreachableError
         No server answers, or the file is not a database.
     SchemaOutdatedError
         The database has no tables of trninv, or those of another schema version.
@@ -151,7 +151,7 @@ def translate_connect_errors(engine: Engine) -> Iterator[None]:
     except PoolTimeoutError:
         raise _busy_error(engine) from None
     except (DBAPIError, engine.dialect.loaded_dbapi.Error) as error:  # the pool raises the driver's errors unwrapped
-        raise DatabaseUnreachableError(f"no database at {redacted_url(engine.url)}: {_reason(error)}") from error
+        raise UnreachableError(f"no database at {redacted_url(engine.url)}: {_reason(error)}") from error
 
 
 @contextmanager
@@ -174,7 +174,7 @@ def translate_statement_errors(engine: Engine) -> Iterator[None]:
         kind = error_class(error.orig)
         if kind is ReadOnlyError:
             raise ReadOnlyError(f"{where} can only be read here ({_reason(error)}): change its primary") from error
-        verb = "is gone" if kind is DatabaseUnreachableError else "refused"
+        verb = "is gone" if kind is UnreachableError else "refused"
         raise kind(f"{where} {verb}: {_reason(error)}") from error
 
 
@@ -194,7 +194,7 @@ def error_class(error: BaseException | None) -> type[DatabaseError]:
         connection_lost = any(kind.__name__ in ("OperationalError", "InterfaceError") for kind in type(error).__mro__)
     else:
         connection_lost = code.startswith(_CONNECTION_LOST)
-    return DatabaseUnreachableError if connection_lost else DatabaseError
+    return UnreachableError if connection_lost else DatabaseError
 
 
 def _reason(error: Exception) -> str:
@@ -241,13 +241,13 @@ def file_exists(file: Path) -> bool:
 
     Raises
     ------
-    DatabaseUnreachableError
+    UnreachableError
         The directory cannot be searched, for example for lack of permission.
     """
     try:
         return file.exists()
     except OSError as error:
-        raise DatabaseUnreachableError(f"can't look for {file}: {error.strerror}") from None
+        raise UnreachableError(f"can't look for {file}: {error.strerror}") from None
 
 
 def create_directory(engine: Engine) -> None:
@@ -256,7 +256,7 @@ def create_directory(engine: Engine) -> None:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise DatabaseUnreachableError(f"can't make {file.parent}: {error.strerror}") from None
+            raise UnreachableError(f"can't make {file.parent}: {error.strerror}") from None
 
 
 def _limit_statements(seconds: float, connection: Any, _entry: ConnectionPoolEntry) -> None:

@@ -5,8 +5,7 @@ uncordoned, whoever makes the change.
 
 While trninv makes a change, the one row of ``_change`` names its author, reason and source. Plain SQL has no such row:
 PostgreSQL then records the login, and SQLite, which has no users, the word ``sqlite3``. PostgreSQL records the events
-of
-a statement as one change. SQLite's triggers see single rows, so that each row is a change of its own.
+of a statement as one change. SQLite's triggers see single rows, so that each row is a change of its own.
 
 On PostgreSQL, writers of states, jobs, allocations and cordons take a lock before they lock any row and keep it until
 their transaction ends, so that the order of events is the order of commits.

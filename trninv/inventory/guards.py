@@ -72,8 +72,6 @@ GUARDS: Final[Mapping[str, Guard]] = {
     "closing": Guard(_IDENTITY.format("server_id, since, why"), ended="until"),
 }
 """The protected tables."""
-KEPT: Final = tuple(name for name, guard in GUARDS.items() if not guard.ended)
-"""The protected tables whose rows are never ended, but kept as written."""
 
 
 def guard_triggers(dialect: str) -> Iterator[Trigger]:

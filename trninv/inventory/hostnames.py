@@ -49,9 +49,9 @@ def hostnames(
     for name, server in zip(names, servers, strict=True):
         if not _NAME.fullmatch(name) or len(name) > _MAX_LENGTH:
             raise NotExpressibleError(
-                f"{name[:_MAX_LENGTH]!r} can't name a machine: lower-case letters, digits, '-' and '.' "
-                "make a host name; "
-                "give another --hostname, such as 'node-d{domain}-s{server}', or bind the instance without its host"
+                f"{name[:_MAX_LENGTH]!r} can't name a machine: lower-case letters, digits, '-' and '.' make a host "
+                "name; give another --hostname, such as 'node-d{domain}-s{server}', "
+                "or bind the instance without its host"
             )
         if (other := server_by_name.setdefault(name, server)) is not server:
             by = f"--hostname {template!r}{', or what is bound,' if any(bound) else ''}"

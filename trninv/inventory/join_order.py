@@ -9,9 +9,8 @@ from sqlalchemy.ext.compiler import compiles
 class OrderedJoin(Join):
     """An inner join with a table that SQLite reads from left to right; other databases choose the order themselves.
 
-    After ANALYZE, SQLite may read the tables of a cluster in another order, and then compares every row of a domain
-    with
-    every row of its blueprint.
+    After ANALYZE, SQLite may choose another order, and then compares every row of a domain with every row of its
+    blueprint.
     """
 
     inherit_cache = True
@@ -19,7 +18,6 @@ class OrderedJoin(Join):
 
 @compiles(OrderedJoin, "sqlite")
 def _cross(join: OrderedJoin, compiler: Any, **how: Any) -> str:
-    left, _, right = compiler.visit_join(join, **how).rpartition(
-        " JOIN "
-    )  # the right side is a table, so this is the last JOIN
+    # the right side is a table, so the last JOIN is this one
+    left, _, right = compiler.visit_join(join, **how).rpartition(" JOIN ")
     return f"{left} CROSS JOIN {right}"

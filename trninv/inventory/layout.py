@@ -198,9 +198,7 @@ class _ClusterRows:
         return None
 
     def _fabric_row_id(self, block: str, local: ColumnElement[Any]) -> ColumnElement[Any]:
-        """Return the id of a row of the fabric: these follow the rows of all domains and the reserve for more
-        domains.
-        """
+        """Return the id of a row of the fabric, after the rows of all domains and the reserve for more domains."""
         has_room = isinstance(self.plan.fabric, FabricTree) and not self.plan.fabric.is_dense
         domains = BLOCK_CAPACITY[block] if has_room else sum(size.total(block) for size in self.part_sizes)
         return literal(self._first(block) + domains) + local

@@ -1,6 +1,4 @@
-"""Check partial indexes: they allow one allocation per chip and one open binding per slot, if their conditions are
-right.
-"""
+"""Check partial indexes: with the right conditions they allow one allocation per chip and one open binding per slot."""
 
 import re
 from collections.abc import Mapping

@@ -57,12 +57,13 @@ class Usage:
             ("bytes", self.bytes, size, quota.bytes),
         ):
             if used + more > limit:
-                reported = (
-                    f"this token has reported {used:,} {unit} since {self.hour:%H:%M} UTC, and {more:,} more are above"
-                )
-                wait = f"try again at {end:%H:%M} UTC, or have TRNINV_OBSERVE_{unit.upper()} raised"
+                reported = f"this token has reported {used:,} {unit} since {self.hour:%H:%M} UTC"
+                advice = f"try again at {end:%H:%M} UTC" if more <= limit else "report fewer at once"
                 raise QuotaError(
-                    f"{reported} the {limit:,} of an hour: {wait}", unit, ceil((end - now).total_seconds())
+                    f"{reported}, and {more:,} more exceed {limit:,} per hour: {advice}, "
+                    f"or raise TRNINV_OBSERVE_{unit.upper()}",
+                    unit,
+                    ceil((end - now).total_seconds()),
                 )
         return Usage(self.hour, self.rows + rows, self.bytes + size)
 

@@ -41,9 +41,7 @@ class RevisionTracker:
         self._connection_identity: Any = None  # recorded when it was opened
 
     def current(self) -> Hashable | None:
-        """Return a value that is equal for equal states, or None if they cannot be compared; never wait for a
-        writer.
-        """
+        """Return a value that is equal for equal states, without waiting for writers; None if it is unknown."""
         if self._is_sqlite and (self._file is None or file_identity(self._file) is None):
             return None
         with self._lock:

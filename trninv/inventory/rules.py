@@ -1,6 +1,4 @@
-"""List the rules of drift, with the severity and meaning of what each finds; the table ``finding`` holds these
-words.
-"""
+"""List the rules of drift with severity and meaning; the table ``finding`` holds these words."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple

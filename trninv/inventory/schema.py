@@ -54,6 +54,8 @@ STATE_MEANINGS: Final[Mapping[str, str]] = {
     "maintenance": "Was taken out of service and carries nothing.",
 }
 STATES = tuple(STATE_MEANINGS)
+SEVERITY_ORDER: Final = ("up", "degraded", "maintenance", "down")
+"""States from the best to the worst: a part has the worse one of its own and its server's."""
 
 CARRYING_STATES = ("up", "degraded")
 

@@ -69,9 +69,7 @@ SERVER_PARENT: Final = _temporary_table("above", "domain", "server", domain=Inte
 
 @contextmanager
 def blueprint_tables(connection: Connection, rows: Rows) -> Iterator[list[CTE]]:
-    """Provide rows in their temporary tables inside this context, or yield CTEs that statements must include
-    instead.
-    """
+    """Provide rows in temporary tables inside this context, or yield CTEs for statements to include instead."""
     if is_read_only(connection):
         yield [rows_as_cte(table, blueprint) for table, blueprint in rows.items()]
         return

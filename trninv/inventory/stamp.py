@@ -28,7 +28,7 @@ _CLUSTER = TABLES["cluster"]
 
 
 Progress = Callable[[str, int, int], None]
-"""Called with the next table, the number of rows done and the total."""
+"""Called with what is being written or compared, the number of rows done and the total."""
 
 
 def silent(_table: str, _done: int, _total: int) -> None:

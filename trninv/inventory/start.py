@@ -71,9 +71,7 @@ class ClusterState:
 def record_start(
     connection: Connection, cluster: Any, cause: str, event: int, state: ClusterState | None = None
 ) -> None:
-    """Record that the history of a cluster (a row with id and slug) starts after an event; without a state, all is
-    up.
-    """
+    """Record that a cluster's history starts after an event; ``cluster`` has id and slug, and no state means all up."""
     row = {
         "id": next_id(connection, _START),
         "at": current_timestamp(),

@@ -34,13 +34,11 @@ from trninv.inventory.address import Place, resolve
 from trninv.inventory.author import check_author
 from trninv.inventory.chain import record_change
 from trninv.inventory.ranges import expand_chip_ranges
-from trninv.inventory.schema import CARRYING_STATES, NODE_KINDS, STATES, TABLES, is_unhealthy
+from trninv.inventory.schema import CARRYING_STATES, NODE_KINDS, SEVERITY_ORDER, STATES, TABLES, is_unhealthy
 from trninv.inventory.since import refuse_if_changed
 
 PPM = 1_000_000
 _PPM: ColumnElement[int] = literal_column(str(PPM), Integer)
-
-_SEVERITY_ORDER = ("up", "degraded", "maintenance", "down")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +154,7 @@ def condition_from_row(row: Any, prefix: str = "") -> Condition:
 
 def effective_condition(one: Condition, other: Condition) -> Condition:
     """Return the worse of a part's own condition and its container's."""
-    low, high = sorted((one, other), key=lambda condition: _SEVERITY_ORDER.index(condition.state))
+    low, high = sorted((one, other), key=lambda condition: SEVERITY_ORDER.index(condition.state))
     if low.state == high.state == "degraded":
         return Condition("degraded", min(low.factor_ppm or PPM, high.factor_ppm or PPM) % PPM or None)
     return high

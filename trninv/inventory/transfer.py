@@ -1,7 +1,7 @@
 """Everything of one database into another, of either kind: the same rows under the same keys, in one transaction."""
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
@@ -15,17 +15,14 @@ from trninv.inventory.bulk import bulk_insert, deferred_indexes
 from trninv.inventory.database import redacted_url
 from trninv.inventory.guards import GUARDS
 from trninv.inventory.schema import METADATA
+from trninv.inventory.stamp import Progress, silent
 
 _BATCH = 5_000
 _TABLES = sorted(METADATA.sorted_tables, key=lambda table: table.name == "allocation")
-"""By their foreign keys; who holds chips comes last, since triggers then say it again of `domain_held`."""
-Progress = Callable[[str, int, int], None]
-"""Called with what is done to which table, the number of rows done, and the number of rows in all."""
+"""Ordered by foreign keys, allocations last: their triggers write ``domain_held`` again."""
 
 
-def copy_database(
-    source: Connection, target: Connection, progress: Progress = lambda *_: None, *, replace: bool = False
-) -> int:
+def copy_database(source: Connection, target: Connection, progress: Progress = silent, *, replace: bool = False) -> int:
     """Write every row of a database into another and compare both, row for row, within the target's transaction.
 
     Parameters

@@ -39,9 +39,7 @@ def history_starts(connection: Connection) -> list[OmittedCluster]:
 
 
 def history_start_error(connection: Connection, cluster: OmittedCluster) -> InvalidTimeError:
-    """Return the error for a time before a cluster's history; it names the archive with older events, if there is
-    one.
-    """
+    """Return the error for a time before a cluster's history, which names the archive of older events, if any."""
     if cluster.since is None:
         return InvalidTimeError(str(cluster))
     last_archived = last_archived_event(connection)

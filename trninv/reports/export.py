@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Self
 
 from sqlalchemy import Boolean, Engine, Integer
 
-from trninv.errors import DatabaseUnreachableError
+from trninv.errors import UnreachableError
 from trninv.files import atomic_write
 from trninv.inventory.schema import NODE_KINDS, TABLES
 from trninv.reports.guard import compile_query
@@ -31,7 +31,7 @@ def export_tables(
 
     Raises
     ------
-    DatabaseUnreachableError
+    UnreachableError
         The directory or a file in it can't be written.
 
     """
@@ -44,7 +44,7 @@ def export_tables(
                 progress(name, index, len(TABLES_AND_VIEWS))
             yield name, _write(engine, name, directory / f"{name}.{file_format}", file_format)
     except OSError as error:
-        raise DatabaseUnreachableError(f"can't write {error.filename or directory}: {error.strerror}") from None
+        raise UnreachableError(f"can't write {error.filename or directory}: {error.strerror}") from None
 
 
 def _write(engine: Engine, name: str, file: Path, file_format: str) -> int:

@@ -10,7 +10,6 @@ from starlette.responses import Response
 from trninv.errors import (
     BusyError,
     DatabaseError,
-    DatabaseUnreachableError,
     ForbiddenError,
     InternalError,
     MethodError,
@@ -21,6 +20,7 @@ from trninv.errors import (
     TimeLimitError,
     TrninvError,
     UnauthenticatedError,
+    UnreachableError,
     UsageError,
 )
 from trninv.service import wire
@@ -33,7 +33,7 @@ _STATUS_BY_ERROR: Final[Mapping[type[TrninvError], int]] = {
     ReadOnlyError: 409,
     UsageError: 400,
     TimeLimitError: 503,
-    DatabaseUnreachableError: 503,
+    UnreachableError: 503,
     BusyError: 503,
     QuotaError: 429,
 }
@@ -43,9 +43,9 @@ _ERROR_BY_STATUS: Final[Mapping[int, type[TrninvError]]] = {404: NotFoundError, 
 async def expected_error_response(request: Request, error: Exception) -> Response:
     """Return the response to an expected error."""
     assert isinstance(error, TrninvError)
-    if isinstance(error, DatabaseUnreachableError):
+    if isinstance(error, UnreachableError):
         get_services(request).log_failure(request, error)
-        error = DatabaseUnreachableError(
+        error = UnreachableError(
             f"the database did not answer: see the server's log for request {_request_id(request)}"
         )
     elif isinstance(error, DatabaseError) and not isinstance(error, ReadOnlyError):  # its message is for the operator

@@ -129,9 +129,8 @@ class PartialHypercube:
         """Bound the cuts of the healthy chips with the links that they had in the undamaged torus.
 
         Let F be the failed chips and T a subset. S ∪ T cuts at most the cut of S plus the links from S to F∖T, from the
-        other healthy chips to T, and between T and F∖T; the same holds for S ∪ (F∖T) with T and F∖T exchanged. The
-        sum of both is twice the cut of S plus all links between F and the healthy chips plus twice those between T and
-        F∖T.
+        other healthy chips to T, and between T and F∖T; the same holds for S ∪ (F∖T) with T and F∖T exchanged. The sum
+        of both is twice the cut of S plus all links between F and the healthy chips plus twice those between T and F∖T.
         """
         count, boundary = len(self.label), self._capacity_between(failed_labels, self.label.values())
         best = np.zeros(count + 1, dtype=np.int64)

@@ -236,7 +236,7 @@ def spares_needed(count: int, probability: float, confidence: float, max_spares:
     probability
         Probability that a part, or a spare, survives.
     max_spares
-        The exponential search, in powers of two, gives up above it.
+        The most spares to consider, at least 1.
 
     Examples
     --------
@@ -248,9 +248,9 @@ def spares_needed(count: int, probability: float, confidence: float, max_spares:
     """
     min_spares, enough_spares = 0, 1
     while bdtrc(count - 1, count + enough_spares, probability) < confidence:
-        min_spares, enough_spares = enough_spares, 2 * enough_spares
-        if enough_spares > max_spares:
+        if enough_spares == max_spares:
             return None
+        min_spares, enough_spares = enough_spares, min(2 * enough_spares, max_spares)
     while min_spares < enough_spares:
         middle = (min_spares + enough_spares) // 2
         min_spares, enough_spares = (

@@ -16,7 +16,7 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any, Final
 
-from trninv.errors import BusyError, DatabaseUnreachableError, InvalidFileError
+from trninv.errors import BusyError, InvalidFileError, UnreachableError
 from trninv.files import atomic_write, fsync
 from trninv.history.archive import parquet
 
@@ -154,7 +154,7 @@ def open_for_writing(directory: Path) -> Iterator[ArchiveStore]:
     ------
     BusyError
         Another run writes to it.
-    DatabaseUnreachableError
+    UnreachableError
         The directory can't be written.
     InvalidFileError
         The manifest is damaged, or is missing although there are files.
@@ -169,7 +169,7 @@ def open_for_writing(directory: Path) -> Iterator[ArchiveStore]:
                 raise BusyError(f"another trninv archive writes to {directory}: wait for its end") from None
             yield _open_directory(directory)
     except OSError as error:
-        raise DatabaseUnreachableError(f"can't write {error.filename or directory}: {error.strerror}") from None
+        raise UnreachableError(f"can't write {error.filename or directory}: {error.strerror}") from None
 
 
 def _open_directory(directory: Path) -> ArchiveStore:

@@ -13,9 +13,7 @@ from trninv.topology.sketches.switched import racks_side_by_side
 
 
 def _build(racks: int, servers_per_rack: int, chips_per_server: int, chips_per_nic: int = 1) -> Blueprint:
-    """Build chips, then the servers' switches, then the racks' switches, whose ordinals continue those of the
-    servers'.
-    """
+    """Build chips, the servers' switches and the racks' switches, whose ordinals continue those of the servers'."""
     servers_by_rack = (servers_per_rack,) * racks
     servers = racks * servers_per_rack
     nodes = [
@@ -29,8 +27,8 @@ def _build(racks: int, servers_per_rack: int, chips_per_server: int, chips_per_n
 
 
 def _scale_up_links(nodes: list[BlueprintNode]) -> Iterator[BlueprintLink]:
-    """Yield the links of each chip to the switches of its server and rack, and to its twins at the same place of
-    other racks.
+    """Yield the links of each chip to the switches of its server and rack, and to its twins at the same place of other
+    racks.
     """
     switches = {(node.rack, node.server): local for local, node in enumerate(nodes) if node.kind == "switch"}
     chips = [(local, node) for local, node in enumerate(nodes) if node.kind == "chip"]

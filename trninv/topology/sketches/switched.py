@@ -36,9 +36,7 @@ _BAR_WIDTH, _SWITCH_WIDTH, _NODE_HEIGHT = 24.0, 41.0, 16.0
 
 
 def racks_side_by_side(nodes: Mapping[int, BlueprintNode], *, narrow: bool) -> PlanarLayout:
-    """Place racks side by side, every second one mirrored so that twins face each other; if narrow, below each
-    other.
-    """
+    """Place racks side by side or, if narrow, below each other; every second one is mirrored to face its twins."""
     rows = _RackRows(nodes, _NARROW_COLUMNS if narrow else _WIDE_COLUMNS, narrow=narrow)
     positions, sizes = {}, {}
     for key, node in nodes.items():
