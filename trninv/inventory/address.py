@@ -20,7 +20,6 @@ from trninv.inventory.past import omitted_clusters
 from trninv.inventory.schema import NODE_KINDS, TABLES
 from trninv.inventory.template import Concat
 
-_TABLES = TABLES
 _MAX_LENGTH = 200
 _MAX_NAME = 64
 _CLUSTER = re.compile(r"[a-z0-9](?:[a-z0-9._]|-(?!-))*")
@@ -190,7 +189,7 @@ def resolve_link(connection: Connection, text: str) -> Place:
         if end.level not in NODE_KINDS:
             raise WrongLevelError(f"{end.address} is a {end.level}: a link joins chips, switches, NICs, network nodes")
     low, high = sorted(end.id for end in joined)
-    link = _TABLES["link"]
+    link = TABLES["link"]
     link_id = connection.scalar(select(link.c.id).where(link.c.a_id == low, link.c.b_id == high))
     if link_id is None:
         linked = neighbours(connection, joined[0].id)
@@ -201,12 +200,12 @@ def resolve_link(connection: Connection, text: str) -> Place:
 
 def neighbours(connection: Connection, node_id: int) -> list[str]:
     """Return the addresses of the nodes linked to a node."""
-    link = _TABLES["link"]
+    link = TABLES["link"]
     others = (
         select(link.c.b_id).where(link.c.a_id == node_id).union_all(select(link.c.a_id).where(link.c.b_id == node_id))
     )
     nodes = node_addresses()
-    query = nodes.where(_TABLES["node"].c.id.in_(others)).order_by(_TABLES["node"].c.id)
+    query = nodes.where(TABLES["node"].c.id.in_(others)).order_by(TABLES["node"].c.id)
     return [row.address for row in connection.execute(query)]
 
 
@@ -218,7 +217,7 @@ def chip_ids_of(place: Place) -> Select[Any]:
     WrongLevelError
         The place is a switch, NIC or link, which contain no chips.
     """
-    chip, node, server, core = _TABLES["chip"], _TABLES["node"], _TABLES["server"], _TABLES["core"]
+    chip, node, server, core = TABLES["chip"], TABLES["node"], TABLES["server"], TABLES["core"]
     match place.level:
         case "chip":
             return select(chip.c.id).where(chip.c.id == place.id)
@@ -241,26 +240,24 @@ def node_condition(place: Place) -> ColumnElement[bool]:
     A core stands for its chip. A server contains its own switch, a rack the switches in it.
     """
     if place.level == "core":
-        return _TABLES["node"].c.id.in_(chip_ids_of(place))
+        return TABLES["node"].c.id.in_(chip_ids_of(place))
     return node_condition_at(place.level, place.id)
 
 
 def node_condition_at(level: str, key: int | ColumnElement[int]) -> ColumnElement[bool]:
     """Return the same condition for a place given by its level and id."""
-    node, server = _TABLES["node"], _TABLES["server"]
+    node, server = TABLES["node"], TABLES["server"]
     match level:
         case "domain" | "cluster":
             return node.c[f"{level}_id"] == key
         case "server":
             subqueries = [
-                select(t.c.id).where(t.c.server_id == key) for t in (_TABLES["chip"], _TABLES["nic"], _TABLES["switch"])
+                select(t.c.id).where(t.c.server_id == key) for t in (TABLES["chip"], TABLES["nic"], TABLES["switch"])
             ]
         case "rack":
             server_ids = select(server.c.id).where(server.c.rack_id == key)
-            subqueries = [
-                select(t.c.id).where(t.c.server_id.in_(server_ids)) for t in (_TABLES["chip"], _TABLES["nic"])
-            ]
-            subqueries.append(select(_TABLES["switch"].c.id).where(_TABLES["switch"].c.rack_id == key))
+            subqueries = [select(t.c.id).where(t.c.server_id.in_(server_ids)) for t in (TABLES["chip"], TABLES["nic"])]
+            subqueries.append(select(TABLES["switch"].c.id).where(TABLES["switch"].c.rack_id == key))
         case _:
             return node.c.id == key
     return or_(*(node.c.id.in_(ids) for ids in subqueries))
@@ -275,13 +272,13 @@ def node_addresses(id_condition: Callable[[ColumnElement[int]], ColumnElement[bo
         A condition that the requested ids meet. With it PostgreSQL joins chips and NICs without reading their whole
         tables.
     """
-    node, domain, cluster = _TABLES["node"], _TABLES["domain"], _TABLES["cluster"]
+    node, domain, cluster = TABLES["node"], TABLES["domain"], TABLES["cluster"]
     chip, switch, nic, server, network_node = (
-        _TABLES["chip"],
-        _TABLES["switch"],
-        _TABLES["nic"],
-        _TABLES["server"],
-        _TABLES["network_node"],
+        TABLES["chip"],
+        TABLES["switch"],
+        TABLES["nic"],
+        TABLES["server"],
+        TABLES["network_node"],
     )
 
     def same(table: Table) -> ColumnElement[bool]:
@@ -334,7 +331,7 @@ def node_address_expression(key: ColumnElement[int]) -> ColumnElement[str]:
     Each kind of node is tried in turn; chips come first because they are the most.
     """
     names = {name for kind, containers in _CONTAINERS.items() for name in (kind, *containers)}
-    aliases = {name: _TABLES[name].alias(f"at_{name}") for name in names}
+    aliases = {name: TABLES[name].alias(f"at_{name}") for name in names}
 
     def address_subquery(kind: str) -> ColumnElement[str]:
         joined: FromClause = aliases[kind]
@@ -363,13 +360,13 @@ def _ordinal_column(table: FromClause, letters: str) -> ColumnElement[int]:
 
 def _place_query(address: Address, *, siblings: bool = False) -> Select[Any]:
     """Select id, cluster_id and ordinal of an address or, with `siblings`, of all rows of its last step."""
-    cluster = last = _TABLES["cluster"]
+    cluster = last = TABLES["cluster"]
     query = select(cluster).where(cluster.c.slug == address.cluster)
     for position, (letters, ordinal) in enumerate(address.steps, start=1):
-        parent, last = last, _TABLES[_NAMES[letters]]
+        parent, last = last, TABLES[_NAMES[letters]]
         number = _ordinal_column(last, letters)
         if letters in ("sw", "fabric-t"):
-            node = _TABLES["node"]
+            node = TABLES["node"]
             query = query.join(node, node.c[f"{parent.name}_id"] == parent.c.id).join(last, last.c.id == node.c.id)
         elif parent is not last:
             query = query.join(last, last.c[f"{parent.name}_id"] == parent.c.id)
@@ -385,7 +382,7 @@ def _suggestion(connection: Connection, address: Address) -> str:
     while missing.steps and connection.execute(_place_query(missing.parent)).first() is None:
         missing = missing.parent
     if not missing.steps:
-        slugs = connection.scalars(select(_TABLES["cluster"].c.slug)).all()
+        slugs = connection.scalars(select(TABLES["cluster"].c.slug)).all()
         from trninv.catalog.models import default_systems  # noqa: PLC0415 # only to suggest a name
 
         meant = default_systems().by_name.get(missing.cluster)

@@ -23,7 +23,7 @@ from trninv.errors import (
 )
 from trninv.inventory import sqlite
 from trninv.inventory.past import install_views
-from trninv.inventory.postgresql import disable_jit, record_server_identity
+from trninv.inventory.postgresql import close_lost_cursor, disable_jit, record_server_identity
 from trninv.inventory.schema import make_indexes_partial
 from trninv.inventory.urls import format_url, parse_url
 from trninv.settings import resource_directory
@@ -64,6 +64,7 @@ def open_engine(url: str | URL, seconds: float | None = None) -> Engine:
             event.listen(engine, "connect", record_server_identity)
             event.listen(engine, "connect", disable_jit)
             event.listen(engine, "begin", install_views)
+            event.listen(engine, "handle_error", close_lost_cursor)
             if seconds is not None:
                 event.listen(engine, "connect", partial(_limit_statements, seconds))
             return engine

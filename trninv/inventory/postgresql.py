@@ -9,6 +9,7 @@ sees, so states of a standby cannot be compared.
 
 from typing import Any
 
+from sqlalchemy.engine.interfaces import ExceptionContext
 from sqlalchemy.pool import ConnectionPoolEntry
 
 SNAPSHOT = (
@@ -39,3 +40,9 @@ def disable_jit(connection: Any, _entry: ConnectionPoolEntry) -> None:
     """Turn just-in-time compilation off: it takes ten times as long as a nested list that names the ends of links."""
     connection.execute("SET jit = off")
     connection.commit()
+
+
+def close_lost_cursor(context: ExceptionContext) -> None:
+    """Close the cursor of a lost connection: SQLAlchemy leaves it open, and psycopg warns when it is collected."""
+    if context.is_disconnect and context.execution_context is not None:
+        context.execution_context.cursor.close()
