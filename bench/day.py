@@ -23,7 +23,7 @@ from bench.measure import Row, seeded
 from trninv.inventory.database import temporary_engine
 from trninv.jobs.model import LegalSets, PlacementModel, placement_model, read_legal_sets
 from trninv.jobs.room import concurrent_jobs
-from trninv.jobs.search import CandidateSearch, Policy
+from trninv.jobs.search import CandidateSearch, PlacementPolicy
 from trninv.jobs.stock import FreeCapacity, count_chips
 from trninv.solvers.blocks import contains, pack_masks
 
@@ -48,13 +48,13 @@ def day_rows(directory: Path, domains: int) -> Iterator[Row]:
     with ProcessPoolExecutor(2, get_context("spawn")) as each:
         asked = {
             name: [each.submit(day, name, legal, domains, seed) for seed in range(_SEEDS)]
-            for name in (_FIRST, *(policy.value for policy in Policy))
+            for name in (_FIRST, *(policy.value for policy in PlacementPolicy))
         }
         days = {name: [one.result() for one in of] for name, of in asked.items()}
     first = days.pop(_FIRST)
     for name, ours in days.items():
         note = f"{domains} UltraServers, {_SEEDS} seeds"
-        marked = name == Policy.PACK.value and domains == _MOST
+        marked = name == PlacementPolicy.PACK.value and domains == _MOST
         stranded, then = _mean(ours, "stranded"), _mean(first, "stranded")
         what = f"share of the free chips that jobs of 32 can't use, {name.lower()}"
         yield Row(what, 100 * stranded, 100 * then, _FIRST, _STRANDED if marked else None, "%", note)
@@ -72,7 +72,7 @@ def day(policy: str, legal: LegalSets, domains: int, seed: int) -> "Seen":
     """A day by a policy, or by first fit."""
     model = placement_model(_MODEL)
     sets = _boxes(model)
-    choose: Choose = partial(_first_fit, sets) if policy == _FIRST else partial(_best, legal, sets, Policy(policy))
+    choose: Choose = partial(_first_fit, sets) if policy == _FIRST else partial(_best, legal, sets, PlacementPolicy(policy))
     return Day(model, legal, choose, domains, seed).run()
 
 
@@ -190,7 +190,7 @@ def _first_fit(sets: Mapping[int, list[int]], there: FreeCapacity, size: int) ->
 
 
 def _best(
-    legal: LegalSets, sets: Mapping[int, list[int]], policy: Policy, there: FreeCapacity, size: int
+    legal: LegalSets, sets: Mapping[int, list[int]], policy: PlacementPolicy, there: FreeCapacity, size: int
 ) -> tuple[int, int] | None:
     """As `fits` does."""
     search = CandidateSearch(there, legal, sets[size])

@@ -22,7 +22,7 @@ from trninv.inventory import migrate
 from trninv.inventory.bulk import deferred_indexes
 from trninv.inventory.database import temporary_engine
 from trninv.inventory.schema import TABLES
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 A = TypeVar("A")
 SMALLER = 500
@@ -80,7 +80,7 @@ def each(ask: Callable[[A, A], object], ends: Iterable[tuple[A, A]]) -> float:
     return statistics.median(seconds(partial(ask, a, b), 1) for a, b in ends)
 
 
-QUESTIONS: dict[str, Callable[[Fleet, str, str], object]] = {
+QUESTIONS: dict[str, Callable[[BaseFleet, str, str], object]] = {
     "path": lambda fleet, a, b: fleet.path(a, b),
     "widest path": lambda fleet, a, b: fleet.path(a, b, "bandwidth"),
     "flow": lambda fleet, a, b: fleet.bandwidth(a, b),

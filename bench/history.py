@@ -24,7 +24,7 @@ from trninv.inventory.schema import TABLES
 from trninv.inventory.verify import verify_history
 from trninv.reports.library import find_report
 from trninv.reports.reader import run_query
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.overview import read_overview
 from trninv.service.news import POLL_SECONDS, EventBroadcaster
 
@@ -61,7 +61,7 @@ def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
             events = connection.scalar(select(func.count()).select_from(TABLES["state_event"])) or 0
         yield Row(f"{events:,} changes with their events, {name}", lived, bare, "the changes without triggers")
         past = fleet.at(events // 2)
-        asked: dict[str, tuple[Callable[[Fleet], object], int, float]] = {
+        asked: dict[str, tuple[Callable[[BaseFleet], object], int, float]] = {
             "path, remembered": (_paths, _PATHS, _PATH),
             "/chips": (_chips, 1, _ALL),
             "all that is not up, why and since when": (_not_up, 1, _ALL),
@@ -86,7 +86,7 @@ def _marked(row: Row, mark: float, domains: int) -> Iterator[Row]:
         yield Row(row.name, row.ours, mark, "the mark", 1.0, note=row.note)
 
 
-def _summed(name: str, fleet: Fleet, events: int, domains: int) -> Iterator[Row]:
+def _summed(name: str, fleet: BaseFleet, events: int, domains: int) -> Iterator[Row]:
     """Questions about all of a history, beside reading it once."""
     plain = _warm(_read, fleet)
     for by in ("kind", "rack"):
@@ -103,35 +103,35 @@ def _summed(name: str, fleet: Fleet, events: int, domains: int) -> Iterator[Row]
     yield Row(f"diff since the middle of {events:,} events, {name}", took, plain, "count and sum of its events")
 
 
-def _read(fleet: Fleet) -> None:
+def _read(fleet: BaseFleet) -> None:
     event = TABLES["state_event"]
-    with fleet.reading() as connection:
+    with fleet.connect() as connection:
         connection.execute(select(func.count(), func.sum(event.c.part_id), func.max(event.c.state))).one()
 
 
-def _available(fleet: Fleet, by: str) -> None:
+def _available(fleet: BaseFleet, by: str) -> None:
     fleet.availability(NAME, by=by)
 
 
-def _listened(name: str, fleet: Fleet) -> Iterator[Row]:
+def _listened(name: str, fleet: BaseFleet) -> Iterator[Row]:
     """From a commit until all who listen have heard of it, beside a loop that does nothing but ask."""
     alone, (few, many) = _lag(fleet, 0), (_lag(fleet, listeners) for listeners in (1, _LISTENERS))
     yield Row(f"from commit to a listener, {name}", few, alone, "a loop that asks as often")
     yield Row(f"from commit to the last of {_LISTENERS:,} listeners, {name}", many, few, "to one listener")
 
 
-def _lag(fleet: Fleet, listeners: int) -> float:
+def _lag(fleet: BaseFleet, listeners: int) -> float:
     return asyncio.run(_heard(fleet, listeners))
 
 
-async def _heard(fleet: Fleet, listeners: int) -> float:
+async def _heard(fleet: BaseFleet, listeners: int) -> float:
     """Mean seconds until everybody has heard; nobody but the loop itself where there are no listeners."""
     engine, spent = fleet.engine, []
 
     async def watch(find: Callable[[Engine], Any], /) -> Any:
         return await asyncio.to_thread(find, engine)
 
-    news = EventBroadcaster(watch, asyncio.to_thread, fleet.watched, logging.getLogger(__name__))
+    news = EventBroadcaster(watch, asyncio.to_thread, fleet.revision_tracker, logging.getLogger(__name__))
 
     def newest() -> int:
         with read_transaction(engine) as connection:
@@ -173,7 +173,7 @@ def _run(engine: Engine, statements: Iterable[str]) -> None:
             connection.execute(text(statement.replace(":", r"\:")))
 
 
-def _warm(ask: Callable[[Fleet], object], of: Fleet) -> float:
+def _warm(ask: Callable[[BaseFleet], object], of: BaseFleet) -> float:
     ask(of)
     return seconds(lambda: ask(of), 3)
 
@@ -199,22 +199,22 @@ def _ago(days: int) -> str:
     return (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="microseconds")
 
 
-def _paths(fleet: Fleet) -> None:
+def _paths(fleet: BaseFleet) -> None:
     for one, other in pairs(40, _PATHS):
         fleet.path(one, other)
 
 
-def _chips(fleet: Fleet) -> None:
-    with fleet.reading() as connection:
+def _chips(fleet: BaseFleet) -> None:
+    with fleet.connect() as connection:
         read_overview(connection, NAME).to_bytes()
 
 
-def _not_up(fleet: Fleet) -> None:
+def _not_up(fleet: BaseFleet) -> None:
     sql = find_report("not-up").sql(fleet.engine.dialect.name, {"cluster": NAME})
     run_query(fleet.engine, sql, seconds=60)
 
 
-def _states(fleet: Fleet) -> None:
-    with fleet.reading() as connection:
+def _states(fleet: BaseFleet) -> None:
+    with fleet.connect() as connection:
         for table in ("server", "node", "link"):
             connection.execute(select(TABLES[table].c.id, TABLES[table].c.state)).all()

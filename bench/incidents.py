@@ -44,12 +44,12 @@ def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
 
 
 def _middle(fleet: Fleet) -> int:
-    with fleet.reading() as connection:
+    with fleet.connect() as connection:
         return int(connection.scalar(text("SELECT max(id) / 2 FROM state_event")) or 0)
 
 
 def _plain(fleet: Fleet) -> None:
-    with fleet.reading() as connection:
+    with fleet.connect() as connection:
         for name in ("server", "node", "link"):
             table = TABLES[name]
             connection.execute(select(table).where(is_unhealthy(table), maybe_unhealthy(connection, table))).all()

@@ -90,13 +90,13 @@ def _placed(fleet: Fleet, name: str, note: str, domains: int) -> Iterator[Row]:
     assert torus
     boxes = [block.mask for shape in torus.orientations((2, 2, 4)) for block in torus.blocks(shape)]
     every = sorted(torus.shape_by_mask, key=int.bit_count, reverse=True)
-    found = fleet.fits(NAME, "2x2x4")
+    found = fleet.placements(NAME, "2x2x4")
     assert found.domains == sum(any(each & box == box for box in boxes) for each in free)
     by_hand = seconds(lambda: [[box for box in boxes if each & box == box] for each in free], 3)
     largest = seconds(lambda: [next((box for box in every if each & box == box), 0) for each in free], 1)
 
     def fits() -> object:
-        return fleet.fits(NAME, "2x2x4")
+        return fleet.placements(NAME, "2x2x4")
 
     def anew() -> object:
         fleet._wiring_cache._entries.clear()  # noqa: SLF001 # as after a change
@@ -105,7 +105,7 @@ def _placed(fleet: Fleet, name: str, note: str, domains: int) -> Iterator[Row]:
 
     known = fleet._wiring_cache._entries[0]  # noqa: SLF001
     whole_answer, in_hand, room = seconds(anew), seconds(fits), seconds(lambda: fleet.free(NAME))
-    with fleet.reading() as connection:
+    with fleet.connect() as connection:
         legal = read_legal_sets(connection, there.model)
     blocks = seconds(lambda: largest_of(there, legal))
     loop = "a Python loop over ready masks, without SQL"

@@ -16,14 +16,14 @@ _DOWN = {"chip": 0.0005, "server": 0.004, "rack": 0.0005}
 def plans(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
     """Domains with enough free chips, of which no sixteen are a set that schedulers grant."""
     took, unproven = list[float](), 0
-    fleet.make_room(of=f"{NAME}/d0", chips=1)  # so that jobs are in hand
+    fleet.make_room(scope=f"{NAME}/d0", chips=1)  # so that jobs are in hand
     for domain in (f"{NAME}/d{number}" for number in range(domains)):
         if len(took) == _PLANNED:
             break
-        if fleet.free(domain).free < _WANTED or fleet.fits(domain, chips=_WANTED).placements:
+        if fleet.free(domain).free < _WANTED or fleet.placements(domain, chips=_WANTED).placements:
             continue
         start = time.perf_counter()
-        plan = fleet.make_room(of=domain, chips=_WANTED)
+        plan = fleet.make_room(scope=domain, chips=_WANTED)
         took.append(time.perf_counter() - start)
         unproven += not plan.exact or took[-1] > _LIMIT
     if took:

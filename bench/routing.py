@@ -15,7 +15,7 @@ from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.inventory import migrate, stamp
 from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.scope import Scope, ScopeGraph
 from trninv.routing.wiring import WiringCache
 from trninv.solvers.bisection import bisect
@@ -51,7 +51,7 @@ def bisections(directory: Path) -> Iterator[Row]:
             yield Row(name, most, mark, "the mark", 1.0, note=note)
 
 
-def _inside(fleet: Fleet, scope: str) -> ScopeGraph:
+def _inside(fleet: BaseFleet, scope: str) -> ScopeGraph:
     with WiringCache(fleet.engine).open_reader() as reader:
         return Scope.resolve(reader, scope).graph(reader, "this")
 

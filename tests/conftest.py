@@ -28,7 +28,7 @@ from trninv.catalog.models import default_systems
 from trninv.inventory import migrate, stamp
 from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.settings import Settings
 from trninv.units import pluralize
 
@@ -198,7 +198,7 @@ def engine(seeded: str) -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="session", params=BACKENDS)
-def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[BaseFleet]:
     """A fleet with every system, which no test changes, on either backend."""
     with trninv.open(databases.seeded(request.param)) as opened:
         yield opened
@@ -213,7 +213,7 @@ def _seed_by_name(url: str) -> None:
 
 
 @pytest.fixture(scope="session", params=BACKENDS)
-def named(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+def named(request: pytest.FixtureRequest, databases: Databases) -> Iterator[BaseFleet]:
     """A fleet with every system that is seeded by name alone, which no test changes, on either backend."""
     with trninv.open(databases.copied(request.param, _seed_by_name)) as opened:
         yield opened
@@ -226,7 +226,7 @@ def lite(databases: Databases) -> str:
 
 
 @pytest.fixture(scope="session")
-def lite_fleet(lite: str) -> Iterator[Fleet]:
+def lite_fleet(lite: str) -> Iterator[BaseFleet]:
     """The same, opened: for what does not depend on the kind of database."""
     with trninv.open(lite) as opened:
         yield opened
@@ -249,7 +249,7 @@ def wear(url: str) -> None:
 
 
 @pytest.fixture(scope="session", params=BACKENDS)
-def worn(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+def worn(request: pytest.FixtureRequest, databases: Databases) -> Iterator[BaseFleet]:
     """A fleet in which not everything is up, which no test changes, on either backend."""
     url = databases.seeded(request.param)
     wear(url)
@@ -277,7 +277,7 @@ def run(lite: str, capfd: pytest.CaptureFixture[str]) -> Run:
 Ask = Callable[..., dict[str, Any]]
 
 
-def services(fleet: Fleet) -> dict[str, Any]:
+def services(fleet: BaseFleet) -> dict[str, Any]:
     """A service that compiles and one that does not, made once per fleet."""
     from trninv.graphql.api import Api  # noqa: PLC0415 # only where it is used
 
@@ -319,10 +319,10 @@ def dask(tmp_path: Path) -> Iterator[tuple[str, list["subprocess.Popen[bytes]"]]
         process.wait()
 
 
-_SERVICES: dict[int, tuple[Fleet, dict[str, Any]]] = {}
+_SERVICES: dict[int, tuple[BaseFleet, dict[str, Any]]] = {}
 
 
-def both_ways(fleet: Fleet) -> Ask:
+def both_ways(fleet: BaseFleet) -> Ask:
     """Run a document compiled and field by field, with the same bytes; data and errors as a client sees them."""
     from trninv.graphql.api import Request  # noqa: PLC0415 # only where it is used
 
@@ -347,7 +347,7 @@ def _fail_elsewhere(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 @pytest.fixture
-def ask(fleet: Fleet) -> Ask:
+def ask(fleet: BaseFleet) -> Ask:
     """Run a document on a fleet which no test changes, on either backend."""
     return both_ways(fleet)
 

@@ -14,7 +14,7 @@ from conftest import both_ways
 from trninv.cli.main import main
 from trninv.reports.guard import compile_query
 from trninv.reports.reader import run_query
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"```(console|graphql|sql|python)\n(.*?)```\n(?:\n```(?:json|text)\n(.*?)```\n)?", re.DOTALL)
@@ -31,7 +31,7 @@ def prose(page: Path) -> str:
     return _MARKUP.sub("", page.read_text())
 
 
-def answers(source: str, fleet: Fleet) -> Iterator[tuple[re.Match[str], str]]:
+def answers(source: str, fleet: BaseFleet) -> Iterator[tuple[re.Match[str], str]]:
     """Each example on a page, with what it must look like, one after the other."""
     for block in FENCE.finditer(source):
         kind, body, _ = block.groups()
@@ -46,7 +46,7 @@ def answers(source: str, fleet: Fleet) -> Iterator[tuple[re.Match[str], str]]:
                 yield block, f"```sql\n{body}```\n\n```text\n{_run_sql(body, fleet)}```\n"
 
 
-def _run_commands(block: str, fleet: Fleet) -> str:
+def _run_commands(block: str, fleet: BaseFleet) -> str:
     database = fleet.engine.url.render_as_string(hide_password=False)
     shown = []
     for line in block.splitlines():
@@ -58,20 +58,20 @@ def _run_commands(block: str, fleet: Fleet) -> str:
     return "\n".join(shown)
 
 
-def _run_graphql(block: str, fleet: Fleet) -> str:
+def _run_graphql(block: str, fleet: BaseFleet) -> str:
     answer = both_ways(fleet)(block)
     assert answer["errors"] == []
     return json.dumps(answer["data"], indent=2, ensure_ascii=False) + "\n"
 
 
-def _run_sql(block: str, fleet: Fleet) -> str:
+def _run_sql(block: str, fleet: BaseFleet) -> str:
     found = run_query(fleet.engine, compile_query(block, fleet.engine.dialect.name), seconds=60)
     rows = [[str(cell) for cell in row] for row in found.rows]
     shown = tabulate(rows, headers=found.columns, tablefmt="simple", disable_numparse=True)
     return "\n".join(line.rstrip() for line in shown.splitlines()) + "\n"
 
 
-def _run_python(block: str, fleet: Fleet) -> str:
+def _run_python(block: str, fleet: BaseFleet) -> str:
     shown = []
     names: dict[str, object] = {"trninv": type("trninv", (), {"open": staticmethod(lambda: fleet)})}
     for line in block.splitlines():

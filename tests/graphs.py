@@ -11,7 +11,7 @@ from trninv.catalog.models import default_systems
 from trninv.inventory import migrate, stamp
 from trninv.inventory.address import chip_ids_of, resolve_place
 from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.wiring import domains_in_cluster, domains_of_nodes, load_wiring
 from trninv.solvers.graph import Graph
 from trninv.solvers.paths import Links, PathCriterion, all_best_paths
@@ -57,7 +57,7 @@ def chips_in(graph: Graph) -> list[int]:
     return [node for node, of in graph.nodes(data=True) if of["kind"] == "chip"]
 
 
-def domain(fleet: Fleet, scope: str) -> Graph:
+def domain(fleet: BaseFleet, scope: str) -> Graph:
     """The wiring of a seeded scope's domain, by node ids."""
     with read_transaction(fleet.engine) as connection:
         chips = connection.scalars(chip_ids_of(resolve_place(connection, scope))).all()
@@ -82,7 +82,7 @@ def seed_clusters(url: str, clusters: dict[str, int]) -> str:
     return url
 
 
-def whole(fleet: Fleet, cluster: str) -> Graph:
+def whole(fleet: BaseFleet, cluster: str) -> Graph:
     with read_transaction(fleet.engine) as connection:
         return load_wiring(
             connection, domains_in_cluster(connection, resolve_place(connection, cluster)), fabric=True

@@ -93,7 +93,7 @@ class Life:
                         select(TABLES["cluster"].c.id).where(TABLES["cluster"].c.slug == "u-trn2x64")
                     )
                     size = len(resolve_chips(connection, [chips], []))
-                    move = JobMove(name, size, (), (chips,), stops=False)
+                    move = JobMove(name, size, (), (chips,), must_stop=False)
                     move_jobs(connection, "u-trn2x64", [move], plan_revision(connection, key or 0), who="mover")
                 case _:
                     spares = [f"{D}/s3/c{self.dice.randrange(16)}"] if self.dice.random() < 0.3 else []

@@ -9,12 +9,12 @@ import numpy as np
 from trninv.jobs.damage import UnhealthyParts
 from trninv.jobs.model import LegalSets, PlacementModel, read_legal_sets
 from trninv.jobs.stock import FreeCapacity
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.solvers.blocks import pack_masks
 
 
-def legal(fleet: Fleet, model: PlacementModel) -> LegalSets:
-    with fleet.reading() as connection:
+def legal(fleet: BaseFleet, model: PlacementModel) -> LegalSets:
+    with fleet.connect() as connection:
         return read_legal_sets(connection, model)
 
 

@@ -7,20 +7,20 @@ from placements import legal
 
 from bench.day import Day, day
 from trninv.jobs.model import placement_model
-from trninv.jobs.search import Policy
+from trninv.jobs.search import PlacementPolicy
 from trninv.jobs.stock import FreeCapacity, count_chips
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 
-def test_a_day_is_the_same_each_time(lite_fleet: Fleet) -> None:
+def test_a_day_is_the_same_each_time(lite_fleet: BaseFleet) -> None:
     found = legal(lite_fleet, placement_model("u-trn2x64"))
-    first, again, other = (day(Policy.PACK.value, found, 2, seed) for seed in (0, 0, 1))
+    first, again, other = (day(PlacementPolicy.PACK.value, found, 2, seed) for seed in (0, 0, 1))
     assert first == again != other
     assert len(first.used) == len(other.used) == 180
     assert all(0 <= share <= 1 for share in first.used + first.stranded)
 
 
-def test_jobs_get_free_chips_only_and_give_them_back(lite_fleet: Fleet) -> None:
+def test_jobs_get_free_chips_only_and_give_them_back(lite_fleet: BaseFleet) -> None:
     model, held = placement_model("u-trn2x64"), list[int]()
 
     def first_chips(there: FreeCapacity, size: int) -> tuple[int, int] | None:

@@ -14,7 +14,7 @@ from trninv.inventory.totals import cluster_totals
 from trninv.inventory.verify import verify
 from trninv.reports.library import find_report
 from trninv.reports.reader import run_query
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 GIB, GB = 2**30, 10**9
 SLUGS = ("inf2.xlarge", "inf2.8xlarge", "inf2.24xlarge", "inf2.48xlarge", "trn1n.32xlarge", "trn2.3xlarge")
@@ -35,7 +35,7 @@ def test_these_are_all_that_a_plain_seed_leaves_out_by_name() -> None:
     assert {system.slug for system in default_systems().systems if system.is_by_name} == set(SLUGS)
 
 
-def test_what_is_seeded_is_as_documents_say(named: Fleet) -> None:
+def test_what_is_seeded_is_as_documents_say(named: BaseFleet) -> None:
     names = ("chips", "vcpus", "host_memory", "device_memory", "device_memory_bandwidth", "efa_bandwidth")
     with read_transaction(named.engine) as connection:
         assert list(verify(connection, default_catalog(), default_systems())) == []
@@ -44,7 +44,7 @@ def test_what_is_seeded_is_as_documents_say(named: Fleet) -> None:
 
 
 @pytest.mark.parametrize("slug", LINKS)
-def test_links_bisection_and_collectives_follow_from_the_documents_by_hand(named: Fleet, slug: str) -> None:
+def test_links_bisection_and_collectives_follow_from_the_documents_by_hand(named: BaseFleet, slug: str) -> None:
     query = """
         SELECT count(*), min(link.bandwidth_bytes_per_s), max(link.bandwidth_bytes_per_s) FROM link
         JOIN domain ON domain.id = link.domain_id JOIN cluster ON cluster.id = domain.cluster_id
@@ -60,7 +60,7 @@ def test_links_bisection_and_collectives_follow_from_the_documents_by_hand(named
     assert sum(ring.chips for ring in rings) == TOTALS[slug][0] - 1
 
 
-def test_a_chain_ends_where_a_ring_goes_on(named: Fleet) -> None:
+def test_a_chain_ends_where_a_ring_goes_on(named: BaseFleet) -> None:
     for slug in ("inf2.24xlarge", "inf2.48xlarge"):
         assert named.path(f"{slug}/d0/s0/c0", f"{slug}/d0/s0/c5").paths[0].hops == 5
     assert named.path("inf2.48xlarge/d0/s0/c0", "inf2.48xlarge/d0/s0/c11").paths[0].hops == 1
@@ -72,7 +72,7 @@ def test_a_chain_ends_where_a_ring_goes_on(named: Fleet) -> None:
     "words", [("collectives",), ("distances",), ("free",), ("fragmentation",), ("draw", "-o", "-")]
 )
 @pytest.mark.parametrize("slug", SLUGS)
-def test_commands_answer(named: Fleet, run: Run, slug: str, words: tuple[str, ...]) -> None:
+def test_commands_answer(named: BaseFleet, run: Run, slug: str, words: tuple[str, ...]) -> None:
     url = named.engine.url.render_as_string(hide_password=False)
     command, *options = words
     status, out, error = run(command, slug, *options, database=url)
@@ -81,12 +81,12 @@ def test_commands_answer(named: Fleet, run: Run, slug: str, words: tuple[str, ..
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_what_a_system_is_said_to_add_up_to_is_what_is_seeded(named: Fleet, slug: str) -> None:
+def test_what_a_system_is_said_to_add_up_to_is_what_is_seeded(named: BaseFleet, slug: str) -> None:
     adds_up(both_ways(named), slug)
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_the_explorer_has_a_place_for_every_chip(named: Fleet, slug: str) -> None:
+def test_the_explorer_has_a_place_for_every_chip(named: BaseFleet, slug: str) -> None:
     for narrow in ("false", "true"):
         document = f'{{ layout(of: "{slug}/d0", narrow: {narrow}) {{ places {{ address x y }} }} }}'
         parts = both_ways(named)(document)["data"]["layout"]["places"]
@@ -95,7 +95,7 @@ def test_the_explorer_has_a_place_for_every_chip(named: Fleet, slug: str) -> Non
 
 @pytest.mark.parametrize("name", register.format_names())
 @pytest.mark.parametrize("slug", SLUGS)
-def test_exports_are_read_back_or_refused_in_a_sentence(named: Fleet, run: Run, slug: str, name: str) -> None:
+def test_exports_are_read_back_or_refused_in_a_sentence(named: BaseFleet, run: Run, slug: str, name: str) -> None:
     url = named.engine.url.render_as_string(hide_password=False)
     status, _, error = run("topology", slug, "--as", name, "--check", database=url)
     refused = {"aws"} | ({"astra-sim"} if slug == "inf2.24xlarge" else set())
@@ -103,8 +103,8 @@ def test_exports_are_read_back_or_refused_in_a_sentence(named: Fleet, run: Run, 
     assert (status, "Traceback" in error) == (2 if name in refused else 0, False), error
 
 
-def test_what_links_sum_to_stands_beside_what_documents_say(named: Fleet, fleet: Fleet) -> None:
-    def columns(of: Fleet) -> dict[str, tuple[object, object]]:
+def test_what_links_sum_to_stands_beside_what_documents_say(named: BaseFleet, fleet: BaseFleet) -> None:
+    def columns(of: BaseFleet) -> dict[str, tuple[object, object]]:
         rows = run_query(of.engine, find_report("ratios").sql(of.engine.dialect.name, {}), seconds=60).records()
         return {str(row["wired_in"]): (row["neuronlink_gb_per_s"], row["wired_gb_per_s"]) for row in rows}
 

@@ -16,7 +16,7 @@ import trninv
 from conftest import seed_everything
 from examples import FENCE, ROOT, answers, pages
 from trninv.cli.main import main
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 README = ROOT / "README.md"
 RECIPES = ROOT / "docs/how-to/recipes.md"
@@ -47,7 +47,7 @@ def test_there_are_thirty_recipes_in_three_ways() -> None:
 
 
 @pytest.mark.parametrize(("page", "number"), _EXAMPLES)
-def test_an_example_prints_what_stands_there(fleet: Fleet, page: Path, number: int) -> None:
+def test_an_example_prints_what_stands_there(fleet: BaseFleet, page: Path, number: int) -> None:
     block = list(FENCE.finditer(page.read_text()))[number]
     ((found, wanted),) = answers(block[0], fleet)
     assert found[0] == wanted
@@ -87,7 +87,7 @@ def follow(tutorial: str, database: str) -> str:
         return refreshed(tutorial, fleet)
 
 
-def refreshed(source: str, fleet: Fleet) -> str:
+def refreshed(source: str, fleet: BaseFleet) -> str:
     """A page with the outputs that its examples have now."""
     for found, wanted in answers(source, fleet):
         source = source.replace(found[0], wanted)

@@ -14,7 +14,7 @@ import networkx as nx
 from bench.damage import oracle
 from bench.damage.oracle import Ints, Named, Ways
 from bench.damage.states import State
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.questions.bisection import BisectionAnswer
 from trninv.routing.questions.path import PathAnswer
 
@@ -66,7 +66,7 @@ class Verdict:
 class Checks:
     """The questions about one state; of a 64-chip torus an integer program may take some seconds."""
 
-    def __init__(self, fleet: Fleet, state: State, chance: random.Random, seconds: float) -> None:
+    def __init__(self, fleet: BaseFleet, state: State, chance: random.Random, seconds: float) -> None:
         self._fleet, self._state, self._chance, self._seconds = fleet, state, chance, seconds
         domains = (f"{state.cluster}/d{at}" for at in range(state.domains))
         self._domain = chance.choice([domain for domain in domains if state.chips(domain)])
@@ -174,12 +174,12 @@ class Checks:
         what = f"cut-tree {self._domain}"
         if found.a is None or found.b is None:
             return Verdict(_unlike(what, len(self._ends), 1))
-        fault = _unlike(what, found.worst, oracle.flow(self._inner, [found.a], [found.b]))
+        fault = _unlike(what, found.min_flow, oracle.flow(self._inner, [found.a], [found.b]))
         if len(self._ends) > _SMALL:
             return Verdict(fault, proven=False)
         first, *others = self._ends
         least = min(oracle.flow(self._inner, [first], [other]) for other in others)
-        return Verdict(fault or _unlike(f"the worst pair of {self._domain}", found.worst, least))
+        return Verdict(fault or _unlike(f"the worst pair of {self._domain}", found.min_flow, least))
 
     def _alone(self) -> Named:
         """Chips and switches of the domain."""
@@ -188,7 +188,7 @@ class Checks:
         return left.subgraph(own)
 
     def _profile(self) -> Verdict:
-        found = self._timed(self._fleet.profile, self._domain)
+        found = self._timed(self._fleet.split_profile, self._domain)
         graph = self._alone()
         cuts = oracle.least_cuts(graph, self._ends)
         exact, fault = all(each.exact for each in found.splits), ""
@@ -249,17 +249,17 @@ class Checks:
     def _known(self, found: BisectionAnswer, cuts: Sequence[Ints], chips: Sequence[str]) -> Verdict:
         """By what each domain cuts; failed chips of the scope fill up either half of the nominal one."""
         truth = oracle.bisection(cuts, len(chips))
-        lost = sum(place.startswith(f"{found.of}/") and _is_chip(place) for place in self._state.down)
+        lost = sum(place.startswith(f"{found.scope}/") and _is_chip(place) for place in self._state.down)
         nominal = oracle.bisection(cuts, len(chips), lost)
         if lost and not (found.nominal and found.nominal.lower <= nominal <= found.nominal.upper):
-            return Verdict(f"bisection {found.of}: nominal {nominal}, not {found.nominal}")
+            return Verdict(f"bisection {found.scope}: nominal {nominal}, not {found.nominal}")
         return self._judged(found, chips, truth, truth)
 
     def _judged(self, found: BisectionAnswer, chips: Sequence[str], least: float, most: float) -> Verdict:
         """The truth is between least and most, and not outside of the bounds; the cut parts the halves."""
         fault = ""
         if found.lower > most * (1 + _CLOSE) or found.upper < least * (1 - _CLOSE):
-            fault = f"bisection {found.of}: {least} to {most}, not {found.lower} to {found.upper}"
+            fault = f"bisection {found.scope}: {least} to {most}, not {found.lower} to {found.upper}"
         tightness = found.lower / found.upper if found.upper else 1.0
         return Verdict(fault or self._parted(found, chips), found.exact, least >= most * (1 - _CLOSE), tightness)
 
@@ -271,11 +271,11 @@ class Checks:
             for side in (found.chips_a, found.chips_b)
         )
         if sorted([*a, *b]) != sorted(chips) or abs(len(a) - len(b)) > 1:
-            return f"bisection {found.of}: {len(a)} and {len(b)} chips are no halves of {len(chips)}"
-        ways = self._inner if found.of == self._domain else self._ways(*chips)
+            return f"bisection {found.scope}: {len(a)} and {len(b)} chips are no halves of {len(chips)}"
+        ways = self._inner if found.scope == self._domain else self._ways(*chips)
         kept = ways.edge_subgraph([edge for edge in ways.edges if frozenset(map(_place, edge)) not in cut])
         if sum(link.bandwidth for link in found.cut) != found.upper or oracle.hops(kept, a, b) is not None:
-            return f"bisection {found.of}: its cut is not {found.upper}, or does not part its halves"
+            return f"bisection {found.scope}: its cut is not {found.upper}, or does not part its halves"
         return ""
 
 

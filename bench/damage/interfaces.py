@@ -13,7 +13,7 @@ from bench.damage.states import State
 from trninv.cli.main import main
 from trninv.cli.output import encode
 from trninv.errors import TrninvError
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.questions import find
 
 _BYTES = "{ bytesPerSecond }"
@@ -59,7 +59,7 @@ class Asked:
 class Interfaces:
     """A fleet, and the service and the command line over the same database."""
 
-    def __init__(self, fleet: Fleet, url: str, service: str) -> None:
+    def __init__(self, fleet: BaseFleet, url: str, service: str) -> None:
         self._fleet, self._url, self._service = fleet, url, service
 
     def unlike(self, state: State, chance: random.Random, number: int) -> Iterator[str]:

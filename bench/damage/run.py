@@ -8,7 +8,7 @@ from bench.damage import states
 from bench.damage.checks import Checked, Checks
 from bench.damage.interfaces import Interfaces
 from serving import serving
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 PROVEN_EVERY = 12
 """States of which one u-trn2x64 in so many is held to an integer program, which takes long."""
@@ -17,7 +17,7 @@ _AT_A_TIME = 10
 
 
 def answers(
-    fleet: Fleet,
+    fleet: BaseFleet,
     number: int,
     seed: int,
     systems: Sequence[str] = tuple(states.SYSTEMS),
@@ -37,7 +37,7 @@ def answers(
         at += 1
 
 
-def differences(fleet: Fleet, url: str, number: int, seed: int) -> Iterator[str]:
+def differences(fleet: BaseFleet, url: str, number: int, seed: int) -> Iterator[str]:
     """Of so many questions those that an interface answers otherwise."""
     clusters = states.intact(fleet)
     with serving(url) as service:

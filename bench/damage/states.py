@@ -15,7 +15,7 @@ from trninv.inventory.address import node_addresses
 from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 SYSTEMS = {
     "trn1.2xlarge": "a",
@@ -61,7 +61,7 @@ class State:
         return [node for node in self.left if kind[node] == "chip" and node.startswith(f"{within}/")]
 
     @contextmanager
-    def held(self, fleet: Fleet) -> Iterator[Fleet]:
+    def held(self, fleet: BaseFleet) -> Iterator[BaseFleet]:
         """A fleet whose database has the damage."""
         self._set(fleet, Condition.from_user("down", None), Condition.from_user("degraded", 0.5))
         try:
@@ -69,7 +69,7 @@ class State:
         finally:
             self._set(fleet, Condition.from_user("up", None), Condition.from_user("up", None))
 
-    def _set(self, fleet: Fleet, down: Condition, halved: Condition) -> None:
+    def _set(self, fleet: BaseFleet, down: Condition, halved: Condition) -> None:
         with write_transaction(fleet.engine) as connection:
             for addresses, condition in ((self.down, down), (self.halved, halved)):
                 if addresses:
@@ -88,7 +88,7 @@ def seed(url: str, sizes: range = SIZES) -> None:
                     )
 
 
-def intact(fleet: Fleet) -> dict[str, "nx.Graph[str]"]:
+def intact(fleet: BaseFleet) -> dict[str, "nx.Graph[str]"]:
     """The clusters of an undamaged database, read from its tables."""
     found: dict[str, nx.Graph[str]] = {}
     link, node, chip, model = (TABLES[name] for name in ("link", "node", "chip", "chip_model"))

@@ -3,10 +3,10 @@
 import json
 
 from conftest import Run, both_ways
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 
-def test_exact_numbers_are_texts_as_in_graphql(run: Run, lite_fleet: Fleet) -> None:
+def test_exact_numbers_are_texts_as_in_graphql(run: Run, lite_fleet: BaseFleet) -> None:
     _, out, _ = run("distances", "trn2-16.48xlarge", "--format", "json")
     told = json.loads(out)
     asked = '{ distances(of: "trn2-16.48xlarge") { pairs unreachable byHops { hops pairs } } }'

@@ -44,7 +44,7 @@ def fill(url: str) -> None:
     with trninv.open(url) as fleet:
         for job in fleet.jobs():
             fleet.release(job.name)
-        if closed := [each.server for each in fleet.closed()]:
+        if closed := [each.server for each in fleet.cordons()]:
             fleet.open_servers(closed)
         fleet.hold("llama-ft", [f"{D}/s0"], who="tests")
         fleet.hold("dpo-sweep", [f"{D}/s1/c0-3"], who="tests")
@@ -95,7 +95,7 @@ def test_a_fit_is_held_by_keys_alone_and_undo_releases_it(opened: Open, service_
     with trninv.open(service_database) as fleet:
         of = next(job for job in fleet.jobs() if job.name == "eval")
     assert of.who == "kim"
-    assert all(title.startswith(f"{of.first}/") for title in ringed)
+    assert all(title.startswith(f"{of.first_server}/") for title in ringed)
     page.keyboard.press("Control+z")
     expect(page.get_by_role("status").filter(has_text="Undone")).to_be_visible()
     assert "eval" not in held(service_database)
@@ -134,7 +134,7 @@ def test_room_is_made_by_moves_and_a_stale_plan_is_refused(opened: Open, service
     expect(dialog(page).get_by_role("button", name=re.compile("^Move"))).to_have_count(0)
     page.keyboard.press("Escape")
     with trninv.open(service_database) as fleet:
-        assert fleet.release("between").ended
+        assert fleet.release("between").ended_at
     before = held(service_database)
     page.reload()
     settled(page)
@@ -190,13 +190,13 @@ def _plans_late(route: Route) -> None:
 @pytest.mark.slow
 def test_a_place_is_drained_step_by_step(opened: Open, service_database: str) -> None:  # noqa: F811
     with trninv.open(service_database) as fleet:
-        place = next(str(job.first) for job in fleet.jobs() if job.name == "llama-ft")
+        place = next(str(job.first_server) for job in fleet.jobs() if job.name == "llama-ft")
         page = opened(f"#/jobs?in=u-trn2x64&drain={place}")
         page.route("**/graphql", _plans_late)
         page.get_by_role("button", name="1. Close to new jobs…").click()
         confirm(page, why="cooling, ticket 12", who="kim")
         expect(page.get_by_role("button", name="Open again…")).to_be_visible()
-        assert [(each.server, each.why) for each in fleet.closed()] == [(place, "cooling, ticket 12")]
+        assert [(each.server, each.why) for each in fleet.cordons()] == [(place, "cooling, ticket 12")]
         page.get_by_role("button", name=re.compile(r"^2. Move \d jobs?…")).click()
         confirm(page, who="kim")
         plan = page.get_by_role("region", name="What if a place is drained?")
@@ -205,7 +205,7 @@ def test_a_place_is_drained_step_by_step(opened: Open, service_database: str) ->
         page.get_by_role("button", name="Open again…").click()
         confirm(page)
         expect(page.get_by_role("button", name="1. Close to new jobs…")).to_be_visible()
-        assert fleet.closed() == []
+        assert fleet.cordons() == []
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import pytest
 import trninv
 from conftest import Databases, Run, wear
 from exporting import exported
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 U = "u-trn2x64/d0"
 Read = Callable[[str], "nx.Graph[str]"]
@@ -35,7 +35,7 @@ READERS: dict[str, Read] = {
 
 
 @pytest.fixture(scope="module")
-def broken(databases: Databases) -> Iterator[Fleet]:
+def broken(databases: Databases) -> Iterator[BaseFleet]:
     """A fleet in which not everything is up."""
     url = databases.seeded("sqlite")
     wear(url)
@@ -54,7 +54,7 @@ def kinds(graph: Any) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", READERS)
 @pytest.mark.parametrize("scope", ["u-trn2x64", "trn3-gen1", "trn1.2xlarge", "trn1.32xlarge"])
-def test_networkx_reads_the_graph_that_routing_uses(run: Run, broken: Fleet, name: str, scope: str) -> None:
+def test_networkx_reads_the_graph_that_routing_uses(run: Run, broken: BaseFleet, name: str, scope: str) -> None:
     url = broken.engine.url.render_as_string(hide_password=False)
     found, wanted = READERS[name](exported(run, url, scope, name)), broken.graph(scope)
     assert kinds(found) == kinds(wanted)
@@ -62,7 +62,7 @@ def test_networkx_reads_the_graph_that_routing_uses(run: Run, broken: Fleet, nam
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_what_is_down_is_there_on_request_and_carries_nothing(run: Run, broken: Fleet, name: str) -> None:
+def test_what_is_down_is_there_on_request_and_carries_nothing(run: Run, broken: BaseFleet, name: str) -> None:
     url = broken.engine.url.render_as_string(hide_password=False)
     found = READERS[name](exported(run, url, "u-trn2x64", name, "--include-down"))
     assert found.nodes[f"{U}/s0/c3"]["state"] == "down"
@@ -89,7 +89,7 @@ def test_the_fabric_is_in_the_graph_of_a_cluster(run: Run, empty: str) -> None:
 
 
 @pytest.mark.slow
-def test_igraph_reads_the_graph_that_routing_uses(run: Run, lite_fleet: Fleet, lite: str, tmp_path: Path) -> None:
+def test_igraph_reads_the_graph_that_routing_uses(run: Run, lite_fleet: BaseFleet, lite: str, tmp_path: Path) -> None:
     import igraph  # noqa: PLC0415 # only where it is used
 
     (tmp_path / "gen2.graphml").write_text(exported(run, lite, "trn3-gen2", "graphml"))

@@ -13,7 +13,7 @@ from prometheus_client.openmetrics import parser
 import exporting
 from conftest import Databases, Run
 from exporting import exported
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_whole_domain_is_no_machine(run: Run, lab: str) -> None:
     )
 
 
-def test_prometheus_own_parser_counts_what_is_in_which_state(run: Run, worn: Fleet) -> None:
+def test_prometheus_own_parser_counts_what_is_in_which_state(run: Run, worn: BaseFleet) -> None:
     url = worn.engine.url.render_as_string(hide_password=False)
     text = exported(run, url, "u-trn2x64", "openmetrics")
     read: Any = parser.text_string_to_metric_families
@@ -99,7 +99,7 @@ def test_astra_sim_has_a_ring_for_each_dimension_the_innermost_first(run: Run, l
         ("trn1.32xlarge", "along one axis differ in what they carry"),
     ],
 )
-def test_astra_sim_takes_nothing_but_whole_tori(run: Run, worn: Fleet, scope: str, why: str) -> None:
+def test_astra_sim_takes_nothing_but_whole_tori(run: Run, worn: BaseFleet, scope: str, why: str) -> None:
     assert why in refused(run, worn.engine.url.render_as_string(hide_password=False), scope, "astra-sim")
 
 
@@ -109,7 +109,7 @@ def test_several_domains_are_no_network_of_one_kind(run: Run, lab: str) -> None:
 
 
 @pytest.mark.parametrize("scope", ["u-trn2x64", "trn3-gen1", "trn3-gen2", "trn1.32xlarge", "trn2-16.48xlarge/d0/s0"])
-def test_booksim_has_the_routers_and_links_of_a_domain(run: Run, lite: str, lite_fleet: Fleet, scope: str) -> None:
+def test_booksim_has_the_routers_and_links_of_a_domain(run: Run, lite: str, lite_fleet: BaseFleet, scope: str) -> None:
     near: dict[int, list[int]] = {}
     nodes = []
     for line in exported(run, lite, scope, "booksim").splitlines():

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from conftest import both_ways, examples
 from trninv.graphql.schema import schema
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 PLAIN = [
     *("clusters", "cluster", "sources", "resolve", "node", "nodes", "conflicts", "viewer", "chips", "servers"),
@@ -145,7 +145,7 @@ class Maker:
 
 
 @pytest.mark.drawing
-def test_documents_made_at_random_are_answered_alike(worn: Fleet) -> None:
+def test_documents_made_at_random_are_answered_alike(worn: BaseFleet) -> None:
     ask = both_ways(worn)
     answered = []
 
@@ -174,12 +174,12 @@ def test_documents_made_at_random_are_answered_alike(worn: Fleet) -> None:
         "{ links(last: 1, filter: {factor: {ne: null}}) { nodes { factor bandwidth { bytesPerSecond } state } } }",
     ],
 )
-def test_both_kinds_of_fields_in_one_document(worn: Fleet, document: str) -> None:
+def test_both_kinds_of_fields_in_one_document(worn: BaseFleet, document: str) -> None:
     both_ways(worn)(document)
 
 
 @pytest.mark.parametrize("shown", [True, False])
-def test_directives_with_variables(worn: Fleet, shown: bool) -> None:
+def test_directives_with_variables(worn: BaseFleet, shown: bool) -> None:
     document = """query ($s: Boolean!, $n: Int, $a: Address!) { chips(first: $n, filter: {cluster: {eq: $a}}) {
         nodes { ordinal @include(if: $s) ...F @skip(if: $s) } } } fragment F on Chip { id }"""
     ask = both_ways(worn)

@@ -20,7 +20,7 @@ from trninv.graphql.api import Api, Request
 from trninv.graphql.documents import MAX_CACHED_CHARACTERS, MAX_CHARACTERS, DocumentCache, DocumentErrors
 from trninv.graphql.schema import schema
 from trninv.graphql.size import MAX_REPEATS
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.settings import Settings
 
 SCHEMA = schema()._schema
@@ -173,7 +173,7 @@ def test_what_is_remembered_is_bounded() -> None:
     assert sum(map(len, known._cache)) == known._characters <= MAX_CACHED_CHARACTERS
 
 
-def test_the_loop_reads_no_document(lite_fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_loop_reads_no_document(lite_fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: set[int] = set()
     for module, name in (
         (documents, "parse"),
@@ -206,7 +206,7 @@ def test_the_loop_reads_no_document(lite_fleet: Fleet, monkeypatch: pytest.Monke
         ("query ($f: ChipFilter) { chips(filter: $f) { totalCount } }", {"f": {"stat": {"eq": "UP"}}}),
     ],
 )
-def test_without_introspection_no_name_is_told(lite_fleet: Fleet, document: str, variables: dict[str, Any]) -> None:
+def test_without_introspection_no_name_is_told(lite_fleet: BaseFleet, document: str, variables: dict[str, Any]) -> None:
     def errors(**given: Any) -> str:
         api = Api(lite_fleet, Settings(database_url=str(lite_fleet.engine.url), **given))
         answer = json.loads(asyncio.run(api.run(Request(document, variables))).body)

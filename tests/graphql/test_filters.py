@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from conftest import both_ways, examples
 from trninv.inventory.database import read_transaction
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 PLAIN = {
     "chips": """
@@ -79,7 +79,7 @@ COMPARE: dict[str, Any] = {
 ROWS: dict[tuple[int, str], list[dict[str, Any]]] = {}
 
 
-def rows_of(fleet: Fleet, kind: str) -> list[dict[str, Any]]:
+def rows_of(fleet: BaseFleet, kind: str) -> list[dict[str, Any]]:
     """Every row, as plain SQL gives it; names as in the schema whatever the database folds."""
     key = id(fleet), kind
     if key not in ROWS:
@@ -171,7 +171,7 @@ def _passes(test: str, other: Any, value: Any) -> bool:
 
 @pytest.mark.drawing
 @pytest.mark.parametrize("kind", sorted(PLAIN))
-def test_filters_find_what_plain_python_finds(worn: Fleet, kind: str) -> None:
+def test_filters_find_what_plain_python_finds(worn: BaseFleet, kind: str) -> None:
     rows, ask = rows_of(worn, kind), both_ways(worn)
     type_ = {"chips": "ChipFilter", "links": "LinkFilter", "facts": "FactFilter"}[kind]
     name = "id" if kind != "facts" else "quote"
@@ -201,7 +201,7 @@ ORDERS = [
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("backwards", [False, True])
 def test_pages_either_way_are_the_whole_list_in_order(
-    worn: Fleet, order: list[dict[str, str]], backwards: bool
+    worn: BaseFleet, order: list[dict[str, str]], backwards: bool
 ) -> None:
     ask = both_ways(worn)
     rows = sorted(rows_of(worn, "chips"), key=itemgetter("id"))
@@ -228,7 +228,7 @@ def test_pages_either_way_are_the_whole_list_in_order(
     assert seen == [f"chip:{row['id']}" for row in rows]
 
 
-def test_an_empty_page_has_no_cursors(worn: Fleet) -> None:
+def test_an_empty_page_has_no_cursors(worn: BaseFleet) -> None:
     found = both_ways(worn)("""{ chips(first: 0) { totalCount nodes { id } pageInfo {
         hasNextPage hasPreviousPage startCursor endCursor } } }""")["data"]["chips"]
     assert found == {
@@ -238,7 +238,7 @@ def test_an_empty_page_has_no_cursors(worn: Fleet) -> None:
     }
 
 
-def test_aggregates_add_up_to_the_rows(worn: Fleet) -> None:
+def test_aggregates_add_up_to_the_rows(worn: BaseFleet) -> None:
     rows, ask = rows_of(worn, "chips"), both_ways(worn)
     groups = ask("""{ chips(filter: {not: {state: {eq: DOWN}}}, first: 1) { aggregates(by: [CLUSTER, STATE]) {
         cluster state generation count memory { bytes fact { value } } bandwidth { bytesPerSecond } } } }""")
@@ -259,7 +259,7 @@ def test_aggregates_add_up_to_the_rows(worn: Fleet) -> None:
     ]
 
 
-def test_aggregates_of_nothing(worn: Fleet) -> None:
+def test_aggregates_of_nothing(worn: BaseFleet) -> None:
     document = """{ chips(filter: {cluster: {in: []}}) {
         aggregates { count teraflops(type: INT8) memory { bytes } } by: aggregates(by: [STATE]) { count } } }"""
     nothing = {"count": 0, "teraflops": None, "memory": None}

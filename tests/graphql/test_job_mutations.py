@@ -60,7 +60,7 @@ def test_who_may_only_read_holds_nothing(seeded: str, document: str) -> None:
     with trninv.open(seeded) as fleet:
         answer = _asked(services(fleet)["compiled"], document, scope="read")
         assert answer["errors"][0]["extensions"]["code"] == "FORBIDDEN"
-        with fleet.reading() as connection:
+        with fleet.connect() as connection:
             assert connection.scalar(text("SELECT count(*) FROM job")) == 0
 
 

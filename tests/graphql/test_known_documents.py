@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from trninv.graphql.api import Api, Request
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.settings import Settings
 
 NODES = "query ($i: [ID!]!) { nodes(ids: $i) { id } }"
@@ -28,7 +28,7 @@ def _told(api: Api, document: str, given: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize(("document", "variables"), ASKED)
 def test_a_known_document_costs_and_answers_as_a_new_one(
-    lite_fleet: Fleet, document: str, variables: list[dict[str, Any]]
+    lite_fleet: BaseFleet, document: str, variables: list[dict[str, Any]]
 ) -> None:
     known = Api(lite_fleet, Settings(database_url=""))
     for given in [*variables, *variables]:
@@ -46,7 +46,7 @@ def test_a_known_document_costs_and_answers_as_a_new_one(
     ids=["known", "another size", "another document", "a list"],
 )
 def test_what_is_known_is_checked_without_a_thread(
-    lite_fleet: Fleet, monkeypatch: pytest.MonkeyPatch, document: str, given: dict[str, Any], threads: int
+    lite_fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch, document: str, given: dict[str, Any], threads: int
 ) -> None:
     api = Api(lite_fleet, Settings(database_url=""))
     _told(api, PATH, {"a": "u-trn2x64/d0/s0/c0"})

@@ -13,7 +13,7 @@ from trninv import deadline
 from trninv.errors import InvalidArgumentError
 from trninv.graphql.api import Api, Request
 from trninv.graphql.lifetime import document_tasks
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.question import Question
 from trninv.settings import Settings
 
@@ -31,7 +31,7 @@ FAILING = [
 
 
 @pytest.mark.parametrize("count", [60, pytest.param(300, marks=pytest.mark.slow)])
-def test_failing_documents_in_one_loop_leave_nothing(lite_fleet: Fleet, count: int) -> None:
+def test_failing_documents_in_one_loop_leave_nothing(lite_fleet: BaseFleet, count: int) -> None:
     """Each warning of a coroutine that was never awaited, or of a task that was dropped, is an error here."""
     api = Api(lite_fleet, Settings(database_url=str(lite_fleet.engine.url), compiled=False))
     chance = random.Random(0)
@@ -55,11 +55,11 @@ def test_failing_documents_in_one_loop_leave_nothing(lite_fleet: Fleet, count: i
     assert reported == []
 
 
-def test_work_of_siblings_ends_with_the_answer(lite_fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_of_siblings_ends_with_the_answer(lite_fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     """A question that runs in a thread stops at its next look at the clock once its sibling has failed."""
     begun, ended = threading.Event(), threading.Event()
 
-    def ask(_fleet: Fleet, question: Question, **_: object) -> None:
+    def ask(_fleet: BaseFleet, question: Question, **_: object) -> None:
         if question.name == "path":
             assert begun.wait(60)
             raise InvalidArgumentError("the sibling's question has begun")
@@ -71,7 +71,7 @@ def test_work_of_siblings_ends_with_the_answer(lite_fleet: Fleet, monkeypatch: p
         finally:
             ended.set()
 
-    monkeypatch.setattr(Fleet, "ask", ask)
+    monkeypatch.setattr(BaseFleet, "ask", ask)
     api = Api(lite_fleet, Settings(database_url=str(lite_fleet.engine.url)))
     asked = '{ a: bisection(of: "x") { exact } b: path(from: "x", to: "y") { reachable } }'
     assert b"has begun" in asyncio.run(api.run(Request(asked))).body

@@ -11,7 +11,7 @@ import trninv
 from conftest import Ask, Databases, both_ways, services
 from trninv.graphql.api import Request
 from trninv.inventory.database import read_transaction
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 U = "u-trn2x64/d0"
 PAGE = "nodes { address }"
@@ -29,7 +29,7 @@ KINDS = ["clusters", "domains", "racks", "servers", "chips", "cores", "switches"
 
 
 @pytest.fixture(scope="module")
-def addresses(fleet: Fleet) -> dict[str, list[str]]:
+def addresses(fleet: BaseFleet) -> dict[str, list[str]]:
     """Every address of each kind, in the order of the ids."""
     return {kind: _all(both_ways(fleet), kind) for kind in KINDS}
 
@@ -86,7 +86,7 @@ def _found(ask: Ask, kind: str, **tests: Any) -> list[str]:
         ("racks", "trn3-gen2/r", "cluster"),
     ],
 )
-def test_a_prefix_is_sought_in_the_place_that_it_names(lite_fleet: Fleet, kind: str, prefix: str, level: str) -> None:
+def test_a_prefix_is_sought_in_the_place_that_it_names(lite_fleet: BaseFleet, kind: str, prefix: str, level: str) -> None:
     """The statement narrows by the place before it compares addresses."""
     type_ = _type(kind)
     service = services(lite_fleet)["compiled"]

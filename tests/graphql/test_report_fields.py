@@ -5,7 +5,7 @@ import pytest
 from conftest import Ask
 from trninv.reports.library import read_reports
 from trninv.reports.reader import run_query
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 
 def test_every_report_is_listed(ask: Ask) -> None:
@@ -25,7 +25,7 @@ def test_a_chart_names_columns_that_its_report_has(ask: Ask, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", read_reports())
-def test_rows_are_those_of_the_report(ask: Ask, fleet: Fleet, name: str) -> None:
+def test_rows_are_those_of_the_report(ask: Ask, fleet: BaseFleet, name: str) -> None:
     found = ask("query ($name: String!) { report(name: $name) { columns rows truncated } }", name=name)["data"][
         "report"
     ]

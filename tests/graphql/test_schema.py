@@ -29,7 +29,7 @@ from trninv.graphql.api import Api, Request
 from trninv.graphql.compile import plan
 from trninv.graphql.schema import schema
 from trninv.inventory.schema import LINK_SCOPES, STATES, TOKEN_SCOPES, TRAY_KINDS
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.settings import Settings
 from trninv.topology.register import pattern_names
 
@@ -170,7 +170,7 @@ fragment SaysHalf on BisectionAnswer { definition basis via truncated disputed a
         ),
     ],
 )
-def test_the_four_questions_for_every_system(ask: Ask, fleet: Fleet, a: str, b: str, scope: str) -> None:
+def test_the_four_questions_for_every_system(ask: Ask, fleet: BaseFleet, a: str, b: str, scope: str) -> None:
     """GraphQL and the command line's JSON say the same, field by field."""
     result = ask(FOUR, a=a, b=b, scope=scope)
     assert result["errors"] == []
@@ -211,7 +211,7 @@ fragment Rate on Bandwidth { bytesPerSecond gigabytesPerSecond gigabitsPerSecond
 """
 
 
-def test_what_if_answers_every_question(ask: Ask, fleet: Fleet) -> None:
+def test_what_if_answers_every_question(ask: Ask, fleet: BaseFleet) -> None:
     a, b = "trn1.32xlarge/d0/s0/c0", "trn1.32xlarge/d0/s0/c1"
     derate = {"trn1.32xlarge/d0/s0/c10": 0.5}
     changed = [{"address": address, "factor": factor} for address, factor in derate.items()]
@@ -436,7 +436,7 @@ def test_a_hostile_document_is_refused_before_it_runs(ask: Ask, document: str, c
     assert complaint in " ".join(error["message"] for error in result["errors"])
 
 
-def test_what_is_inside_stays_inside(ask: Ask, fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_inside_stays_inside(ask: Ask, fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("password=hunter2")
 
@@ -448,7 +448,7 @@ def test_what_is_inside_stays_inside(ask: Ask, fleet: Fleet, monkeypatch: pytest
     assert "hunter2" not in json.dumps(error)
 
 
-def test_a_document_is_parsed_and_compiled_once(lite_fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_is_parsed_and_compiled_once(lite_fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
     for module, name in ((documents, "parse"), (documents, "validate"), (plan.OperationPlan, "_compile")):
         real = getattr(module, name)
@@ -465,11 +465,11 @@ def test_a_document_is_parsed_and_compiled_once(lite_fleet: Fleet, monkeypatch: 
     assert made == ["parse", "validate", "_compile"]
 
 
-def test_a_long_question_does_not_block_the_event_loop(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_question_does_not_block_the_event_loop(fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four questions wait for each other and for the loop: asked one by one, or on the loop, none of them would end."""
-    real, together, ticked = Fleet.ask, threading.Barrier(5), threading.Event()
+    real, together, ticked = BaseFleet.ask, threading.Barrier(5), threading.Event()
 
-    def meet(self: Fleet, *arguments: Any, **named: Any) -> object:
+    def meet(self: BaseFleet, *arguments: Any, **named: Any) -> object:
         together.wait(30)
         assert ticked.wait(30)
         return real(self, *arguments, **named)
@@ -483,5 +483,5 @@ def test_a_long_question_does_not_block_the_event_loop(fleet: Fleet, monkeypatch
         ticked.set()
         assert (await asked).code is None
 
-    monkeypatch.setattr(Fleet, "ask", meet)
+    monkeypatch.setattr(BaseFleet, "ask", meet)
     asyncio.run(execute())

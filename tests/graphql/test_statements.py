@@ -17,7 +17,7 @@ from trninv.graphql.api import Request
 from trninv.graphql.schema import schema
 from trninv.graphql.statements import statement_counter
 from trninv.inventory.postgresql import SNAPSHOT
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 BASELINE = Path(__file__).parents[1] / "golden" / "statements.json"
 
@@ -80,7 +80,7 @@ def _of_list(of: str, name: str) -> str:
 ALL = [*DOCUMENTS, *(_of_list(*each) for each in _lists())]
 
 
-def _statements(fleet: Fleet, document: str, size: int, *, compiled: bool) -> list[str]:
+def _statements(fleet: BaseFleet, document: str, size: int, *, compiled: bool) -> list[str]:
     seen: list[str] = []
 
     def record(_c: Connection, _cursor: object, statement: str, *_rest: object) -> None:
@@ -105,7 +105,7 @@ def _statements(fleet: Fleet, document: str, size: int, *, compiled: bool) -> li
 
 
 @pytest.mark.parametrize("document", ALL)
-def test_statements_do_not_grow_with_objects(fleet: Fleet, document: str) -> None:
+def test_statements_do_not_grow_with_objects(fleet: BaseFleet, document: str) -> None:
     sent = {
         way: [_statements(fleet, document, size, compiled=way == "compiled") for size in (1, 4)]
         for way in ("compiled", "executed")
@@ -120,7 +120,7 @@ def test_statements_do_not_grow_with_objects(fleet: Fleet, document: str) -> Non
     assert found["compiled"] <= 2, "an address to resolve, and the statement"
 
 
-def test_ids_cost_a_statement_a_kind(fleet: Fleet) -> None:
+def test_ids_cost_a_statement_a_kind(fleet: BaseFleet) -> None:
     rest = "chips(first: $n) { totalCount }"
     sent = [
         _statements(fleet, f"nodes(ids: {json.dumps(ids)}) {{ id }} {rest}", 1, compiled=False)

@@ -16,7 +16,7 @@ from conftest import Databases, Run, both_ways
 from trninv.errors import InvalidArgumentError, InvalidTimeError
 from trninv.inventory.database import temporary_engine
 from trninv.inventory.schema import STATES
-from trninv.routing.questions.availability import Inherent, MeanTime
+from trninv.routing.questions.availability import InherentAvailability, MeanTime
 
 T0 = datetime(2026, 3, 29, 0, 30, tzinfo=UTC)
 """Half an hour before Europe's clocks go forward."""
@@ -94,11 +94,11 @@ def test_it_is_what_a_simulation_of_every_second_finds(url: str, seed: int, back
         shares, failed, repaired = _simulated(history, begin, end)
         assert {state: getattr(chips, state) for state in STATES} == pytest.approx(shares)
         if not back:  # within one second, several changes of a chip may be seen there as one
-            assert (chips.failures, chips.repaired) == (failed, repaired)
+            assert (chips.failures, chips.repairs) == (failed, repaired)
             assert (chips.mttr.seconds or 0) * repaired == pytest.approx(
                 shares["down"] * CHIPS * (end - begin) * (repaired > 0)
             )
-            assert chips.down_before + chips.failures - chips.repaired == chips.open
+            assert chips.down_at_start + chips.failures - chips.repairs == chips.ongoing
 
 
 def test_command_and_graphql_say_what_python_says(url: str, run: Run) -> None:
@@ -130,7 +130,7 @@ def test_the_report_says_what_the_question_says(url: str, run: Run) -> None:
         assert [row["kind"] for row in found] == [of.kind.replace("_", " ") for of in wanted]
         for row, of in zip(found, wanted, strict=True):
             counts = (row["cluster"], row["parts"], row["failures"], row["repaired"], row["open"])
-            assert counts == (U, of.parts, of.failures, of.repaired, of.open)
+            assert counts == (U, of.parts, of.failures, of.repairs, of.ongoing)
             shares = [row[f"share_{state}"] for state in STATES]
             assert shares == pytest.approx([getattr(of, state) for state in STATES], abs=1e-9)
             for name, mean in (("mtbf_hours", of.mtbf), ("mttr_hours", of.mttr)):
@@ -145,8 +145,8 @@ def test_what_its_server_took_along_has_not_failed_itself(url: str, run: Run) ->
         before = {each.kind: each for each in fleet.availability(f"{U}/d0/s3").kinds}
         assert run("set", f"{U}/d0/s3", "down", "--why", "a test", database=url)[0] == 0
         after = {each.kind: each for each in fleet.availability(f"{U}/d0/s3").kinds}
-    assert (after["server"].failures, after["server"].open) == (1, 1)
-    assert (after["chip"].failures, after["chip"].open) == (before["chip"].failures, before["chip"].open) == (0, 0)
+    assert (after["server"].failures, after["server"].ongoing) == (1, 1)
+    assert (after["chip"].failures, after["chip"].ongoing) == (before["chip"].failures, before["chip"].ongoing) == (0, 0)
     assert after["chip"].down > 0
 
 
@@ -177,7 +177,7 @@ def test_groups_add_up_to_their_kinds_and_a_rack_is_what_asking_of_it_says(url: 
             for total in whole.kinds:
                 ours = [of for of in groups if of.kind == total.kind]
                 counts = sum(
-                    (Counter(parts=of.parts, failures=of.failures, repaired=of.repaired) for of in ours), Counter()
+                    (Counter(parts=of.parts, failures=of.failures, repaired=of.repairs) for of in ours), Counter()
                 )
                 assert (counts["parts"], counts["failures"]) == (total.parts, total.failures)
                 assert sum(of.up * of.parts for of in ours) == pytest.approx(total.up * total.parts)
@@ -229,9 +229,9 @@ def test_a_chart_has_a_bar_a_group_and_says_it_in_words(url: str, run: Run, tmp_
 
 
 def test_limits_of_inherent_availability() -> None:
-    some = Inherent.from_counts(1_000, 5, 50, 5)
+    some = InherentAvailability.from_counts(1_000, 5, 50, 5)
     assert some.share == pytest.approx(1_000 / 1_050)
     assert some.lower == pytest.approx(1 / (1 + 50 / 1_000 * 12 / 10 * 3.6209), rel=1e-4)  # tables: F 0.975, 12, 10
     assert some.upper == pytest.approx(1 / (1 + 50 / 1_000 * 10 / 12 / 3.3736), rel=1e-2)  # F 0.975, 12, 10 turned over
-    assert Inherent.from_counts(1_000, 0, 0, 0) == Inherent(None, 0.0, 1.0)
-    assert Inherent.from_counts(1_000, 1, 50, 0).lower == 0.0
+    assert InherentAvailability.from_counts(1_000, 0, 0, 0) == InherentAvailability(None, 0.0, 1.0)
+    assert InherentAvailability.from_counts(1_000, 1, 50, 0).lower == 0.0

@@ -20,7 +20,7 @@ from trninv.inventory.address import address_expression, concat, node_addresses,
 from trninv.inventory.database import write_transaction
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import PPM, Condition, set_state
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.questions.diff import DiffAnswer
 
 
@@ -33,7 +33,7 @@ def two(request: pytest.FixtureRequest, databases: Databases) -> str:
 State = tuple[str, float | None]
 
 
-def _states(fleet: Fleet) -> dict[str, tuple[State, State]]:
+def _states(fleet: BaseFleet) -> dict[str, tuple[State, State]]:
     """What each part is, and what it would be without its server."""
     node, server, link = (TABLES[name] for name in ("node", "server", "link"))
     domain, cluster = TABLES["domain"], TABLES["cluster"]
@@ -57,7 +57,7 @@ def _states(fleet: Fleet) -> dict[str, tuple[State, State]]:
         .join(ends[1], ends[1].c.id == link.c.b_id),
     ]
     found: dict[str, tuple[State, State]] = {}
-    with fleet.reading() as connection:
+    with fleet.connect() as connection:
         for query in queries:
             for address, state, factor, own, own_factor in connection.execute(query):
                 held = state, factor and factor / PPM
@@ -87,13 +87,13 @@ def test_a_difference_turns_one_state_into_the_other(two: str, seed: int) -> Non
             moments.append(datetime.now(UTC))
         kept = [_states(fleet.at(moment)) for moment in moments]
         for one, other in [(0, 7), *(sorted(dice.sample(range(8), 2)) for _ in range(2))]:
-            found = fleet.diff(moments[one], moments[other], by="part", most=10_000)
+            found = fleet.diff(moments[one], moments[other], by="part", limit=10_000)
             shown = _applied(kept[one], found)
             for address, (held, own) in kept[other].items():
                 assert held == shown[address][0] or own == shown[address][1], address
             differ = {address for address in kept[one] if kept[one][address] != kept[other][address]}
             assert {each.place for each in found.states} == differ
-            assert (found.differ, found.state_groups, found.truncated) == (len(differ), len(differ), False)
+            assert (found.changed, found.state_groups, found.truncated) == (len(differ), len(differ), False)
             for by in ("place", "kind"):
                 grouped = fleet.diff(moments[one], moments[other], by=by).states
                 assert sum(part.count for each in grouped for part in each.parts) == len(differ)
@@ -103,7 +103,7 @@ def test_a_difference_turns_one_state_into_the_other(two: str, seed: int) -> Non
             fleet.at(moments[5]).diff(moments[2], moments[6])
 
 
-def _set(fleet: Fleet, address: str, state: str, why: str = "a test") -> None:
+def _set(fleet: BaseFleet, address: str, state: str, why: str = "a test") -> None:
     with write_transaction(fleet.engine) as connection:
         set_state(connection, [address], Condition.from_user(state), why=why, who="tester")
 
@@ -126,23 +126,23 @@ def test_a_server_is_one_line_and_what_changed_back_is_counted(two: str, run: Ru
         for address, state in ((f"{U}/s0/c1", "down"), (f"{U}/s0/c1", "up"), (f"{U}/s1", "down")):
             _set(fleet, address, state, f"{address} {state}")
         _set(fleet, f"{U}/s1/c0--{U}/s1/c1", "maintenance")
-        found = fleet.diff(0, of="u-trn2x64")
+        found = fleet.diff(0, scope="u-trn2x64")
         link, server = found.states
         assert (server.place, [str(each) for each in server.parts]) == (f"{U}/s1", ["1 server", "16 chips", "16 NICs"])
         assert (server.before, server.after, server.why) == ("up", "down", f"{U}/s1 down")
-        assert (link.place, link.after, found.differ, found.changed_back) == (
+        assert (link.place, link.after, found.changed, found.reverted) == (
             f"{U}/s1/c0--{U}/s1/c1",
             "maintenance",
             34,
             1,
         )
-        rest = fleet.diff("0", of=f"{U}/s1", most=1, skip=1)
+        rest = fleet.diff("0", scope=f"{U}/s1", limit=1, skip=1)
         assert (rest.states, rest.next_skip) == ((server,), None)
         for skip in (2, 10**20):
-            assert fleet.diff(0, of=f"{U}/s1", most=1, skip=skip).state_groups == 2
-        assert fleet.diff(0, of="u-trn2x64/r0").states == found.states
-        assert [each.place for each in fleet.diff(0, of=f"{U}/s1/c0").states] == [link.place, f"{U}/s1/c0"]
-        assert fleet.diff(0, of=f"{U}/s2").states == ()
+            assert fleet.diff(0, scope=f"{U}/s1", limit=1, skip=skip).state_groups == 2
+        assert fleet.diff(0, scope="u-trn2x64/r0").states == found.states
+        assert [each.place for each in fleet.diff(0, scope=f"{U}/s1/c0").states] == [link.place, f"{U}/s1/c0"]
+        assert fleet.diff(0, scope=f"{U}/s2").states == ()
         document = '{ diff(from: "0", by: KIND) { changedBack states { place parts { kind count } after } } }'
         by_kind = both_ways(fleet)(document)["data"]["diff"]
         assert by_kind["changedBack"] == 1
@@ -179,9 +179,9 @@ def test_what_can_not_be_asked(two: str) -> None:
             with pytest.raises(InvalidTimeError):
                 fleet.diff(since, until)
         with pytest.raises(UnknownAddressError):
-            fleet.diff(now, of="nowhere")
+            fleet.diff(now, scope="nowhere")
         with pytest.raises(WrongLevelError, match="name its chip"):
-            fleet.diff(now, of=f"{U}/s0/c0/nc0")
+            fleet.diff(now, scope=f"{U}/s0/c0/nc0")
         with pytest.raises(InvalidArgumentError, match="supposing"):
             fleet.what_if([f"{U}/s0/c0"]).diff(now)
         with write_transaction(fleet.engine) as connection:

@@ -9,7 +9,7 @@ import trninv
 from conftest import Databases, both_ways
 from trninv.inventory.database import write_transaction
 from trninv.inventory.state import Condition, set_state
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 U = "u-trn2x64/d0"
 LINK = f"{U}/s0/c0--{U}/s1/c0"
@@ -23,7 +23,7 @@ CHANGES = {
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def lived(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+def lived(request: pytest.FixtureRequest, databases: Databases) -> Iterator[BaseFleet]:
     with trninv.open(databases.seeded(request.param)) as fleet:
         for address, state in CHANGES.items():
             condition = Condition.from_user(state, 0.25 if state == "degraded" else None)
@@ -32,7 +32,7 @@ def lived(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Flee
         yield fleet
 
 
-def _nodes(fleet: Fleet, given: str, fields: str = "address") -> list[Any]:
+def _nodes(fleet: BaseFleet, given: str, fields: str = "address") -> list[Any]:
     answer = both_ways(fleet)(f"{{ events({given}) {{ nodes {{ {fields} }} }} }}")
     assert not answer["errors"], answer
     return list(answer["data"]["events"]["nodes"])
@@ -41,14 +41,14 @@ def _nodes(fleet: Fleet, given: str, fields: str = "address") -> list[Any]:
 @pytest.mark.parametrize(
     "of", ["u-trn2x64", U, f"{U}/s0", f"{U}/s1", f"{U}/s1/c5", f"{U}/s1/c1", "u-trn2x64/r0", LINK, f"{U}/s0/c0/nc1"]
 )
-def test_a_place_has_the_events_that_the_command_line_tells(lived: Fleet, of: str) -> None:
+def test_a_place_has_the_events_that_the_command_line_tells(lived: BaseFleet, of: str) -> None:
     alone = "" if of.count("/") > 2 else "filter: {takenAlong: {eq: false}}"
     told = [each["event"] for each in _nodes(lived, f'of: "{of}" {alone}', "event")]
     assert told == [each.event for each in lived.events(of)][::-1]
 
 
-def test_every_field_is_as_the_command_line_prints_it(lived: Fleet) -> None:
-    (first, *_), every = lived.events(most=1, after=0), lived.events(most=100)
+def test_every_field_is_as_the_command_line_prints_it(lived: BaseFleet) -> None:
+    (first, *_), every = lived.events(limit=1, after=0), lived.events(limit=100)
     fields = " ".join(first.to_json())
     shown = _nodes(lived, "last: 100 filter: {takenAlong: {eq: false}}", fields)[::-1]
     upper = [
@@ -62,7 +62,7 @@ def test_every_field_is_as_the_command_line_prints_it(lived: Fleet) -> None:
     assert {(each["after"], each["factor"]) for each in shown} >= {("DEGRADED", 0.25), ("MAINTENANCE", None)}
 
 
-def test_filters_narrow(lived: Fleet) -> None:
+def test_filters_narrow(lived: BaseFleet) -> None:
     assert [each["address"] for each in _nodes(lived, "filter: {kind: {eq: SWITCH}}")] == ["trn3-gen1/d0/sw1"]
     sure = 'filter: {why: {contains: "100%_s"}, who: {eq: "tester"}, source: {eq: COMMAND}, kind: {eq: LINK}}'
     assert [each["address"] for each in _nodes(lived, sure)] == [LINK]
@@ -83,7 +83,7 @@ def test_filters_narrow(lived: Fleet) -> None:
         assert bool(errors) == bool(code)
 
 
-def test_things_have_their_events_and_their_last_change(lived: Fleet) -> None:
+def test_things_have_their_events_and_their_last_change(lived: BaseFleet) -> None:
     document = f"""{{
         chip: resolve(address: "{U}/s1/c5") {{ ... on Chip {{ lastChange {{ after }} events {{ totalCount }}
             server {{ lastChange {{ address }} }} }} }}
@@ -101,8 +101,8 @@ def test_things_have_their_events_and_their_last_change(lived: Fleet) -> None:
     assert named == {"0": {"address": LINK}, "1": {"address": f"{U}/s1/c5"}, "2": None, "3": None}
 
 
-def test_pages_go_on_with_what_has_happened_since_and_stop_at_a_moment(lived: Fleet) -> None:
-    last = lived.events(most=1)[0].event
+def test_pages_go_on_with_what_has_happened_since_and_stop_at_a_moment(lived: BaseFleet) -> None:
+    last = lived.events(limit=1)[0].event
     document = f"""{{
         page: events(last: 2) {{ totalCount pageInfo {{ endCursor hasNextPage }} nodes {{ event }} }}
         since: events(after: "{last}") {{ nodes {{ event }} }}

@@ -11,14 +11,14 @@ from trninv.history.events import list_events
 from trninv.history.moment import resolve_point_in_time
 from trninv.inventory.database import write_transaction
 from trninv.inventory.state import Condition, set_state
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 C = "u-trn2x64/d0/s0/c0"
 _TICK = timedelta(microseconds=1)
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def lived(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+def lived(request: pytest.FixtureRequest, databases: Databases) -> Iterator[BaseFleet]:
     """A fleet with one event."""
     with trninv.open(databases.seeded(request.param)) as fleet:
         with write_transaction(fleet.engine) as connection:
@@ -27,17 +27,17 @@ def lived(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Flee
 
 
 @pytest.fixture(scope="module")
-def time(lived: Fleet) -> datetime:
-    with lived.reading() as connection:
+def time(lived: BaseFleet) -> datetime:
+    with lived.connect() as connection:
         (event,) = list_events(connection)
     return datetime.fromisoformat(event.at)
 
 
-def test_events_since_and_until_a_time(lived: Fleet, time: datetime) -> None:
+def test_events_since_and_until_a_time(lived: BaseFleet, time: datetime) -> None:
     ask = both_ways(lived)
     for tick, since, until in ((-1, 1, 0), (0, 1, 1), (1, 0, 1)):
         at = time + tick * _TICK
-        with lived.reading() as connection:
+        with lived.connect() as connection:
             assert len(list(list_events(connection, since=at))) == since
             assert len(list(list_events(connection, until=at))) == until
         for name, count in (("since", since), ("until", until)):
@@ -46,8 +46,8 @@ def test_events_since_and_until_a_time(lived: Fleet, time: datetime) -> None:
             assert answer["data"]["events"]["totalCount"] == count, (name, tick)
 
 
-def test_a_moment_has_what_happened_at_it(lived: Fleet, time: datetime) -> None:
-    with lived.reading() as connection:
+def test_a_moment_has_what_happened_at_it(lived: BaseFleet, time: datetime) -> None:
+    with lived.connect() as connection:
         assert [resolve_point_in_time(connection, time + tick * _TICK).event for tick in (-1, 0, 1)] == [0, 1, 1]
     states = [lived.at(time + tick * _TICK).memory_pool("u-trn2x64/d0/s0/c1").chips for tick in (-1, 0)]
     assert states[0] == states[1] + 1

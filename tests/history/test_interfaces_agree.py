@@ -142,7 +142,7 @@ def test_incidents_as_of_a_time(lived: Lived, run: Run) -> None:
             counted = Counter((kind, state) for kind, state, _ in ours)
             assert counted == {(part.kind, part.state): part.count for part in each.parts}
             first = min(change for *_, change in ours)
-            assert (str(first), when[first]) == (each.id, each.since)
+            assert (str(first), when[first]) == (each.id, each.started_at)
 
 
 @pytest.mark.parametrize("cluster", [U, T])
@@ -180,7 +180,7 @@ def test_availability(lived: Lived, run: Run, cluster: str) -> None:
                 "link",
             ):  # of what is in a server, v_event has what the server leaves of its state
                 down = [row for row in ours if _written(since) < row[2] <= _written(until) and "down" in row[4:]]
-                assert (kind.failures, kind.repaired) == (
+                assert (kind.failures, kind.repairs) == (
                     sum(state == "down" != before for *_, before, state in down),
                     sum(before == "down" != state for *_, before, state in down),
                 )

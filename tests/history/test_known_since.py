@@ -24,7 +24,7 @@ from trninv.inventory.state import Condition, set_state
 from trninv.reports.guard import compile_query
 from trninv.reports.library import find_report
 from trninv.reports.reader import run_query
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.overview import read_overview
 from trninv.service.app import create_app
 
@@ -35,7 +35,7 @@ OF_CLUSTERS = (
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def grown(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+def grown(request: pytest.FixtureRequest, databases: Databases) -> Iterator[BaseFleet]:
     """A fleet without clusters."""
     url = databases.migrated(request.param)
     with trninv.open(url) as fleet:
@@ -43,18 +43,18 @@ def grown(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Flee
     databases.drop(url)
 
 
-def _seed(fleet: Fleet, name: str) -> None:
+def _seed(fleet: BaseFleet, name: str) -> None:
     with write_transaction(fleet.engine) as connection:
         stamp.seed(connection, default_catalog(), default_systems().get(name))
 
 
-def _set(fleet: Fleet, address: str, state: str) -> None:
+def _set(fleet: BaseFleet, address: str, state: str) -> None:
     factor = 0.5 if state == "degraded" else None
     with write_transaction(fleet.engine) as connection:
         set_state(connection, [address], Condition.from_user(state, factor), why="chance", who="dice")
 
 
-def _step(fleet: Fleet, known: list[str], left: list[str], dice: random.Random) -> None:
+def _step(fleet: BaseFleet, known: list[str], left: list[str], dice: random.Random) -> None:
     if left and (not known or dice.random() < 0.4):
         known.append(left.pop(dice.randrange(len(left))))
         _seed(fleet, known[-1])
@@ -66,11 +66,11 @@ def _step(fleet: Fleet, known: list[str], left: list[str], dice: random.Random) 
             connection.execute(text(f"UPDATE link SET state = '{dice.choice(['up', 'down'])}' WHERE id % 13 = 5"))
 
 
-def _answers(present: Fleet, known: list[str], at: str | None = None) -> dict[str, Any]:
+def _answers(present: BaseFleet, known: list[str], at: str | None = None) -> dict[str, Any]:
     """Lists of everything, and of each cluster that is known a picture, a pool, a list and a report."""
     fleet = present if at is None else present.at(at)
     dialect, found = fleet.engine.dialect.name, dict[str, Any]()
-    with fleet.reading() as connection:
+    with fleet.connect() as connection:
         for name in OF_CLUSTERS:
             found[name] = connection.scalar(select(func.count()).select_from(TABLES[name]))
         for slug in known:
@@ -96,12 +96,12 @@ def _answers(present: Fleet, known: list[str], at: str | None = None) -> dict[st
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
-def test_a_moment_is_a_database_that_was_stopped_then(grown: Fleet, seed: int) -> None:
+def test_a_moment_is_a_database_that_was_stopped_then(grown: BaseFleet, seed: int) -> None:
     dice, known, left = random.Random(seed), list[str](), list(NAMES)
     kept = list[tuple[int, datetime, list[str], dict[str, Any]]]()
     while left or len(kept) < 6:
         _step(grown, known, left, dice)
-        with grown.reading() as connection:
+        with grown.connect() as connection:
             event = last_event_number(connection)
         answers = _answers(grown, known)
         kept.append((event, datetime.now(UTC), [*known], answers))
@@ -116,7 +116,7 @@ def test_a_moment_is_a_database_that_was_stopped_then(grown: Fleet, seed: int) -
                 grown.at(moment).memory_pool(f"{slug}/d0/s0/c0")
 
 
-def test_what_is_not_known_is_said(grown: Fleet, run: Run) -> None:
+def test_what_is_not_known_is_said(grown: BaseFleet, run: Run) -> None:
     nothing = datetime.now(UTC)
     _seed(grown, "trn1.32xlarge")
     _set(grown, "trn1.32xlarge/d0/s0/c0", "down")
@@ -160,6 +160,6 @@ def test_what_is_not_known_is_said(grown: Fleet, run: Run) -> None:
         InvalidTimeError, match=r"trn1\.2xlarge is known since .*: name a later time, or another cluster"
     ):
         grown.diff(first)
-    assert grown.diff(first, of="trn1.32xlarge").kinds == ()
+    assert grown.diff(first, scope="trn1.32xlarge").kinds == ()
     with pytest.raises(InvalidTimeError, match=r"trn1\.2xlarge is known since"):
-        grown.diff(first, of="trn1.2xlarge")
+        grown.diff(first, scope="trn1.2xlarge")

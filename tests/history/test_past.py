@@ -17,7 +17,7 @@ from trninv.inventory.database import read_transaction, temporary_engine, write_
 from trninv.inventory.past import maybe_unhealthy
 from trninv.inventory.schema import TABLES, is_unhealthy
 from trninv.inventory.state import Condition, set_state
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.overview import read_overview
 
 CHANGES = 3 if is_quick() else 6
@@ -47,27 +47,27 @@ def _states(connection: Connection) -> dict[str, Any]:
     return found
 
 
-def _answers(fleet: Fleet) -> dict[str, Any]:
+def _answers(fleet: BaseFleet) -> dict[str, Any]:
     """What follows from the states, question by question."""
-    ask: dict[str, Callable[[Fleet], Any]] = {
+    ask: dict[str, Callable[[BaseFleet], Any]] = {
         "path": lambda of: of.path(f"{U}/s0/c0", f"{U}/s2/c9"),
         "path over the fabric": lambda of: of.path(f"{T}/s0/c0", "trn2-16.48xlarge/d2/s0/c3"),
         "widest": lambda of: of.path(f"{U}/s0/c0", f"{U}/s2/c9", by="bandwidth"),
         "bandwidth": lambda of: of.bandwidth(f"{U}/s0", f"{U}/s1"),
         "pool": lambda of: of.memory_pool(f"{U}/s0/c0"),
         "bisection": lambda of: of.bisection("trn2-16.48xlarge"),
-        "profile": lambda of: of.profile(f"{U}/s1", 1),
+        "profile": lambda of: of.split_profile(f"{U}/s1", 1),
         "distances": lambda of: of.distances(U),
         "collectives": lambda of: of.collectives(f"{T}/s0"),
         "what if": lambda of: of.what_if([f"{U}/s1/c1"]).memory_pool(f"{U}/s0/c0"),
         "graph": lambda of: sorted(map(str, of.graph(f"{U}/s0").edges(data=True))),
     }
     found = {name: _said(fleet, question) for name, question in ask.items()}
-    with fleet.reading() as connection:
+    with fleet.connect() as connection:
         return found | _states(connection)
 
 
-def _said(fleet: Fleet, question: Callable[[Fleet], Any]) -> Any:
+def _said(fleet: BaseFleet, question: Callable[[BaseFleet], Any]) -> Any:
     try:
         return question(fleet)
     except trninv.errors.TrninvError as error:
@@ -95,7 +95,7 @@ def test_the_past_is_what_a_database_that_stopped_then_would_say(two: str, seed:
             then = _answers(fleet.at(event))
             assert then.keys() == answers.keys()
             assert {name: then[name] == answers[name] for name in then} == dict.fromkeys(then, True)
-            with fleet.at(time).reading() as connection:
+            with fleet.at(time).connect() as connection:
                 states = _states(connection)
             assert states == {name: answers[name] for name in states}
         assert _answers(fleet) == kept[-1][2]
@@ -104,7 +104,7 @@ def test_the_past_is_what_a_database_that_stopped_then_would_say(two: str, seed:
         assert fleet.at(kept[2][0]).at(0).memory_pool(f"{U}/s0/c0").chips == 64
 
 
-def _set(fleet: Fleet, address: str, state: str) -> None:
+def _set(fleet: BaseFleet, address: str, state: str) -> None:
     with write_transaction(fleet.engine) as connection:
         set_state(connection, [address], Condition.from_user(state), why="a test", who="tester")
 
@@ -115,7 +115,7 @@ def test_a_change_is_seen_whole(two: str) -> None:
         _set(fleet, f"{U}/s1", "down")
         _set(fleet, f"{U}/s1", "up")
         assert [fleet.at(event).memory_pool(f"{U}/s0/c0").chips for event in (0, 1, 7, 33, 34)] == [64, 48, 48, 48, 64]
-        with fleet.at(33).reading() as connection:
+        with fleet.at(33).connect() as connection:
             assert len(_states(connection)["lost server"]) == 1
 
 
@@ -130,7 +130,7 @@ def test_what_is_remembered_of_a_moment_goes_with_what_is_written(two: str) -> N
             connection.execute(text("UPDATE link_model SET bandwidth_bytes_per_s = 1"))
         _set(fleet, f"{U}/s1/c0", "up")
         assert (past.memory_pool(f"{U}/s0/c0").chips, fleet.memory_pool(f"{U}/s0/c0").chips) == (63, 64)
-        with past.in_one_state() as one, fleet.in_one_state() as now:
+        with past.snapshot() as one, fleet.snapshot() as now:
             assert one.revision() != now.revision()
             one.memory_pool(f"{U}/s0/c0")
             assert one.as_of() != now.as_of()
@@ -155,7 +155,7 @@ def test_what_is_remembered_of_a_moment_goes_with_what_is_written(two: str) -> N
         ("٣", "write a time with its zone"),
     ],
 )
-def test_bad_times_are_refused(lite_fleet: Fleet, given: str | int, told: str) -> None:
+def test_bad_times_are_refused(lite_fleet: BaseFleet, given: str | int, told: str) -> None:
     with pytest.raises(InvalidTimeError, match=told):
         lite_fleet.at(given)
 

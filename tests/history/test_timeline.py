@@ -15,8 +15,8 @@ from trninv.errors import InvalidArgumentError, InvalidTimeError, WrongLevelErro
 from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.schema import STATES, TABLES
 from trninv.inventory.state import Condition, set_state
-from trninv.routing.fleet import Fleet
-from trninv.routing.questions.timeline import NotUpCount
+from trninv.routing.fleet import BaseFleet
+from trninv.routing.questions.timeline import UnhealthyCount
 
 CLUSTER = "u-trn2x64"
 
@@ -27,12 +27,12 @@ def two(request: pytest.FixtureRequest, databases: Databases) -> str:
     return databases.copied(request.param, seed_two)
 
 
-def _then(fleet: Fleet, moment: int | datetime | str) -> NotUpCount:
+def _then(fleet: BaseFleet, moment: int | datetime | str) -> UnhealthyCount:
     """What the first cluster has that is not up, counted in its tables."""
     found = dict.fromkeys(STATES, 0)
     domain, server, node, link = (TABLES[name] for name in ("domain", "server", "node", "link"))
     ours = select(domain.c.id).where(domain.c.cluster_id == 1)
-    with fleet.at(moment).reading() as connection:
+    with fleet.at(moment).connect() as connection:
         for table in (server, node, link):
             inside = table.c.domain_id.in_(ours)
             for state, count in connection.execute(
@@ -40,7 +40,7 @@ def _then(fleet: Fleet, moment: int | datetime | str) -> NotUpCount:
             ):
                 found[state] += count
     found["total"] = sum(found.values()) - found.pop("up")
-    return NotUpCount(**found)
+    return UnhealthyCount(**found)
 
 
 @pytest.mark.parametrize("back", [False, True])
@@ -54,8 +54,8 @@ def test_it_is_what_the_fleet_says_at_every_moment(two: str, back: bool) -> None
             _go_back(fleet, 1)
         whole = fleet.timeline(CLUSTER, began.isoformat(), buckets=7)
         for bucket in whole.buckets:
-            assert bucket.at_end == _then(fleet, bucket.end), bucket
-        with fleet.reading() as connection:
+            assert bucket.unhealthy_at_end == _then(fleet, bucket.end), bucket
+        with fleet.connect() as connection:
             events = connection.execute(select(TABLES["state_event"].c.batch).order_by(TABLES["state_event"].c.id))
             batches = list(dict.fromkeys(events.scalars()))
         moments = [_then(fleet, batch) for batch in batches]
@@ -65,12 +65,12 @@ def test_it_is_what_the_fleet_says_at_every_moment(two: str, back: bool) -> None
         assert whole.worst == max(each.total for each in moments)
         half = whole.buckets[3].end
         (until,) = fleet.timeline(CLUSTER, whole.since, half, 1).buckets
-        assert (until.at_end, until.events) == (whole.buckets[3].at_end, sum(each.events for each in whole.buckets[:4]))
+        assert (until.unhealthy_at_end, until.events) == (whole.buckets[3].unhealthy_at_end, sum(each.events for each in whole.buckets[:4]))
         (past,) = fleet.at(half).timeline(CLUSTER, whole.since, buckets=1).buckets
-        assert (past.at_end, past.worst) == (until.at_end, until.worst)
+        assert (past.unhealthy_at_end, past.worst) == (until.unhealthy_at_end, until.worst)
 
 
-def _go_back(fleet: Fleet, node: int) -> None:
+def _go_back(fleet: BaseFleet, node: int) -> None:
     """Events of which each has an earlier time than the one before it."""
     now = datetime.now(UTC)
     with fleet.engine.begin() as connection:
@@ -93,7 +93,7 @@ def test_what_went_down_and_came_back_within_a_bucket_is_its_worst(two: str, run
     _set(two, f"{U}/s0/c0--{U}/s0/c1", "maintenance")
     with trninv.open(two) as fleet:
         (bucket,) = fleet.timeline(CLUSTER, buckets=1).buckets
-        assert (bucket.worst, bucket.at_end) == (NotUpCount(0, 33, 1, 33), NotUpCount(0, 0, 1, 1))
+        assert (bucket.worst, bucket.unhealthy_at_end) == (UnhealthyCount(0, 33, 1, 33), UnhealthyCount(0, 0, 1, 1))
         scopes = {
             f"{U}/s1": 33,
             f"{U}/s0": 1,
@@ -108,7 +108,7 @@ def test_what_went_down_and_came_back_within_a_bucket_is_its_worst(two: str, run
         said = both_ways(fleet)(document)["data"]["timeline"]
         assert said == {"worst": 33, "buckets": [{"worst": {"down": 33}, "events": 67}]}
         since = "2026-01-01T00:00:00Z"
-        assert fleet.timeline(U, since).asked == "2026-01-01T00:00:00+00:00"
+        assert fleet.timeline(U, since).requested_since == "2026-01-01T00:00:00+00:00"
         for begin, end in (("2026-01-01", None), ("2999-01-01T00:00Z", None), (None, since)):
             with pytest.raises(InvalidTimeError):
                 fleet.timeline(U, begin, end)

@@ -46,7 +46,7 @@ def counts(engine: Engine) -> list[int]:
 
 def test_what_is_seen_is_kept(engine: Engine) -> None:
     made = keep(engine, "neuron-ls", neuron_ls("i-a"), neuron_ls("i-b", chips=[4, 7]))
-    assert made == [ImportResult("f0.json", 1, 16, is_known=False), ImportResult("f1.json", 1, 2, is_known=False)]
+    assert made == [ImportResult("f0.json", 1, 16, is_duplicate=False), ImportResult("f1.json", 1, 2, is_duplicate=False)]
     assert counts(engine) == [2, 2, 18, 0]
     with read_transaction(engine) as connection:
         chip = connection.execute(select(TABLES["observed_chip"]).where(TABLES["observed_chip"].c.ordinal == 5)).one()
@@ -58,7 +58,7 @@ def test_the_same_file_again_is_only_seen_again(engine: Engine) -> None:
     before = counts(engine)
     with write_transaction(engine) as connection:
         connection.execute(sql("UPDATE observation SET seen_at = '2026-01-01T00:00:00+00:00'"))
-    assert keep(engine, "ec2", instance_topology(["i-a", "i-b"])) == [ImportResult("f0.json", 2, 0, is_known=True)]
+    assert keep(engine, "ec2", instance_topology(["i-a", "i-b"])) == [ImportResult("f0.json", 2, 0, is_duplicate=True)]
     assert counts(engine) == before
     with read_transaction(engine) as connection:
         kept = connection.execute(select(TABLES["observation"])).one()
@@ -85,7 +85,7 @@ def test_files_are_read_while_others_write(engine: Engine) -> None:
         parse_files(source, "neuron-ls", files) as found,
         write_transaction(engine) as connection,
     ):
-        assert kept(connection, found) == [ImportResult("f", 1, 16, is_known=False)]
+        assert kept(connection, found) == [ImportResult("f", 1, 16, is_duplicate=False)]
     assert counts(engine) == [2, 2, 16, 0]
 
 
@@ -98,7 +98,7 @@ def test_an_import_names_the_fields_that_files_do_not_report(engine: Engine) -> 
     for is_known in (False, True):
         made = keep(engine, "neuron-sysfs", SYSFS, moved)
         assert [each.missing_fields for each in made] == [(), missing]
-        assert [each.is_known for each in made] == [is_known] * 2
+        assert [each.is_duplicate for each in made] == [is_known] * 2
     assert list(render_unreported(made)) == [
         "not reported: ecc_uncorrected (stats/hardware/*_ecc_uncorrected) of 1 of 2 servers",
         "not reported: serial (info/serial_number) of 1 of 2 servers",
@@ -113,7 +113,7 @@ def test_an_import_names_the_fields_that_files_do_not_report(engine: Engine) -> 
 
 def test_what_comes_twice_at_once_is_kept_once(engine: Engine) -> None:
     made = keep(engine, "neuron-ls", neuron_ls("i-a"), neuron_ls("i-a"), neuron_ls("i-b"))
-    assert [each.is_known for each in made] == [False, True, False]
+    assert [each.is_duplicate for each in made] == [False, True, False]
     assert counts(engine) == [2, 2, 32, 0]
 
 
@@ -199,7 +199,7 @@ def test_two_hosts_that_print_the_same_are_two(engine: Engine) -> None:
     for hosts, known in ((("a", "b"), [False, False]), (("b", "c"), [True, False])):
         with write_transaction(engine) as connection:
             made = import_files(connection, "neuron-ls", files_of(*hosts), trust_host_names=True)
-        assert [each.is_known for each in made] == known
+        assert [each.is_duplicate for each in made] == known
     with read_transaction(engine) as connection:
         assert set(connection.scalars(select(TABLES["observed_server"].c.host))) == {"a", "b", "c"}
 
@@ -208,7 +208,7 @@ def test_a_file_that_names_its_instance_is_the_same_by_any_name(engine: Engine) 
     keep(engine, "neuron-ls", neuron_ls("i-a"))
     with write_transaction(engine) as connection:
         other = [ImportFile("moved.json", BytesIO(text(neuron_ls("i-a"))))]
-        assert import_files(connection, "neuron-ls", other, trust_host_names=True)[0].is_known
+        assert import_files(connection, "neuron-ls", other, trust_host_names=True)[0].is_duplicate
 
 
 def test_a_whole_listing_without_an_instance_is_refused_unless_allowed(engine: Engine) -> None:

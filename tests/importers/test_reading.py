@@ -255,7 +255,7 @@ def test_a_spoilt_file_is_kept_whole_or_not_at_all(databases: Databases, backend
             all_kept = {"newest": 100 * seeds}  # of each machine
             try:
                 observed = import_files(connection, kind, named, trust_host_names=True, **all_kept)
-                new = [each for each in observed if not each.is_known]
+                new = [each for each in observed if not each.is_duplicate]
             except (InvalidFileError, InvalidArgumentError):
                 new = []
                 became[False] += 1

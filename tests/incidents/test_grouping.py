@@ -65,7 +65,7 @@ def told(found: list[Incident]) -> Told:
 def by_hand(fleet: Fleet) -> Told:
     """The definition of docs/reference/incidents.md, read from views and events alone."""
     lost, racks, failed = dict[str, str](), dict[str, str | None](), defaultdict[str, list[Any]](list)
-    with fleet.reading() as connection:
+    with fleet.connect() as connection:
         for view in ("v_server", "v_chip", "v_nic", "v_switch"):
             for row in connection.execute(text(f"SELECT address, rack, state FROM {view}")):
                 racks[row.address] = row.rack
@@ -175,9 +175,9 @@ def test_three_servers_of_a_rack_are_one_and_keep_their_number(databases: Databa
             change(fleet, NOON + timedelta(minutes=2 * minute), "down", server, why=f"PDU {minute}")
         (one,) = fleet.incidents()
         assert (one.id, one.rule.name, one.causes, one.why) == ("1", "RACK", tuple(servers), "PDU 0")
-        assert (one.place, one.since) == ("trn3-gen2/r0", "2026-01-01T12:00:00.000000+00:00")
+        assert (one.place, one.started_at) == ("trn3-gen2/r0", "2026-01-01T12:00:00.000000+00:00")
         assert one.last_change
-        assert (one.last_change.at[11:16], one.last_change.why) == ("12:04", "PDU 2")
+        assert (one.last_change.time[11:16], one.last_change.why) == ("12:04", "PDU 2")
         change(fleet, NOON + timedelta(minutes=6), "down", "trn3-gen2/d0/s3")
         change(fleet, NOON + timedelta(minutes=8), "up", servers[0], servers[1])
         late, left = fleet.incidents()
@@ -190,12 +190,12 @@ def test_what_was_broken_before_its_server_stays_so_when_it_is_back(databases: D
         first = change(fleet, NOON, "down", f"{U}/s1/c5", why="HBM")
         change(fleet, NOON + timedelta(hours=1), "maintenance", f"{U}/s1")
         (one,) = fleet.incidents()
-        assert (one.causes, one.rule.name, one.severity.name, one.staying) == ((f"{U}/s1",), "CONTAINMENT", "HIGH", 1)
+        assert (one.causes, one.rule.name, one.severity.name, one.independent_failures) == ((f"{U}/s1",), "CONTAINMENT", "HIGH", 1)
         change(fleet, NOON + timedelta(hours=2), "up", f"{U}/s1")
         (chip,) = fleet.incidents()
-        assert (chip.id, chip.rule.name, chip.since) == (str(first), "SINGLE", "2026-01-01T12:00:00.000000+00:00")
+        assert (chip.id, chip.rule.name, chip.started_at) == (str(first), "SINGLE", "2026-01-01T12:00:00.000000+00:00")
         assert chip.why == "HBM"
-        with fleet.reading() as connection:
+        with fleet.connect() as connection:
             assert connection.execute(text("SELECT address, why FROM v_incident")).all() == [(f"{U}/s1/c5", "HBM")]
 
 
@@ -220,9 +220,9 @@ def test_plain_sql_and_parts_without_a_history_are_told_too(opened: Fleet) -> No
             "UPDATE node SET state = 'maintenance' WHERE id = 2",
         ):
             connection.execute(text(statement))
-    known, unknown = sorted(opened.incidents(), key=lambda each: not each.since)
+    known, unknown = sorted(opened.incidents(), key=lambda each: not each.started_at)
     assert (known.id, known.source, known.why) == ("2", "sql", "plain SQL")
-    assert (unknown.id, unknown.place, unknown.since, unknown.last_change) == (*[unknown.causes[0]] * 2, None, None)
+    assert (unknown.id, unknown.place, unknown.started_at, unknown.last_change) == (*[unknown.causes[0]] * 2, None, None)
 
 
 @pytest.mark.parametrize(

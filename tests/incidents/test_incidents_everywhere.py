@@ -95,7 +95,7 @@ def test_at_a_time_they_are_as_they_were(broken: Fleet, run: Run) -> None:
     """The link was up; drift and the instance were there, and the job held its chips."""
     then = broken.at(2)
     (one,) = then.incidents()
-    assert (one.rule.name, one.parts[0].count, [each.id for each in one.drift]) == ("SINGLE", 1, [7])
+    assert (one.rule.name, one.parts[0].count, [each.id for each in one.findings]) == ("SINGLE", 1, [7])
     _, out, _ = run("incidents", "--at", "2", "--impact", "--format", "json", database=_url(broken))
     assert json.loads(out) == _encoded(then, [one])
     asked = both_ways(broken)('{ asOf(time: "2") { incidents { nodes { id rule causes } } } }')
@@ -115,7 +115,7 @@ def test_reports_say_why_who_and_since(broken: Fleet, run: Run) -> None:
         "address": f"{T}/c5",
         "state": "down",
         "factor": None,
-        "since": found[0].since,
+        "since": found[0].started_at,
         "who": "anna",
         "why": HOSTILE,
     }
@@ -123,7 +123,7 @@ def test_reports_say_why_who_and_since(broken: Fleet, run: Run) -> None:
     _, out, _ = run("report", "incidents", *ours, database=_url(broken))
     (row,) = json.loads(out)["rows"]
     assert (str(row["change"]), row["since"], row["who"], row["why"]) == (
-        *(found[0].id, found[0].since, found[0].who, found[0].why),
+        *(found[0].id, found[0].started_at, found[0].who, found[0].why),
     )
     assert (row["causes"], row["parts"], row["first_cause"]) == (1, 2, f"{T}/c5")
 

@@ -17,7 +17,7 @@ def test_postgresql_reads_no_whole_tables_of_nodes(databases: Databases) -> None
         event.listen(fleet.engine, "before_cursor_execute", lambda *given: sent.append(given[2:4]))
         assert fleet.incidents()
         asked = [each for each in sent if "LEFT OUTER JOIN nic" in each[0]]
-        with fleet.reading() as connection:
+        with fleet.connect() as connection:
             connection.execute(text("SET LOCAL enable_seqscan = off"))  # as if the tables had many pages
             connection.execute(text("SET LOCAL enable_nestloop = off"))  # as if there were many ids
             plans = [

@@ -22,7 +22,7 @@ from trninv.inventory.database import read_transaction
 from trninv.inventory.fields import select_thing
 from trninv.inventory.kinds import THINGS
 from trninv.inventory.schema import NODE_KINDS, TABLES
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 TABLE_OF = {letters[-1]: level for letters, level in LEVELS.items() if letters} | {"fabric-t": "network_node"}
 NUMBERS = st.integers(min_value=0, max_value=10**9 - 1)
@@ -37,7 +37,7 @@ def test_printing_and_parsing_are_inverse(cluster: str, data: st.DataObject) -> 
 
 
 @given(st.data())
-def test_sql_and_python_write_an_address_alike(fleet: Fleet, data: st.DataObject) -> None:
+def test_sql_and_python_write_an_address_alike(fleet: BaseFleet, data: st.DataObject) -> None:
     level = data.draw(st.sampled_from(sorted(LEVELS.values())))
     address = Address(
         "a.b-c", tuple((step, data.draw(NUMBERS)) for step in next(s for s in LEVELS if LEVELS[s] == level))
@@ -57,7 +57,7 @@ def test_sql_and_python_write_an_address_alike(fleet: Fleet, data: st.DataObject
         assert connection.scalar(select(address_expression(level, tables)).select_from(joined)) == str(address)
 
 
-def test_every_vertex_has_one_address_however_it_is_asked_for(worn: Fleet) -> None:
+def test_every_vertex_has_one_address_however_it_is_asked_for(worn: BaseFleet) -> None:
     node = TABLES["node"]
     with read_transaction(worn.engine) as connection:
         listed = {row.id: row.address for row in connection.execute(node_addresses())}
@@ -102,7 +102,7 @@ def test_no_text_does_anything_but_parse_or_be_refused(text: str) -> None:
         ("trn3-gen2/d0/s35/c3/nc7", "core", 1),
     ],
 )
-def test_places_stand_for_their_chips_in_one_query_each(fleet: Fleet, text: str, level: str, chips: int) -> None:
+def test_places_stand_for_their_chips_in_one_query_each(fleet: BaseFleet, text: str, level: str, chips: int) -> None:
     with read_transaction(fleet.engine) as connection:
         statements: list[str] = []
 
@@ -132,7 +132,7 @@ def test_places_stand_for_their_chips_in_one_query_each(fleet: Fleet, text: str,
         ("trn3-gen2/r2", "trn3-gen2 has r0 to r1"),
     ],
 )
-def test_an_unknown_address_says_what_there_is(fleet: Fleet, text: str, answer: str) -> None:
+def test_an_unknown_address_says_what_there_is(fleet: BaseFleet, text: str, answer: str) -> None:
     with (
         read_transaction(fleet.engine) as connection,
         pytest.raises(UnknownAddressError, match=answer.replace("?", r"\?")),
@@ -140,7 +140,7 @@ def test_an_unknown_address_says_what_there_is(fleet: Fleet, text: str, answer: 
         resolve_place(connection, text)
 
 
-def test_a_link_in_either_order(fleet: Fleet) -> None:
+def test_a_link_in_either_order(fleet: BaseFleet) -> None:
     a, b = "trn1.32xlarge/d0/s0/c0", "trn1.32xlarge/d0/s0/c12"
     with read_transaction(fleet.engine) as connection:
         assert resolve_link(connection, f"{a}--{b}") == resolve_link(connection, f"{b}--{a}")
@@ -150,7 +150,7 @@ def test_a_link_in_either_order(fleet: Fleet) -> None:
             resolve_link(connection, f"{a}--trn1.32xlarge/d0/s0")
 
 
-def test_a_switch_holds_no_chips(fleet: Fleet) -> None:
+def test_a_switch_holds_no_chips(fleet: BaseFleet) -> None:
     with read_transaction(fleet.engine) as connection:
         switch = resolve_place(connection, "trn3-gen1/d0/sw5")
         with pytest.raises(WrongLevelError, match="is a switch"):

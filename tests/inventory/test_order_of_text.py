@@ -33,7 +33,7 @@ from trninv.reports.guard import compile_query
 from trninv.reports.library import read_reports
 from trninv.reports.reader import run_query
 from trninv.reports.views import READABLE
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.settings import Settings
 
 NAMES = ("b1", "b-1", "b_1", "b.1", "ba", "b-a", "a-b", "ab", "b10", "b-10")
@@ -79,7 +79,7 @@ def dictionary() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def both(dictionary: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Fleet]]:
+def both(dictionary: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[BaseFleet]]:
     """The same fleets on SQLite and there."""
     urls = [f"sqlite:///{tmp_path_factory.mktemp('order')}/fleet.db", dictionary]
     _make(urls[0])
@@ -117,7 +117,7 @@ def _pages(api: Api, name: str, order: str, given: str) -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("name", QUERY_LISTS)
-def test_pages_of_every_list_ordered_by_every_text(both: list[Fleet], name: str, *, compiled: bool) -> None:
+def test_pages_of_every_list_ordered_by_every_text(both: list[BaseFleet], name: str, *, compiled: bool) -> None:
     fields = [
         each
         for each in THINGS[QUERY_LISTS[name]].fields
@@ -138,7 +138,7 @@ def _camel(name: str) -> str:
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_filters_that_compare_texts(both: list[Fleet], *, compiled: bool) -> None:
+def test_filters_that_compare_texts(both: list[BaseFleet], *, compiled: bool) -> None:
     document = "query ($t: String!) { clusters(filter: {slug: {%s: $t}}) { nodes { slug } } }"
     apis = [Api(fleet, Settings(database_url="", compiled=compiled)) for fleet in both]
     for test in ("lt", "gte"):
@@ -147,20 +147,20 @@ def test_filters_that_compare_texts(both: list[Fleet], *, compiled: bool) -> Non
         assert lite == other
 
 
-def _texts(fleet: Fleet, name: str) -> list[str]:
+def _texts(fleet: BaseFleet, name: str) -> list[str]:
     """The columns of texts of a table or view on SQLite."""
-    with fleet.reading() as connection:
+    with fleet.connect() as connection:
         found = connection.execute(text(f"PRAGMA table_info({name})")).all()
     return [row.name for row in found if not row.type.startswith(("INT", "BOOL"))]
 
 
-def _read(fleet: Fleet, sql: str) -> list[Any]:
-    with fleet.reading() as connection:
+def _read(fleet: BaseFleet, sql: str) -> list[Any]:
+    with fleet.connect() as connection:
         return [tuple(row) for row in connection.execute(text(sql))]
 
 
 @pytest.mark.parametrize("name", sorted(READABLE))
-def test_sql_orders_and_compares_texts_alike(both: list[Fleet], name: str) -> None:
+def test_sql_orders_and_compares_texts_alike(both: list[BaseFleet], name: str) -> None:
     for column in _texts(both[0], name):
         for sql in (
             f"SELECT DISTINCT {column} AS x FROM {name} WHERE {column} IS NOT NULL ORDER BY {column} LIMIT 200",
@@ -170,7 +170,7 @@ def test_sql_orders_and_compares_texts_alike(both: list[Fleet], name: str) -> No
             assert lite == other, sql
 
 
-def test_numbers_as_text_are_ordered_alike(both: list[Fleet]) -> None:
+def test_numbers_as_text_are_ordered_alike(both: list[BaseFleet]) -> None:
     """The column is no text, so it is what a query makes of it that counts."""
     sql = "SELECT CAST(ordinal - 2 AS TEXT) AS x FROM v_chip WHERE cluster = 'w-1' ORDER BY CAST(ordinal - 2 AS TEXT)"
     lite, other = (
@@ -181,7 +181,7 @@ def test_numbers_as_text_are_ordered_alike(both: list[Fleet]) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(read_reports()))
-def test_reports_have_one_order(both: list[Fleet], name: str) -> None:
+def test_reports_have_one_order(both: list[BaseFleet], name: str) -> None:
     now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"  # one for both, where a report is of the time until it is asked for
     given = {each.name: now for each in read_reports()[name].parameters if each.name == "until"}
     sql = (read_reports()[name].sql(fleet.engine.dialect.name, given) for fleet in both)
@@ -189,14 +189,14 @@ def test_reports_have_one_order(both: list[Fleet], name: str) -> None:
     assert json.dumps(lite) == json.dumps(other)
 
 
-def test_an_answer_rests_on_its_facts_in_one_order(both: list[Fleet]) -> None:
+def test_an_answer_rests_on_its_facts_in_one_order(both: list[BaseFleet]) -> None:
     lite, other = (fleet.memory_pool("w-1/d0/s0/c0") for fleet in both)
     assert [(fact.subject, fact.attribute) for fact in lite.facts] == [
         (fact.subject, fact.attribute) for fact in other.facts
     ]
 
 
-def test_every_column_of_text_is_compared_by_code_points(dictionary: str, both: list[Fleet]) -> None:
+def test_every_column_of_text_is_compared_by_code_points(dictionary: str, both: list[BaseFleet]) -> None:
     """A migration that adds one has to say so: docs/how-to/add-a-column.md."""
     assert both
     query = (
@@ -210,7 +210,7 @@ def test_every_column_of_text_is_compared_by_code_points(dictionary: str, both: 
     assert tables >= set(TABLES)
 
 
-def test_the_locale_orders_again_after_the_way_back(dictionary: str, both: list[Fleet]) -> None:
+def test_the_locale_orders_again_after_the_way_back(dictionary: str, both: list[BaseFleet]) -> None:
     assert both
     ordered = "SELECT array_agg(slug ORDER BY slug) FROM cluster WHERE slug IN ('b1', 'b-10')"
 

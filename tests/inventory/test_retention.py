@@ -86,7 +86,7 @@ def test_what_was_seen_again_is_new(engine: Engine) -> None:
     with write_transaction(engine) as connection:
         reports(connection, range(NEWEST))
         again = ImportFile("0.json", BytesIO(text([neuron_ls("i-0a", chips=[0])[0] | {"memory_size": 0}])))
-        assert import_files(connection, "neuron-ls", [again])[0].is_known
+        assert import_files(connection, "neuron-ls", [again])[0].is_duplicate
         reports(connection, range(NEWEST, NEWEST + 1))
         assert kept(connection) == [0, *range(2, NEWEST + 1)]
 

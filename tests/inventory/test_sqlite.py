@@ -45,7 +45,7 @@ def _with_journal(url: str) -> str:
 def test_a_writer_and_a_question_that_began_before_do_not_wait_for_each_other(databases: Databases) -> None:
     """The writer commits while the question reads, and the question still reads its own state."""
     url = databases.seeded("sqlite")
-    with trninv.open(url) as fleet, fleet.in_one_state() as one, ThreadPoolExecutor(1) as writer:
+    with trninv.open(url) as fleet, fleet.snapshot() as one, ThreadPoolExecutor(1) as writer:
         before = one.memory_pool(CHIP)
         writer.submit(_set, url, "down").result(timeout=30)
         assert one.memory_pool(CHIP) == before

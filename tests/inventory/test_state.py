@@ -23,7 +23,7 @@ from trninv.inventory.state import (
     effective_condition,
     set_state,
 )
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 U = "u-trn2x64/d0"
 GB = 10**9
@@ -69,7 +69,7 @@ def _part(name: str, condition: Condition, **more: int) -> Subquery:
 
 @given(bandwidth=st.integers(min_value=1, max_value=2**63 - 1), own=conditions, a=conditions, b=conditions)
 def test_sql_and_python_agree_on_what_a_link_carries(
-    fleet: Fleet, bandwidth: int, own: Condition, a: Condition, b: Condition
+    fleet: BaseFleet, bandwidth: int, own: Condition, a: Condition, b: Condition
 ) -> None:
     link, end_a, end_b = _part("link", own, bandwidth_bytes_per_s=bandwidth), _part("a", a), _part("b", b)
     query = select(carried_bandwidth_expression(link, end_a, end_b)).select_from(
@@ -192,7 +192,7 @@ def test_of_two_states_the_worse_holds() -> None:
     )
 
 
-def test_links_are_searched_by_what_they_carry(worn: Fleet) -> None:
+def test_links_are_searched_by_what_they_carry(worn: BaseFleet) -> None:
     link, node = TABLES["link"], TABLES["node"]
     a, b = node.alias(), node.alias()
     query = select(

@@ -13,7 +13,7 @@ from trninv.inventory.database import read_transaction, temporary_engine, write_
 from trninv.inventory.past import engine_as_of
 from trninv.inventory.schema import TABLES
 from trninv.live.pins import pinned_binding
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.timestamps import current_timestamp, format_lower_bound, format_timestamp
 
 MICROSECOND = timedelta(microseconds=1)
@@ -41,7 +41,7 @@ def test_a_binding_begins_at_its_microsecond(engine: Engine, offset: timedelta, 
     with write_transaction(engine) as connection:
         (binding,) = bind(connection, [pinned_binding(connection, SLOT, "i-0a")], who="anna").created
     time = datetime.fromisoformat(binding.since) + offset
-    assert len(Fleet(engine).at(time).bindings()) == shown
+    assert len(BaseFleet(engine).at(time).bindings()) == shown
 
 
 @pytest.mark.parametrize(("offset", "shown"), [(-MICROSECOND, 1), (timedelta(), 0), (MICROSECOND, 0)])

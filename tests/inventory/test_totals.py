@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import bindparam, text
 
 from trninv.inventory.totals import cluster_totals
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 GIB, GB, TF = 2**30, 10**9, 1000
 
@@ -36,13 +36,13 @@ _OF_CHIPS = """
 """
 
 
-def _row(fleet: Fleet, query: str, **values: object) -> tuple[object, ...]:
+def _row(fleet: BaseFleet, query: str, **values: object) -> tuple[object, ...]:
     with fleet.engine.connect() as connection:
         return tuple(None if value is None else int(value) for value in connection.execute(text(query), values).one())
 
 
 @pytest.mark.parametrize("slug", TOTALS)
-def test_totals(fleet: Fleet, slug: str) -> None:
+def test_totals(fleet: BaseFleet, slug: str) -> None:
     columns = "count(*), sum(m.device_memory_bytes), sum(m.device_memory_bandwidth_bytes_per_s)"
     chips, memory, bandwidth = _row(fleet, _OF_CHIPS.format(columns=columns), slug=slug)
     servers, vcpus, host = _row(
@@ -60,7 +60,7 @@ def test_totals(fleet: Fleet, slug: str) -> None:
     assert (chips, servers, vcpus, host, memory, bandwidth, efa) == TOTALS[slug]
 
 
-def test_what_show_adds_up_is_the_sum_over_the_rows(fleet: Fleet) -> None:
+def test_what_show_adds_up_is_the_sum_over_the_rows(fleet: BaseFleet) -> None:
     sums = "count(*), sum(m.cores), sum(m.device_memory_bytes), sum(m.bf16_gflops), sum(m.fp8_gflops)"
     nics = "SELECT sum(nic.bandwidth_bytes_per_s) FROM nic JOIN node n ON n.id = nic.id WHERE n.cluster_id = :id"
     with fleet.engine.connect() as connection:
@@ -72,7 +72,7 @@ def test_what_show_adds_up_is_the_sum_over_the_rows(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize("slug", COMPUTE)
-def test_compute(fleet: Fleet, slug: str) -> None:
+def test_compute(fleet: BaseFleet, slug: str) -> None:
     kinds = ("mxfp8", "fp8", "bf16", "fp32", "sparse")
     columns = ", ".join(f"sum(m.{kind}_gflops)" for kind in kinds)
     assert _row(fleet, _OF_CHIPS.format(columns=columns), slug=slug) == COMPUTE[slug]
@@ -89,7 +89,7 @@ def test_compute(fleet: Fleet, slug: str) -> None:
         ("trn3-gen2", {("server", 256): 144, ("rack", 320): 144, ("domain", 128): 72}),
     ],
 )
-def test_links_by_scope_and_bandwidth(fleet: Fleet, slug: str, rows: dict[tuple[str, int], int]) -> None:
+def test_links_by_scope_and_bandwidth(fleet: BaseFleet, slug: str, rows: dict[tuple[str, int], int]) -> None:
     query = (
         "SELECT l.scope, l.bandwidth_bytes_per_s FROM link l JOIN domain d ON d.id = l.domain_id "
         "JOIN cluster c ON c.id = d.cluster_id WHERE c.slug = :slug AND l.scope <> 'host'"
@@ -100,7 +100,7 @@ def test_links_by_scope_and_bandwidth(fleet: Fleet, slug: str, rows: dict[tuple[
 
 
 @pytest.mark.parametrize("slug", ["trn2-16.48xlarge", "trn1.32xlarge"])
-def test_neighbours_are_those_that_neuron_ls_prints(fleet: Fleet, slug: str) -> None:
+def test_neighbours_are_those_that_neuron_ls_prints(fleet: BaseFleet, slug: str) -> None:
     """tests/golden/neuron_ls_4x4.json: sixteen devices in the shape of neuron-ls -j."""
     devices = json.loads((Path(__file__).parents[1] / "golden" / "neuron_ls_4x4.json").read_text())
     graph = fleet.graph(slug)
@@ -112,7 +112,7 @@ def test_neighbours_are_those_that_neuron_ls_prints(fleet: Fleet, slug: str) -> 
             assert graph.nodes[f"{slug}/d0/s0/c{device['neuron_device']}"]["memory"] == device["memory_size"]
 
 
-def test_trays_pair_the_chips_that_the_driver_pairs(fleet: Fleet) -> None:
+def test_trays_pair_the_chips_that_the_driver_pairs(fleet: BaseFleet) -> None:
     query = (
         "SELECT t.ordinal, t.kind, t.rack_units, ch.ordinal FROM cluster c JOIN domain d ON d.cluster_id = c.id "
         "JOIN server s ON s.domain_id = d.id JOIN tray t ON t.server_id = s.id LEFT JOIN chip ch ON ch.tray_id = t.id "
@@ -135,7 +135,7 @@ def test_trays_pair_the_chips_that_the_driver_pairs(fleet: Fleet) -> None:
         ("trn3-gen2", [list(range(18)), list(range(18, 36))]),
     ],
 )
-def test_racks_hold_their_servers(fleet: Fleet, slug: str, racks: list[list[int]]) -> None:
+def test_racks_hold_their_servers(fleet: BaseFleet, slug: str, racks: list[list[int]]) -> None:
     query = text(
         "SELECT r.ordinal, s.ordinal FROM cluster c JOIN rack r ON r.cluster_id = c.id "
         "JOIN server s ON s.rack_id = r.id WHERE c.slug = :slug ORDER BY r.ordinal, s.ordinal"

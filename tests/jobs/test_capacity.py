@@ -18,7 +18,7 @@ from trninv.inventory.database import write_transaction
 from trninv.inventory.state import Condition, set_state
 from trninv.jobs.fleet import Fleet
 from trninv.jobs.questions import find
-from trninv.jobs.questions.capacity import Figure
+from trninv.jobs.questions.capacity import CapacityEstimate
 from trninv.solvers.survival import sample_failures, spares_needed
 
 if TYPE_CHECKING:
@@ -36,13 +36,13 @@ def closed(chips: int, servers: int, racks: int) -> float:
     return prod((1 - KINDS[kind]) ** count for kind, count in (("chip", chips), ("server", servers), ("rack", racks)))
 
 
-def by_size(figures: tuple[Figure, ...]) -> dict[int | None, Figure]:
+def by_size(figures: tuple[CapacityEstimate, ...]) -> dict[int | None, CapacityEstimate]:
     return {each.job_chips: each for each in figures}
 
 
 def test_draws_are_within_four_standard_errors_of_closed_forms(lite_fleet: Fleet) -> None:
     answer = lite_fleet.capacity("u-trn2x64", rates(**KINDS), samples=6_000, seed=11)
-    assert answer.domain_likely == pytest.approx(closed(64, 4, 2))
+    assert answer.domain_probability == pytest.approx(closed(64, 4, 2))
     sizes = by_size(answer.sizes)
     assert sizes[64].exact
     assert sizes[64].mean == pytest.approx(64 * closed(64, 4, 2))
@@ -127,7 +127,7 @@ def test_two_readings_and_two_beginnings(seeded: str) -> None:
     with trninv.open(seeded) as own:
         text = "[chip]\nmtbf_hours = 1000\n"
         mission = own.capacity("u-trn2x64", text, mission=100)
-        assert mission.domain_likely == pytest.approx(exp(-0.1) ** 64)
+        assert mission.domain_probability == pytest.approx(exp(-0.1) ** 64)
         assert (mission.rates[0].mtbf_hours, mission.mission_hours) == (1000, 100)
         with pytest.raises(InvalidArgumentError, match="mttr_hours"):
             own.capacity("u-trn2x64", text)

@@ -18,7 +18,7 @@ from trninv.inventory.database import write_transaction
 from trninv.inventory.state import Condition, set_state
 from trninv.jobs.fleet import Fleet
 from trninv.jobs.holders import read_allocation_map
-from trninv.jobs.questions.free import FreeAnswer
+from trninv.jobs.questions.free import FreeCapacityAnswer
 from trninv.reports.library import find_report
 from trninv.reports.reader import run_query
 from trninv.service.app import create_app
@@ -58,9 +58,9 @@ def change(own: Fleet, chance: random.Random) -> None:
 
 def chips_of(own: Fleet) -> dict[str, dict[str, Any]]:
     """Row by row: state of each chip, whether a job holds it, and whether its server is closed."""
-    with own.reading() as connection:
+    with own.connect() as connection:
         held = set(connection.scalars(text("SELECT address FROM v_allocation WHERE ended IS NULL")))
-        closed = {each.server for each in own.closed()}
+        closed = {each.server for each in own.cordons()}
         rows = connection.execute(text("SELECT address, server, rack, cluster, state FROM v_chip")).mappings().all()
     wanted = (dict(row) for row in rows if row["cluster"] in CLUSTERS)
     return {row["address"]: row | {"held": row["address"] in held, "closed": row["server"] in closed} for row in wanted}
@@ -78,8 +78,8 @@ def counted(chips: Mapping[str, Mapping[str, Any]], scope: str) -> Uses:
     return uses["allocated"], uses["free"], uses["unusable"]
 
 
-def answered(answer: FreeAnswer) -> Uses:
-    found = answer.held, answer.free, answer.unusable
+def answered(answer: FreeCapacityAnswer) -> Uses:
+    found = answer.allocated, answer.free, answer.unusable
     assert sum(found) == answer.chips
     return found
 
@@ -111,7 +111,7 @@ def test_every_interface_has_the_same_three_numbers(own: Fleet, seeded: str, see
         assert {row[3] for row in in_reports(own, "fragmentation", cluster)} == {free}
         assert sum(row[4] for row in in_reports(own, "free-blocks", cluster)) == free
         assert sum(row[4] for row in in_reports(own, "free-servers", cluster)) == free
-        with own.wirings() as reader:
+        with own.open_reader() as reader:
             assert sum(held for _, held in read_allocation_map(reader, cluster).jobs) == allocated
         fields = json.loads(run("free", cluster, "--format", "json", database=seeded)[1])
         assert (fields["held"], fields["free"], fields["unusable"]) == expected[cluster]
@@ -157,7 +157,7 @@ def test_what_is_supposed_is_a_partition_too(own: Fleet, seed: int) -> None:
     gone = [job.name for job in own.jobs() if chance.random() < 0.5]
     there = own.what_if(down=down, with_={"new": held} if held else {}, without=gone)
     assert isinstance(there, Fleet)
-    with own.reading() as connection:
+    with own.connect() as connection:
         rows = connection.execute(text("SELECT address, job FROM v_allocation WHERE ended IS NULL")).all()
     released = {row.address for row in rows if row.job in gone}
     supposed = {
@@ -177,8 +177,8 @@ def test_a_chip_that_a_job_holds_is_allocated_even_if_it_is_down_or_in_a_closed_
     with write_transaction(own.engine) as connection:
         set_state(connection, ["u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s0/c2"], Condition("down"), why="any", who="me")
     answer = own.free("u-trn2x64/d0/s0")
-    assert (answer.held, answer.free, answer.unusable, answer.closed, answer.held_in_closed) == (2, 0, 14, 13, 2)
-    assert own.free("u-trn2x64/d0/s0/c0").held == 1
+    assert (answer.allocated, answer.free, answer.unusable, answer.cordoned, answer.allocated_on_cordoned) == (2, 0, 14, 13, 2)
+    assert own.free("u-trn2x64/d0/s0/c0").allocated == 1
     assert own.free("u-trn2x64/d0/s0/c2").unusable == 1
     listed = 'chips(filter: {server: {eq: "u-trn2x64/d0/s0"}}, first: 3, orderBy: [{ordinal: ASC}])'
     nodes = both_ways(own)(f"{{ {listed} {{ nodes {{ use job }} }} }}")["data"]["chips"]["nodes"]

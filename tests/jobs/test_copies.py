@@ -15,13 +15,13 @@ from trninv.errors import InvalidArgumentError
 from trninv.inventory.database import write_transaction
 from trninv.inventory.state import Condition, set_state
 from trninv.jobs.asked import JobRequest as Wanted
-from trninv.jobs.copies import Constraints, ReplicaSearch, Spread
+from trninv.jobs.copies import Constraints, ReplicaSearch, SpreadLevel
 from trninv.jobs.fleet import Fleet
 from trninv.jobs.model import AnyServers, LegalSets, PlacementModel, placement_model
 from trninv.jobs.placing import ReplicaRequest, place_on_domains
-from trninv.jobs.search import Policy, meets
+from trninv.jobs.search import PlacementPolicy, meets
 from trninv.jobs.stock import FreeCapacity
-from trninv.routing.fleet import Fleet as Asked
+from trninv.routing.fleet import BaseFleet as Asked
 from trninv.solvers.blocks import unpack_masks
 from trninv.solvers.set_packing import max_disjoint_sets
 from trninv.solvers.slices import BlockLimits
@@ -45,20 +45,20 @@ def _apart(sets: tuple[int, ...]) -> bool:
     return all(not a & b for a, b in combinations(sets, 2))
 
 
-def touched(model: PlacementModel, spread: Spread, place: Place) -> set[tuple[object, ...]]:
+def touched(model: PlacementModel, spread: SpreadLevel, place: Place) -> set[tuple[object, ...]]:
     """What others may not have in common with a place."""
     row, mask = place
     servers = [at for at, server in enumerate(model.server_masks) if server & mask]
     match spread:
-        case Spread.CHIP:
+        case SpreadLevel.CHIP:
             return {(row, chip) for chip in range(model.chips) if mask >> chip & 1}
-        case Spread.SERVER:
+        case SpreadLevel.SERVER:
             return {(row, server) for server in servers}
-        case Spread.RACK if model.domain_model.domains_per_rack == 1:
+        case SpreadLevel.RACK if model.domain_model.domains_per_rack == 1:
             return {(row, at) for at, rack in enumerate(model.racks) if set(rack) & set(servers)}
-        case Spread.RACK:
+        case SpreadLevel.RACK:
             return {(row // model.domain_model.domains_per_rack,)}
-        case Spread.NETWORK_NODE:
+        case SpreadLevel.NETWORK_NODE:
             return {(row // 8,)}
     return {(row,)}
 
@@ -66,7 +66,7 @@ def touched(model: PlacementModel, spread: Spread, place: Place) -> set[tuple[ob
 class ByHand:
     """The sets of some domains, every one looked at."""
 
-    def __init__(self, found: LegalSets, model: PlacementModel, sets: list[int], spread: Spread) -> None:
+    def __init__(self, found: LegalSets, model: PlacementModel, sets: list[int], spread: SpreadLevel) -> None:
         self.found, self.model, self.sets, self.spread = found, model, sets, spread
 
     def room(self, places: list[Place], sets: int) -> bool:
@@ -119,7 +119,7 @@ def test_copies_are_the_best_that_leave_room_for_the_rest(lite_fleet: Asked, dat
         sets = [block.mask for each in model.torus.orientations(shape) for block in model.torus.blocks(each)]
     else:
         sets = list(found.sets[data.draw(st.sampled_from([4, 8, 16]))])
-    spread = data.draw(st.sampled_from(list(Spread)))
+    spread = data.draw(st.sampled_from(list(SpreadLevel)))
     hand, sizes = ByHand(found, model, sets, spread), range(2, 4)
     places = ReplicaSearch(stock, found, sets, Constraints(), spread)
     for wanted in sizes:
@@ -137,7 +137,7 @@ def test_a_greedy_choice_would_leave_no_room(lite_fleet: Asked) -> None:
     free = sum(1 << chip for chip in (0, 1, 2, 4, 5, 6))
     sets = [block.mask for each in model.torus.orientations((2, 1)) for block in model.torus.blocks(each)]
     stock = stock_of(model, [free])
-    hand = ByHand(found, model, sets, Spread.CHIP)
+    hand = ByHand(found, model, sets, SpreadLevel.CHIP)
     places = ReplicaSearch(stock, found, sets, Constraints())
     assert places.max_replicas(9) == 3
     assert [each.candidate.mask for each in places.place_all(3)] == [mask for _, mask in hand.chosen(stock, 3) or ()]
@@ -180,44 +180,44 @@ def own(seeded: str) -> Iterator[Fleet]:
 
 def test_copies_can_all_be_held_and_no_more_fit(own: Fleet) -> None:
     own.hold("a", [f"{ULTRA}/s0/c0"], who="me")
-    answer = own.fits("u-trn2x64", chips=16, copies=3)
+    answer = own.placements("u-trn2x64", chips=16, copies=3)
     assert [each.places for each in answer.placements] == [(f"{ULTRA}/s{at}",) for at in (1, 2, 3)]
-    more = own.fits("u-trn2x64", chips=16, copies=4)
-    assert (more.placements, more.why) == ((), "4 wanted: 3 fit at once")
+    more = own.placements("u-trn2x64", chips=16, copies=4)
+    assert (more.placements, more.reason) == ((), "4 wanted: 3 fit at once")
     for at, each in enumerate(answer.placements):
         own.hold(f"job-{at}", each.places, who="me")
-    assert not own.fits("u-trn2x64", chips=16).placements
+    assert not own.placements("u-trn2x64", chips=16).placements
 
 
 def test_copies_are_apart_and_why_says_how(own: Fleet) -> None:
-    racks = own.fits("u-trn2x64", chips=4, copies=2, spread="rack").placements
+    racks = own.placements("u-trn2x64", chips=4, copies=2, spread="rack").placements
     assert {each.servers[0] for each in racks} == {f"{ULTRA}/s0", f"{ULTRA}/s2"}
-    servers = own.fits("u-trn2x64", chips=4, copies=4, spread="server").placements
+    servers = own.placements("u-trn2x64", chips=4, copies=4, spread="server").placements
     assert len({each.servers for each in servers}) == 4
-    three = own.fits("u-trn2x64", chips=4, copies=3, spread="rack")
-    assert three.why == "3 wanted, no two with the same rack: 2 fit at once"
-    assert own.fits("u-trn2x64", chips=4, copies=2, spread="domain").why
+    three = own.placements("u-trn2x64", chips=4, copies=3, spread="rack")
+    assert three.reason == "3 wanted, no two with the same rack: 2 fit at once"
+    assert own.placements("u-trn2x64", chips=4, copies=2, spread="domain").reason
     with pytest.raises(InvalidArgumentError, match=r"--spread network-node: .* by domain only"):
-        own.fits("u-trn2x64", domains=2, copies=2, spread="network_node")
+        own.placements("u-trn2x64", domains=2, copies=2, spread="network_node")
 
 
 def test_what_is_to_spare_can_be_held_with_the_job(own: Fleet) -> None:
-    (first, *others) = own.fits("u-trn2x64", chips=16, spares=1, k=9).placements
+    (first, *others) = own.placements("u-trn2x64", chips=16, spares=1, k=9).placements
     assert (first.places, first.spares) == ((f"{ULTRA}/s0",), (f"{ULTRA}/s1",))
     assert len(others) == 3
-    four = own.fits("u-trn2x64", chips=16, copies=3, spares=1)
-    assert four.why == "3 wanted with 1 to spare each: of 6 sets 4 fit at once"
-    assert {*own.fits("u-trn2x64", chips=16, copies=2, spares=1).placements[1].spares} <= {
+    four = own.placements("u-trn2x64", chips=16, copies=3, spares=1)
+    assert four.reason == "3 wanted with 1 to spare each: of 6 sets 4 fit at once"
+    assert {*own.placements("u-trn2x64", chips=16, copies=2, spares=1).placements[1].spares} <= {
         f"{ULTRA}/s2",
         f"{ULTRA}/s3",
     }
     own.hold("a", first.places, spares=first.spares, who="me")
-    assert not next(iter(own.drain(f"{ULTRA}/s0").jobs)).stops
-    rack = own.fits("trn3-gen2", servers=3, spares=2).placements[0]
+    assert not next(iter(own.drain_impact(f"{ULTRA}/s0").jobs)).must_stop
+    rack = own.placements("trn3-gen2", servers=3, spares=2).placements[0]
     assert len(rack.places) == 3
     assert len(rack.spares) == 2
     assert len({place.rpartition("/")[0] for place in rack.places + rack.spares}) == 1
-    assert own.fits("trn3-gen2", servers=16, spares=3).why == "no domain has such a set of free chips"
+    assert own.placements("trn3-gen2", servers=16, spares=3).reason == "no domain has such a set of free chips"
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_degraded_servers_of_a_rack_against_every_choice(
     places = ReplicaSearch(stock, legal(lite_fleet, model), AnyServers(4), Constraints(least))
     assert places.search.count_positions(places.matches) == len(good)
     best = sorted(((each.all_gather, each.bisection) for each in good.values()), reverse=True)
-    found = places.search.best(places.matches, 1, Policy.QUALITY)
+    found = places.search.best(places.matches, 1, PlacementPolicy.QUALITY)
     assert [(each.limits.all_gather, each.limits.bisection) for each in found] == best[:1]
     apart = any(not a & b for a, b in combinations(good, 2))
     assert places.max_replicas(9) == len([*places.place_all(places.max_replicas(9))]) == bool(good) + apart
@@ -253,21 +253,21 @@ def test_degraded_servers_of_a_rack_against_every_choice(
 
 def test_in_one_rack(own: Fleet) -> None:
     own.hold("a", [f"{ULTRA}/s0"], who="me")
-    answer = own.fits("u-trn2x64", "4x4x2", k=9)
-    near = own.fits("u-trn2x64", "4x4x2", k=9, rack=True)
+    answer = own.placements("u-trn2x64", "4x4x2", k=9)
+    near = own.placements("u-trn2x64", "4x4x2", k=9, rack=True)
     assert (answer.positions, near.positions) == (2, 1)
     assert near.placements[0].servers == (f"{ULTRA}/s2", f"{ULTRA}/s3")
-    assert own.fits("trn3-gen2", chips=144, rack=True).why == "no domain has it in one rack"
+    assert own.placements("trn3-gen2", chips=144, rack=True).reason == "no domain has it in one rack"
 
 
 def test_what_is_degraded_must_carry_as_much_as_is_asked_for(own: Fleet) -> None:
     with write_transaction(own.engine) as connection:
         set_state(connection, [f"{ULTRA}/s0/c5"], Condition("degraded", 500_000), why="x", who="me")
     for least, fits in ((200 * GB, 4), (500 * GB, 3)):
-        answer = own.fits("u-trn2x64", servers=1, k=9, min_all_gather=least)
+        answer = own.placements("u-trn2x64", servers=1, k=9, min_all_gather=least)
         assert (answer.positions, len(answer.placements)) == (fits, fits)
         assert all(each.all_gather >= least for each in answer.placements)
-    whole_one = own.fits("u-trn2x64", domains=1)
+    whole_one = own.placements("u-trn2x64", domains=1)
     assert whole_one.placements[0].degraded
 
 
@@ -277,7 +277,7 @@ def test_of_degraded_domains_those_that_carry_most_are_taken(lite_fleet: Asked) 
         row: {(0, 1): left} for row, left in enumerate([100_000, 500_000, 900_000, 300_000])
     }
     stock = replace(stock_of(found, [found.full] * 4, links), cluster="x")
-    asked = Wanted("", 128, 2), Constraints(), ReplicaRequest(1, 0, Spread.CHIP, 1), 1
+    asked = Wanted("", 128, 2), Constraints(), ReplicaRequest(1, 0, SpreadLevel.CHIP, 1), 1
     (one,) = place_on_domains(stock, legal(lite_fleet, found), *asked).placements
     assert (one.places, one.degraded) == (("x/d2", "x/d1"), True)
 
@@ -293,23 +293,23 @@ def test_jobs_of_whole_domains_at_once_and_to_spare(lite_fleet: Asked) -> None:
         answer = place_on_domains(stock, laws, two, wish or Constraints(), several, 1)
         return [(each.tier, len(each.places), len(each.spares)) for each in answer.placements]
 
-    assert ask(ReplicaRequest(6, 1, Spread.DOMAIN, 1)) == [(3, 2, 1)] * 5 + [(2, 2, 1)]
-    assert ask(ReplicaRequest(5, 1, Spread.DOMAIN, 3)) == [(3, 2, 1)] * 5
-    assert ask(ReplicaRequest(6, 1, Spread.DOMAIN, 3)) == []
-    assert ask(ReplicaRequest(7, 1, Spread.DOMAIN, 1)) == []
-    assert ask(ReplicaRequest(1, 0, Spread.CHIP, 1), Constraints(BlockLimits(700 * GB, 0))) == []
-    assert ask(ReplicaRequest(1, 0, Spread.CHIP, 1), Constraints(same_rack=True)) == []
+    assert ask(ReplicaRequest(6, 1, SpreadLevel.DOMAIN, 1)) == [(3, 2, 1)] * 5 + [(2, 2, 1)]
+    assert ask(ReplicaRequest(5, 1, SpreadLevel.DOMAIN, 3)) == [(3, 2, 1)] * 5
+    assert ask(ReplicaRequest(6, 1, SpreadLevel.DOMAIN, 3)) == []
+    assert ask(ReplicaRequest(7, 1, SpreadLevel.DOMAIN, 1)) == []
+    assert ask(ReplicaRequest(1, 0, SpreadLevel.CHIP, 1), Constraints(BlockLimits(700 * GB, 0))) == []
+    assert ask(ReplicaRequest(1, 0, SpreadLevel.CHIP, 1), Constraints(same_rack=True)) == []
     worn = _worn(stock, 0, 1, 8, 9, 10)
     for copies, degraded in ((7, False), (8, True)):
         placed = place_on_domains(
-            worn, laws, two, Constraints(), ReplicaRequest(copies, 0, Spread.DOMAIN, 1), 1
+            worn, laws, two, Constraints(), ReplicaRequest(copies, 0, SpreadLevel.DOMAIN, 1), 1
         ).placements
         assert (len(placed), any(each.degraded for each in placed)) == (copies, degraded)
-    three = ReplicaRequest(1, 1, Spread.DOMAIN, 1)
+    three = ReplicaRequest(1, 1, SpreadLevel.DOMAIN, 1)
     (one,) = place_on_domains(_worn(stock, *range(1, 19)), laws, two, Constraints(), three, 1).placements
     assert (one.places, one.degraded) == (("x/d19", "x/d16"), True)
     (one,) = place_on_domains(
-        _worn(stock, 0), laws, two, Constraints(), ReplicaRequest(1, 18, Spread.DOMAIN, 1), 1
+        _worn(stock, 0), laws, two, Constraints(), ReplicaRequest(1, 18, SpreadLevel.DOMAIN, 1), 1
     ).placements
     assert one.spares[-1] == "x/d0"
 

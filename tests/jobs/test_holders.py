@@ -20,7 +20,7 @@ from trninv.service.app import create_app
 
 def of(fleet: Fleet, cluster: str) -> tuple[AllocationMap, dict[str, str]]:
     """Who holds what, and by the address of each held chip the name of its job."""
-    with fleet.wirings() as reader:
+    with fleet.open_reader() as reader:
         found, seen = read_allocation_map(reader, cluster), read_overview(reader.connection, cluster)
     at: dict[str, str] = {}
     for first, length, job in found.runs.tolist():
@@ -52,7 +52,7 @@ def test_who_holds_what_and_what_is_free(databases: Databases, backend: str) -> 
         large = {f"lab/d0/s{server}/c{chip}": "large" for server in (0, 1) for chip in range(16)}
         assert at == large | {"lab/d0/s2/c0": "large", "lab/d1/s3/c15": "small", "lab/d2/s0/c0": "small"}
         assert len(found.runs) == 2  # one from the last chip of a domain to the first of the next
-        assert found.blocks == [fleet.free(f"lab/d{domain}").largest for domain in range(3)]
+        assert found.blocks == [fleet.free(f"lab/d{domain}").largest_block for domain in range(3)]
         assert found.blocks is not None
         assert 16 <= min(found.blocks) < max(found.blocks) < 64
     with TestClient(create_app(url), base_url="http://127.0.0.1") as client:

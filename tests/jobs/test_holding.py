@@ -46,18 +46,18 @@ def _held(connection: Connection) -> dict[str, str]:
 def test_a_job_holds_its_places_and_gives_them_back(engine: Engine) -> None:
     with write_transaction(engine) as connection:
         made = holding.allocate(connection, "llm", [f"{ULTRA}/s0", f"{ULTRA}/s1/c5"], who="me", spares=[f"{ULTRA}/s3"])
-        assert (made.chips, made.servers, made.first, made.wounded, made.ended) == (33, 3, f"{ULTRA}/s0", 0, None)
+        assert (made.chips, made.servers, made.first_server, made.failed_chips, made.ended_at) == (33, 3, f"{ULTRA}/s0", 0, None)
         assert len(_held(connection)) == 33
         row = connection.execute(text("SELECT * FROM v_job")).mappings().one()
         assert (row["chips"], row["spares"], row["state"], row["pinned"]) == (17, 16, "holds", "no")
     with write_transaction(engine) as connection:
         done = holding.release(connection, "llm")
         assert done.chips == 33
-        assert done.ended
+        assert done.ended_at
         assert _held(connection) == {}
         assert connection.scalar(text("SELECT count(*) FROM domain_held")) == 0
         assert connection.scalar(text("SELECT count(*) FROM allocation")) == 33
-        assert holding.release(connection, "llm").ended == done.ended
+        assert holding.release(connection, "llm").ended_at == done.ended_at
         assert list(verify(connection, default_catalog(), default_systems())) == []
 
 
@@ -71,7 +71,7 @@ def test_the_same_job_again_is_no_change_and_another_is_a_conflict(engine: Engin
             holding.allocate(connection, "b", [f"{ULTRA}/s0/c3"], who="me")
         assert connection.scalar(text("SELECT count(*) FROM job")) == 1
         holding.release(connection, "a")
-        assert holding.allocate(connection, "a", [f"{ULTRA}/s1"], who="me").first == f"{ULTRA}/s1"
+        assert holding.allocate(connection, "a", [f"{ULTRA}/s1"], who="me").first_server == f"{ULTRA}/s1"
         assert len(holding.list_jobs(connection, None, 10)) == 1
         assert len(holding.list_jobs(connection, None, 10, include_ended=True)) == 2
 
@@ -86,7 +86,7 @@ def test_what_is_down_or_closed_takes_no_job_and_says_so(engine: Engine) -> None
             holding.allocate(connection, "a", [f"{ULTRA}/s2"], who="me")
         holding.allocate(connection, "a", [f"{ULTRA}/s0"], who="me")
         set_state(connection, [f"{ULTRA}/s0/c1"], Condition("down"), why="HBM", who="me")
-        assert [job.wounded for job in holding.list_jobs(connection, None, 10)] == [1]
+        assert [job.failed_chips for job in holding.list_jobs(connection, None, 10)] == [1]
 
 
 def test_servers_close_and_open(engine: Engine) -> None:
@@ -98,7 +98,7 @@ def test_servers_close_and_open(engine: Engine) -> None:
         assert connection.scalar(text(f"SELECT free FROM v_domain_free WHERE address = '{ULTRA}'")) == 0
         opened = closings.uncordon(connection, [f"{ULTRA}/s0", f"{ULTRA}/s1"])
         assert [each.server for each in opened] == [f"{ULTRA}/s0", f"{ULTRA}/s1"]
-        assert all(each.until for each in opened)
+        assert all(each.ended_at for each in opened)
         row = connection.execute(text(f"SELECT * FROM v_domain_free WHERE address = '{ULTRA}'")).mappings().one()
         assert (row["free"], row["free_servers"], row["closed_servers"], row["usable"]) == (32, 2, 2, 64)
         assert connection.scalar(text(f"SELECT count(*) FROM v_free_chip WHERE domain = '{ULTRA}'")) == 32
@@ -322,9 +322,9 @@ def test_more_at_once_than_there_are_connections_are_told_to_come_again(
     with trninv.open(seeded) as own, ExitStack() as taken:
         monkeypatch.setattr(own.engine.pool, "_timeout", 0.01)
         for _ in range(15):
-            taken.enter_context(own.reading())
+            taken.enter_context(own.connect())
         with pytest.raises(BusyError, match="all connections of this process are in use"):
-            taken.enter_context(own.reading())
+            taken.enter_context(own.connect())
         with pytest.raises(BusyError, match="ask again, or fewer at once"):
             own.hold("a", [f"{ULTRA}/s0"], who="me")
         taken.close()

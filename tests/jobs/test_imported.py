@@ -64,8 +64,8 @@ def test_a_listing_is_held_again_unchanged_moved_and_ended(engine: Engine) -> No
         assert held(connection)["job2"] == ["s2/c0", "s2/c1", "s2/c4", "s2/c5"]
         one, two = holding.list_jobs(connection, None, 10)
         expected = ("ann", "2026-09-21T14:13:20.000000+00:00", "slurm", "1")
-        assert (one.who, one.began, one.system, one.external_id) == expected
-        assert two.began == "1970-01-01T00:00:07.000000+00:00"
+        assert (one.who, one.started_at, one.system, one.external_id) == expected
+        assert two.started_at == "1970-01-01T00:00:07.000000+00:00"
         assert counts(told(connection, {"jobs": first})) == (0, 0, 2, 0)
         assert holding.list_jobs(connection, None, 10) == [one, two]
         second = [first[0], slurm(2, HOSTS[2], "neuron:4(IDX:4-7)"), slurm(5, HOSTS[3], "neuron:1(IDX:0)")]
@@ -101,7 +101,7 @@ def test_a_system_owns_its_jobs_and_conflicts_are_named(engine: Engine) -> None:
         assert counts(told(connection, listing)) == (1, 0, 1, 0)
         with pytest.raises(UnknownJobError, match="no job job2: did you mean slurm:2, which is called so"):
             holding.release(connection, "job2")
-        assert holding.release(connection, "slurm:2").ended
+        assert holding.release(connection, "slurm:2").ended_at
         with pytest.raises(InvalidArgumentError, match="give it a name"):
             told(connection, listing, system="trninv")
 
@@ -196,7 +196,7 @@ def test_no_chip_is_held_twice_in_the_past(engine: Engine) -> None:
         query = "SELECT chip_id, began, ended FROM allocation ORDER BY chip_id, id"
         before, after, other = connection.execute(text(query)).all()
         assert after.began == before.ended
-        assert other.began == holding.list_jobs(connection, None, 10)[-1].began == "2026-09-21T14:13:20.000000+00:00"
+        assert other.began == holding.list_jobs(connection, None, 10)[-1].started_at == "2026-09-21T14:13:20.000000+00:00"
         told(connection, {"jobs": []}, allow_empty=True)
         again = told(connection, {"jobs": [slurm(2, HOSTS[0], "neuron:3(IDX:0-2)", start_time=1_790_000_900)]})
         assert again.started_late == 1

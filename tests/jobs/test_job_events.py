@@ -44,14 +44,14 @@ def own(seeded: str) -> Iterator[Fleet]:
 
 
 def asked(of: Fleet, query: str) -> list[tuple[Any, ...]]:
-    with of.reading() as connection:
+    with of.connect() as connection:
         return [tuple(row) for row in connection.execute(text(query))]
 
 
 def moved(connection: Connection, job: str, to: str, chips: int, why: str = "") -> None:
     key = connection.scalar(select(TABLES["cluster"].c.id).where(TABLES["cluster"].c.slug == CLUSTER))
     assert key
-    going = JobMove(job, chips, (), (to,), stops=False)
+    going = JobMove(job, chips, (), (to,), must_stop=False)
     move_jobs(connection, CLUSTER, [going], plan_revision(connection, key), who="mover", why=why)
 
 
@@ -147,7 +147,7 @@ def _step(connection: Connection, action: str, *given: Any) -> None:
             holding.release(connection, job, who="me")
         case "move", (job, at):
             held = next(each for each in holding.list_jobs(connection, None, 10) if each.name == job)
-            to = JobMove(job, held.chips, (), tuple(chips[at + 16 : at + 16 + held.chips]), stops=False)
+            to = JobMove(job, held.chips, (), tuple(chips[at + 16 : at + 16 + held.chips]), must_stop=False)
             cluster = connection.scalar(select(TABLES["job"].c.cluster_id).where(TABLES["job"].c.id == held.key))
             assert cluster
             move_jobs(connection, CLUSTER, [to], plan_revision(connection, cluster), who="me")
@@ -215,10 +215,10 @@ def test_an_import_is_one_change_and_a_move_is_told_of_both_places(own: Fleet) -
         (4, "slurm", "import")
     ] * 3
     (job,) = (each for each in own.jobs() if each.name == "job2")
-    assert job.moved
-    assert job.moved >= job.began
-    assert asked(own, "SELECT moved FROM v_job WHERE name = 'job2'") == [(job.moved,)]
-    assert [each.name for each in own.at(3).jobs() if each.moved] == []
+    assert job.moved_at
+    assert job.moved_at >= job.started_at
+    assert asked(own, "SELECT moved FROM v_job WHERE name = 'job2'") == [(job.moved_at,)]
+    assert [each.name for each in own.at(3).jobs() if each.moved_at] == []
     is_sound(own.engine)
 
 

@@ -60,10 +60,10 @@ def test_what_is_held_is_what_was_held_then(kept: str) -> None:
         for hours, (jobs, held, closed) in stood.items():
             then = fleet.at(_at(hours))
             assert [job.name for job in then.jobs(ULTRA)] == jobs
-            assert [job.name for job in then.jobs(ended=True) if job.ended is None] == jobs
-            assert len(then.closed()) == closed
+            assert [job.name for job in then.jobs(ended=True) if job.ended_at is None] == jobs
+            assert len(then.cordons()) == closed
             free = then.free(ULTRA)
-            assert (free.held, free.free) == (held, 64 - held - 16 * closed)
+            assert (free.allocated, free.free) == (held, 64 - held - 16 * closed)
 
 
 @pytest.mark.parametrize("seed", seeds(6))
@@ -73,19 +73,19 @@ def test_a_moment_of_jobs_is_a_database_that_was_stopped_then(seeded: str, seed:
     with trninv.open(seeded) as fleet:
         for number in range(16):
             _changed(fleet, number, dice)
-            with fleet.reading() as connection:
+            with fleet.connect() as connection:
                 kept.append((last_event_number(connection), _stood(fleet)))
         for event, stood in kept:
             assert _stood(fleet.at(event)) == stood
 
 
 def _stood(fleet: Fleet) -> Any:
-    return fleet.jobs(), fleet.closed(), fleet.free(ULTRA), fleet.fragmentation(ULTRA)
+    return fleet.jobs(), fleet.cordons(), fleet.free(ULTRA), fleet.fragmentation(ULTRA)
 
 
 def _changed(fleet: Fleet, number: int, dice: random.Random) -> None:
     server = f"{ULTRA}/s{dice.randrange(4)}"
-    closed = [each.server for each in fleet.closed()]
+    closed = [each.server for each in fleet.cordons()]
     names = [job.name for job in fleet.jobs()]
     act = dice.choice(["hold", "hold", "release", "close", "open", "move"])
     if act == "release" and names:
@@ -94,8 +94,8 @@ def _changed(fleet: Fleet, number: int, dice: random.Random) -> None:
         fleet.close_servers([server], who="me", why="firmware")
     elif act == "open" and closed:
         fleet.open_servers([dice.choice(closed)])
-    elif act == "move" and names and len(closed) < 3 and (plan := fleet.make_room(of=ULTRA, servers=1)).moves:
-        fleet.relocate(plan, who="her")
+    elif act == "move" and names and len(closed) < 3 and (plan := fleet.make_room(scope=ULTRA, servers=1)).moves:
+        fleet.move_jobs(plan, who="her")
     else:
         with suppress(ConflictError):
             fleet.hold(f"job-{number}", [f"{server}/c{dice.randrange(16)}"], who="me")
@@ -105,7 +105,7 @@ def test_jobs_of_then_are_supposed_to_end_or_to_hold(kept: str) -> None:
     with trninv.open(kept) as fleet:
         then = fleet.at(_at(1))
         assert then.what_if(without="first").free(ULTRA).free == 64
-        assert then.what_if(without="first", with_={"second": f"{ULTRA}/s0"}).free(ULTRA).held == 16
+        assert then.what_if(without="first", with_={"second": f"{ULTRA}/s0"}).free(ULTRA).allocated == 16
         with pytest.raises(UnknownJobError, match="did you mean first"):
             then.what_if(without="secnd-first").free(ULTRA)
         with pytest.raises(ConflictError, match="held by job first"):
@@ -144,7 +144,7 @@ def test_differences_are_between_what_was_held_then_and_then(kept: str) -> None:
             assert {job.name: (job.before, job.after) for job in found.jobs} == {
                 name: (was[name], became[name]) for name in {*was, *became} if was[name] != became[name]
             }
-            assert [each.closed for each in found.closings] == [True] * (one < 2 <= other)
+            assert [each.cordoned for each in found.cordons] == [True] * (one < 2 <= other)
             assert found.job_count == len(found.jobs)
         (first, second) = fleet.diff(_at(1), _at(3), f"{ULTRA}/s0").jobs
         assert (first.before, first.lost, second.gained, second.since) == (
@@ -153,12 +153,12 @@ def test_differences_are_between_what_was_held_then_and_then(kept: str) -> None:
             16,
             _at(3).isoformat(timespec="microseconds"),
         )
-        assert fleet.diff(_at(0.5), _at(3), f"{ULTRA}/s1").closings == ()
+        assert fleet.diff(_at(0.5), _at(3), f"{ULTRA}/s1").cordons == ()
         (slot,) = fleet.diff(_at(3)).bindings
         assert (slot.server, slot.host_before, slot.host, slot.who) == (f"{ULTRA}/s3", None, "node-a", "me")
         with write_transaction(fleet.engine) as connection:
             open_again = text("UPDATE closing SET until = :at")
             connection.execute(open_again, {"at": _at(4).isoformat(timespec="microseconds")})
-        (opened,) = fleet.diff(_at(3), _at(5)).closings
-        assert (opened.server, opened.closed, opened.who) == (f"{ULTRA}/s2", False, None)
-        assert fleet.diff(_at(1), _at(5)).closings == ()
+        (opened,) = fleet.diff(_at(3), _at(5)).cordons
+        assert (opened.server, opened.cordoned, opened.who) == (f"{ULTRA}/s2", False, None)
+        assert fleet.diff(_at(1), _at(5)).cordons == ()

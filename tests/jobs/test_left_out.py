@@ -91,8 +91,8 @@ def test_history_and_placement_heed_it(seeded: str) -> None:
         assert closing.why == "an import left out a job that runs here: job1 (1)"
     with trninv.open(seeded) as own:
         answer = own.free(ULTRA)
-        assert (answer.held, answer.free, answer.unusable, answer.closed) == (0, 48, 16, 16)
-        assert own.fits(f"{ULTRA}/s0", chips=1).why == "no domain has 1 chip free"
+        assert (answer.allocated, answer.free, answer.unusable, answer.cordoned) == (0, 48, 16, 16)
+        assert own.placements(f"{ULTRA}/s0", chips=1).reason == "no domain has 1 chip free"
 
 
 def test_the_command_says_which_servers_are_not_available(run: Run, seeded: str, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ At = tuple[int, int]
 
 
 def legal(fleet: Fleet, model: PlacementModel) -> LegalSets:
-    with fleet.reading() as connection:
+    with fleet.connect() as connection:
         return read_legal_sets(connection, model)
 
 
@@ -193,10 +193,10 @@ def test_room_in_a_rack_has_every_link(own: Fleet) -> None:
     own.hold("two", rack[1:2], who="me")
     cut = own.what_if(down=[f"{rack[5]}/c0--trn3-gen2/d0/sw5", "trn3-gen2/d0/sw6"])
     assert isinstance(cut, Fleet)
-    plan = cut.make_room(of="trn3-gen2", servers=16)
+    plan = cut.make_room(scope="trn3-gen2", servers=16)
     assert (len(plan.moves), plan.exact, len(plan.places)) == (2, True, 16)
     assert not {rack[5], rack[6]} & set(plan.places)
-    assert cut.what_if(without=["one", "two"]).fits("trn3-gen2", servers=16).placements[0].places == plan.places
+    assert cut.what_if(without=["one", "two"]).placements("trn3-gen2", servers=16).placements[0].places == plan.places
 
 
 @pytest.fixture
@@ -208,19 +208,19 @@ def own(seeded: str) -> Iterator[Fleet]:
 def test_a_plan_is_carried_out_once_and_only_while_nothing_changed(own: Fleet) -> None:
     for server in range(4):
         own.hold(f"a{server}", [f"{ULTRA}/s{server}/c{chip}" for chip in range(4)], who="me")
-    plan = own.make_room(of=ULTRA, servers=2)
+    plan = own.make_room(scope=ULTRA, servers=2)
     assert (len(plan.moves), plan.exact, plan.places) == (2, True, (f"{ULTRA}/s0", f"{ULTRA}/s1"))
     own.hold("late", [f"{ULTRA}/s3/c15"], who="me")
     with pytest.raises(StalePlanError, match="ask for a new plan"):
-        own.relocate(plan, who="me")
+        own.move_jobs(plan, who="me")
     with pytest.raises(StalePlanError):
         own.hold("big", plan.places, who="me", revision=plan.revision)
     own.release("late")
-    moved = own.relocate(own.make_room(of=ULTRA, servers=2), who="her")
+    moved = own.move_jobs(own.make_room(scope=ULTRA, servers=2), who="her")
     assert [(job.chips, job.who) for job in moved] == [(4, "her"), (4, "her")]
-    before = [job for job in own.jobs(ended=True) if job.name in {job.name for job in moved} and job.ended]
-    assert [(job.chips, job.who, job.ended) for job in before] == [(4, "me", job.moved) for job in moved]
-    again = own.make_room(of=ULTRA, servers=2)
+    before = [job for job in own.jobs(ended=True) if job.name in {job.name for job in moved} and job.ended_at]
+    assert [(job.chips, job.who, job.ended_at) for job in before] == [(4, "me", job.moved_at) for job in moved]
+    again = own.make_room(scope=ULTRA, servers=2)
     assert (again.moves, again.exact, again.places) == ((), True, plan.places)
     assert own.hold("big", again.places, who="me", revision=again.revision).chips == 32
 
@@ -229,48 +229,48 @@ def test_a_job_that_moves_keeps_its_beginning(own: Fleet) -> None:
     own.hold("a", [f"{ULTRA}/s0/c0-3"], who="me")
     for table in ("job", "allocation"):
         tamper(own.engine, f"UPDATE {table} SET began = '2026-01-01T00:00:00+00:00'", table)
-    assert [(job.began, job.moved) for job in own.jobs()] == [("2026-01-01T00:00:00+00:00", None)]
+    assert [(job.started_at, job.moved_at) for job in own.jobs()] == [("2026-01-01T00:00:00+00:00", None)]
     for to in (f"{ULTRA}/s1/c0-3", f"{ULTRA}/s2/c0-3"):
-        plan = own.make_room(of=ULTRA, servers=2)
-        (moved,) = own.relocate(replace(plan, moves=(JobMove("a", 4, (), (to,), stops=False),)), who="her")
-        assert (moved.began, moved.first) == ("2026-01-01T00:00:00+00:00", to[:-5])
-    assert moved.moved is not None
-    assert moved.moved > "2026-01-01T01"
-    with own.reading() as connection:
+        plan = own.make_room(scope=ULTRA, servers=2)
+        (moved,) = own.move_jobs(replace(plan, moves=(JobMove("a", 4, (), (to,), must_stop=False),)), who="her")
+        assert (moved.started_at, moved.first_server) == ("2026-01-01T00:00:00+00:00", to[:-5])
+    assert moved.moved_at is not None
+    assert moved.moved_at > "2026-01-01T01"
+    with own.connect() as connection:
         rows = connection.exec_driver_sql("SELECT began, moved FROM v_job WHERE state = 'holds'").all()
-    assert rows == [(moved.began, moved.moved)]
-    assert {job.began for job in own.jobs(ended=True)} == {moved.began}
+    assert rows == [(moved.started_at, moved.moved_at)]
+    assert {job.started_at for job in own.jobs(ended=True)} == {moved.started_at}
 
 
 def test_pinned_jobs_stay_and_no_is_no(own: Fleet) -> None:
     own.hold("a", [f"{ULTRA}/s0/c{chip}" for chip in range(4)], who="me")
     own.hold("b", [f"{ULTRA}/s2/c{chip}" for chip in range(4)], who="me", pinned=True)
-    assert own.make_room(of=ULTRA, servers=2, pinned="a").possible is False
-    plan = own.make_room(of=ULTRA, servers=2)
+    assert own.make_room(scope=ULTRA, servers=2, pinned="a").possible is False
+    plan = own.make_room(scope=ULTRA, servers=2)
     assert [move.job for move in plan.moves] == ["a"]
     assert not own.make_room("4x4x4", ULTRA).is_satisfied()
     with pytest.raises(UnknownJobError, match="no job c holds"):
         own.make_room("4x4x2", ULTRA, pinned="c")
     with pytest.raises(InvalidArgumentError, match=r"which place\? There are \d clusters: name one of "):
         own.make_room("4x4x2")
-    assert own.make_room(of=ULTRA, domains=1).possible is False
+    assert own.make_room(scope=ULTRA, domains=1).possible is False
 
 
 def test_moves_that_no_plan_says_are_refused(own: Fleet) -> None:
     own.hold("a", [f"{ULTRA}/s0/c0-3"], who="me")
     own.hold("pin", [f"{ULTRA}/s2/c0-3"], who="me", pinned=True)
     own.hold("safe", [f"{ULTRA}/s3/c0-1"], spares=[f"{ULTRA}/s3/c2-3"], who="me")
-    plan = own.make_room(of=ULTRA, servers=2)
+    plan = own.make_room(scope=ULTRA, servers=2)
     (move,) = plan.moves
 
     def moved(job: str) -> list[Job]:
-        return own.relocate(replace(plan, moves=(replace(move, job=job, to=(f"{ULTRA}/s1/c8-11",)),)), who="me")
+        return own.move_jobs(replace(plan, moves=(replace(move, job=job, to=(f"{ULTRA}/s1/c8-11",)),)), who="me")
 
     for job, why in (("pin", "is pinned, and stays"), ("safe", "has chips to spare, and stays")):
         with pytest.raises(ConflictError, match=why):
             moved(job)
     assert [(job.name, job.chips) for job in own.jobs()] == [("a", 4), ("pin", 4), ("safe", 4)]
-    assert [job.first for job in moved("a")] == [f"{ULTRA}/s1"]
+    assert [job.first_server for job in moved("a")] == [f"{ULTRA}/s1"]
 
 
 def test_what_another_system_runs_is_moved_there(own: Fleet) -> None:
@@ -278,15 +278,15 @@ def test_what_another_system_runs_is_moved_there(own: Fleet) -> None:
     tamper(own.engine, "UPDATE job SET system = 'slurm'", "job")
     plan = own.make_room("4x4x4", "u-trn2x64/d0")
     assert plan.possible is False
-    plan = own.make_room(of=f"{ULTRA}/s0", chips=8)
+    plan = own.make_room(scope=f"{ULTRA}/s0", chips=8)
     assert (plan.moves, plan.possible) == ((), True)
     plan = own.make_room("2x4x1", f"{ULTRA}/s0", pinned="slurm:a")
     assert plan.possible
     own.hold("b", [f"{ULTRA}/s0/c{chip}" for chip in range(12, 16)], who="me")
-    plan = own.make_room(of=f"{ULTRA}/s0", chips=8, pinned="b")
+    plan = own.make_room(scope=f"{ULTRA}/s0", chips=8, pinned="b")
     assert [move.job for move in plan.moves] == ["slurm:a"]
     with pytest.raises(ConflictError, match="run by slurm"):
-        own.relocate(plan, who="me")
+        own.move_jobs(plan, who="me")
 
 
 def test_the_api_plans_and_tells_what_a_drain_does(ask: Ask) -> None:

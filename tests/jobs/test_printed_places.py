@@ -59,7 +59,7 @@ def test_lines_that_fits_prints_are_commands(run: Run, own: Fleet, seeded: str) 
 
 def test_chips_are_set_and_avoided_and_supposed_by_ranges(run: Run, own: Fleet, seeded: str) -> None:
     chips = f"{ULTRA}/s0/c8-15"
-    assert own.fits(f"{ULTRA}/s0", chips=8, avoid=[f"{ULTRA}/s0/c8-9"]).positions == 1
+    assert own.placements(f"{ULTRA}/s0", chips=8, avoid=[f"{ULTRA}/s0/c8-9"]).positions == 1
     assert own.what_if(down=[chips], with_={"a": f"{ULTRA}/s0/c0-1"}).free(f"{ULTRA}/s0").free == 6
     assert len(run("set", chips, "down", "--why", "x", database=seeded)[1].splitlines()) == 8
     assert own.free(ULTRA).free == 56
@@ -67,18 +67,18 @@ def test_chips_are_set_and_avoided_and_supposed_by_ranges(run: Run, own: Fleet, 
 
 def test_a_number_is_no_shape(own: Fleet) -> None:
     with pytest.raises(InvalidArgumentError, match="say --chips 16"):
-        own.fits(ULTRA, "16")
-    assert own.fits(ULTRA, "4x1").chips == 4
+        own.placements(ULTRA, "16")
+    assert own.placements(ULTRA, "4x1").chips == 4
 
 
 def test_room_in_a_closed_server_is_told(own: Fleet) -> None:
     own.hold("a", [f"{ULTRA}/s{server}/c0" for server in (0, 1)] + [f"{ULTRA}/s2"], who="me", pinned=True)
-    assert own.make_room("4x4x1", ULTRA).closed == ()
+    assert own.make_room("4x4x1", ULTRA).cordoned_servers == ()
     own.close_servers([f"{ULTRA}/s3"], who="me", why="firmware")
     answer = own.make_room("4x4x1", ULTRA)
-    assert (answer.possible, answer.closed) == (False, (f"{ULTRA}/s3",))
+    assert (answer.possible, answer.cordoned_servers) == (False, (f"{ULTRA}/s3",))
     assert any("u-trn2x64/d0/s3; there would be a plan if it took jobs" in str(part) for part in answer.render())
-    assert own.make_room("2x2x1", ULTRA).closed == ()
+    assert own.make_room("2x2x1", ULTRA).cordoned_servers == ()
 
 
 def test_sizes_that_fitted_nowhere_before_are_no_news_of_a_drain(run: Run, own: Fleet, seeded: str) -> None:
@@ -90,4 +90,4 @@ def test_sizes_that_fitted_nowhere_before_are_no_news_of_a_drain(run: Run, own: 
         ["8", "6", "4"],
         ["16", "2", "1"],
     ]
-    assert [each.chips for each in own.drain(f"{ULTRA}/s1").sizes] == [1, 4, 8, 16, 32, 64]
+    assert [each.chips for each in own.drain_impact(f"{ULTRA}/s1").sizes] == [1, 4, 8, 16, 32, 64]

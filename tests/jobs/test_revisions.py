@@ -41,7 +41,7 @@ class Counting:
 
 def read(fleet: Fleet, cluster: str = "u-trn2x64") -> tuple[str, int]:
     """The revision, and how many rows it took."""
-    with fleet.reading() as connection:
+    with fleet.connect() as connection:
         counting: Any = Counting(connection)
         return plan_revision(counting, resolve_place(connection, cluster).cluster_id), counting.rows
 
@@ -76,7 +76,7 @@ def test_the_same_chips_held_by_others_or_pinned_are_another_state(own: Fleet) -
     with own.engine.begin() as connection:
         connection.execute(text("UPDATE job SET pinned = 1 WHERE name = 'a' AND ended IS NULL"))
     assert len({was, swapped, read(own)[0]}) == 3
-    with own.reading() as connection, pytest.raises(StalePlanError, match=f"of revision {was}, the fleet is at"):
+    with own.connect() as connection, pytest.raises(StalePlanError, match=f"of revision {was}, the fleet is at"):
         require_plan_revision(connection, resolve_place(connection, ULTRA).cluster_id, was)
 
 

@@ -15,8 +15,8 @@ from conftest import examples
 from trninv.jobs.gangs import place_gang
 from trninv.jobs.model import AnyServers, LegalSets, PlacementModel, placement_model, solve_limits
 from trninv.jobs.room import concurrent_jobs, largest_blocks, stranded_chips
-from trninv.jobs.search import Candidate, CandidateSearch, Policy
-from trninv.routing.fleet import Fleet
+from trninv.jobs.search import Candidate, CandidateSearch, PlacementPolicy
+from trninv.routing.fleet import BaseFleet
 from trninv.solvers.blocks import pack_masks
 
 MODELS = ["trn1.2xlarge", "trn1.32xlarge", "trn2-16.48xlarge", "u-trn2x64", "trn3-gen1", "trn3-gen2"]
@@ -28,7 +28,7 @@ def places(found: list[Candidate]) -> list[tuple[int, int]]:
 
 @examples(40)
 @given(st.data())
-def test_legal_sets_and_boxes_of_torus_domains(lite_fleet: Fleet, data: st.DataObject) -> None:
+def test_legal_sets_and_boxes_of_torus_domains(lite_fleet: BaseFleet, data: st.DataObject) -> None:
     model = placement_model(data.draw(st.sampled_from(["u-trn2x64", "trn1.32xlarge"])))
     found = legal(lite_fleet, model)
     free = data.draw(st.lists(_free(model), min_size=1, max_size=5))
@@ -49,24 +49,24 @@ def test_legal_sets_and_boxes_of_torus_domains(lite_fleet: Fleet, data: st.DataO
     k = data.draw(st.integers(1, 30))
     assert search.count_positions(fit) == len(expected)
     assert search.count_domains(fit) == len({row for row, _ in expected})
-    assert places(search.best(fit, k, Policy.QUALITY)) == expected[:k]
+    assert places(search.best(fit, k, PlacementPolicy.QUALITY)) == expected[:k]
 
     def harm(row: int, mask: int) -> float:
         dead = set(broken.get(row, ()))
         return harm_of(found, free[row], mask, lambda other: is_whole(model, other, dead))
 
     packed = sorted(expected, key=lambda each: (round(harm(*each), 6), free[each[0]].bit_count()))
-    assert places(search.best(fit, k, Policy.PACK)) == packed[:k]
+    assert places(search.best(fit, k, PlacementPolicy.PACK)) == packed[:k]
     racks = [sum(model.server_masks[each] for each in rack) for rack in model.racks]
     spread = sorted(expected, key=lambda each: max((each[1] & rack).bit_count() for rack in racks))
-    assert places(search.best(fit, k, Policy.SPREAD)) == spread[:k]
+    assert places(search.best(fit, k, PlacementPolicy.SPREAD)) == spread[:k]
 
     def met(row: int, mask: int) -> int:
         larger = [size for size in found.sets if size > mask.bit_count()]
         return sum(free[row] & each == each and each & mask != 0 for each in found.sets[min(larger)]) if larger else 0
 
     slurm = sorted(expected, key=lambda each: (met(*each), free[each[0]].bit_count(), each[0], sets.index(each[1])))
-    listed = search.best(fit, k, Policy.SLURM)
+    listed = search.best(fit, k, PlacementPolicy.SLURM)
     assert places(listed) == slurm[:k]
     harms = [harm(each.row, each.mask) for each in listed]
     assert [each.fragmentation_cost for each in listed] == pytest.approx(harms)
@@ -84,7 +84,7 @@ def _free(model: PlacementModel) -> st.SearchStrategy[int]:
 
 @examples(25)
 @given(st.data())
-def test_sets_of_switched_domains(lite_fleet: Fleet, data: st.DataObject) -> None:
+def test_sets_of_switched_domains(lite_fleet: BaseFleet, data: st.DataObject) -> None:
     model = placement_model(data.draw(st.sampled_from(["trn3-gen1", "trn3-gen2"])))
     found = legal(lite_fleet, model)
     free = data.draw(st.lists(_free(model), min_size=1, max_size=3))
@@ -97,12 +97,12 @@ def test_sets_of_switched_domains(lite_fleet: Fleet, data: st.DataObject) -> Non
     ]
     assert search.count_positions(fit) == len(expected)
     assert search.count_domains(fit) == len({row for row, _ in expected})
-    best = places(search.best(fit, 3, Policy.QUALITY))
+    best = places(search.best(fit, 3, PlacementPolicy.QUALITY))
     assert set(best) <= set(expected)
     assert bool(best) == bool(expected)
 
 
-def test_every_free_set_of_a_server_has_as_many_positions_as_a_loop_finds(lite_fleet: Fleet) -> None:
+def test_every_free_set_of_a_server_has_as_many_positions_as_a_loop_finds(lite_fleet: BaseFleet) -> None:
     """All 65,536 at once, each as a domain of its own."""
     model = placement_model("trn1.32xlarge")
     assert model.torus
@@ -115,7 +115,7 @@ def test_every_free_set_of_a_server_has_as_many_positions_as_a_loop_finds(lite_f
         assert search.count_positions(search.free) == counted == len(masks) << 16 - prod(spans)
 
 
-def test_a_broken_link_takes_only_the_blocks_that_it_is_in(lite_fleet: Fleet) -> None:
+def test_a_broken_link_takes_only_the_blocks_that_it_is_in(lite_fleet: BaseFleet) -> None:
     model = placement_model("u-trn2x64")
     stock = stock_of(model, [model.full] * 2, {1: {(0, 1): 0}})
     assert model.torus
@@ -126,12 +126,12 @@ def test_a_broken_link_takes_only_the_blocks_that_it_is_in(lite_fleet: Fleet) ->
     assert largest_blocks(stock, legal(lite_fleet, model))[1].chips == 48
 
 
-def test_what_is_degraded_comes_last_and_says_what_it_carries(lite_fleet: Fleet) -> None:
+def test_what_is_degraded_comes_last_and_says_what_it_carries(lite_fleet: BaseFleet) -> None:
     model = placement_model("u-trn2x64")
     stock = stock_of(model, [model.full, model.full], {0: {(0, 1): 500_000}, 1: {5: 500_000}})
     found = legal(lite_fleet, model)
     search = CandidateSearch(stock, found, found.sets[16])
-    best = search.best(search.intact, 8, Policy.QUALITY)
+    best = search.best(search.intact, 8, PlacementPolicy.QUALITY)
     assert [each.is_degraded for each in best] == [False] * 6 + [True] * 2
     assert best[0].limits.all_gather == 512 * 10**9
     assert best[6].limits.all_gather == 448 * 10**9
@@ -141,9 +141,9 @@ def test_what_is_degraded_comes_last_and_says_what_it_carries(lite_fleet: Fleet)
 
 @examples(20)
 @given(st.data())
-def test_what_is_degraded_is_ranked_by_what_it_carries(lite_fleet: Fleet, data: st.DataObject) -> None:
+def test_what_is_degraded_is_ranked_by_what_it_carries(lite_fleet: BaseFleet, data: st.DataObject) -> None:
     model = placement_model(data.draw(st.sampled_from(["trn1.32xlarge", "u-trn2x64", "trn3-gen1", "trn3-gen2"])))
-    found, policy = legal(lite_fleet, model), data.draw(st.sampled_from(list(Policy)))
+    found, policy = legal(lite_fleet, model), data.draw(st.sampled_from(list(PlacementPolicy)))
     wires = [(wire.a, wire.b) for wire in model.domain_model.blueprint.scale_up_links]
     left = st.dictionaries(st.sampled_from([*wires, *range(model.chips)]), st.sampled_from([0, 250_000, 900_000]))
     stock = stock_of(model, [model.full] * 2, {row: data.draw(left) for row in range(2)})
@@ -153,19 +153,19 @@ def test_what_is_degraded_is_ranked_by_what_it_carries(lite_fleet: Fleet, data: 
 
     def rank(of: Candidate) -> tuple[float, ...]:
         worth, cost = (-of.limits.all_gather, -of.limits.bisection), (of.fragmentation_cost, of.remaining_free)
-        return cost + worth if policy is Policy.PACK else worth + cost
+        return cost + worth if policy is PlacementPolicy.PACK else worth + cost
 
     worn = [each for each in best if each.is_degraded]
     assert best == [*(each for each in best if not each.is_degraded), *worn]
     assert len(best) == min(search.max_results(search.intact), 100)
     for each in worn:
         assert each.limits == model.degraded_limits(each.mask, stock.failures_by_row[each.row].link_capacities)
-    if policy in {Policy.QUALITY, Policy.PACK}:
+    if policy in {PlacementPolicy.QUALITY, PlacementPolicy.PACK}:
         assert worn == sorted(worn, key=rank)
 
 
 @pytest.mark.parametrize("slug", MODELS)
-def test_limits_of_legal_sets_are_the_solvers(lite_fleet: Fleet, slug: str) -> None:
+def test_limits_of_legal_sets_are_the_solvers(lite_fleet: BaseFleet, slug: str) -> None:
     model = placement_model(slug)
     for size, sets in legal(lite_fleet, model).sets.items():
         for mask in sets[:2] + sets[-1:]:
@@ -175,7 +175,7 @@ def test_limits_of_legal_sets_are_the_solvers(lite_fleet: Fleet, slug: str) -> N
 
 @examples(20)
 @given(st.data())
-def test_what_fits_together_is_a_count_and_what_is_left_is_split(lite_fleet: Fleet, data: st.DataObject) -> None:
+def test_what_fits_together_is_a_count_and_what_is_left_is_split(lite_fleet: BaseFleet, data: st.DataObject) -> None:
     model = placement_model(data.draw(st.sampled_from(MODELS)))
     found = legal(lite_fleet, model)
     free = data.draw(st.lists(_free(model), min_size=1, max_size=3))
@@ -201,7 +201,7 @@ def test_what_fits_together_is_a_count_and_what_is_left_is_split(lite_fleet: Fle
 
 @examples(20)
 @given(st.data())
-def test_what_fits_together_has_every_link(lite_fleet: Fleet, data: st.DataObject) -> None:
+def test_what_fits_together_has_every_link(lite_fleet: BaseFleet, data: st.DataObject) -> None:
     model = placement_model(data.draw(st.sampled_from(MODELS)))
     found = legal(lite_fleet, model)
     ends = st.sampled_from([(wire.a, wire.b) for wire in model.domain_model.blueprint.scale_up_links])
@@ -294,19 +294,19 @@ def _fewest(rows: list[int], wanted: int) -> int:
     return next((n for n in range(1, len(counts) + 1) if sum(counts[:n]) >= wanted), 10**6)
 
 
-def test_any_of_a_rack_takes_the_first_free_servers(lite_fleet: Fleet) -> None:
+def test_any_of_a_rack_takes_the_first_free_servers(lite_fleet: BaseFleet) -> None:
     model = placement_model("trn3-gen2")
     free = model.full & ~model.server_masks[1]
     search = CandidateSearch(stock_of(model, [free]), legal(lite_fleet, model), AnyServers(3))
-    (first, second) = search.best(search.intact, 5, Policy.QUALITY)
+    (first, second) = search.best(search.intact, 5, PlacementPolicy.QUALITY)
     assert first.mask == sum(model.server_masks[each] for each in (0, 2, 3))
     assert second.mask == sum(model.server_masks[each] for each in (18, 19, 20))
 
 
-def test_slurms_rule_meets_as_few_of_the_next_larger_sets_as_it_can(lite_fleet: Fleet) -> None:
+def test_slurms_rule_meets_as_few_of_the_next_larger_sets_as_it_can(lite_fleet: BaseFleet) -> None:
     model = placement_model("u-trn2x64")
     stock = stock_of(model, [0xFFFF | 0xF << 16, 0xFF])
     found = legal(lite_fleet, model)
     search = CandidateSearch(stock, found, found.sets[4])
-    best = places(search.best(search.matches, 3, Policy.SLURM))
+    best = places(search.best(search.matches, 3, PlacementPolicy.SLURM))
     assert best == [(0, 0xF << 16), (1, 0xF), (1, 0xF0)], "no set of 8 is met, then few free chips are left"

@@ -34,10 +34,10 @@ def test_what_is_not_up_is_found_by_its_index(databases: Databases) -> None:
     with temporary_engine(databases.seeded("sqlite")) as engine:
         fleet = Fleet(engine)
         with noted(fleet) as statements:
-            fleet.make_room(of="u-trn2x64", servers=1)
+            fleet.make_room(scope="u-trn2x64", servers=1)
         asked = [each for each in statements if "state != 'up'" in each[0]]
         assert len(asked) == 4
-        with fleet.reading() as connection:
+        with fleet.connect() as connection:
             for statement, parameters in asked:
                 plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
                 assert "_not_up" in plan[0][-1], (statement, plan)

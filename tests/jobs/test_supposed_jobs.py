@@ -9,7 +9,7 @@ import trninv
 from conftest import Ask, Run
 from trninv.errors import ConflictError, InvalidArgumentError, TrninvError, UnknownAddressError, UnknownJobError
 from trninv.jobs.fleet import Fleet
-from trninv.routing.fleet import Fleet as Asked
+from trninv.routing.fleet import BaseFleet as Asked
 
 ULTRA = "u-trn2x64/d0"
 RATES = "[chip]\nmtbf_hours = 50000\nmttr_hours = 24\n"
@@ -30,9 +30,9 @@ def answers(fleet: Asked) -> list[Any]:
     found = [
         fleet.free(ULTRA),
         fleet.fragmentation(ULTRA),
-        fleet.fits(ULTRA, servers=1),
-        fleet.fits(ULTRA, "2x2x2", k=20),
-        fleet.drain(f"{ULTRA}/s2"),
+        fleet.placements(ULTRA, servers=1),
+        fleet.placements(ULTRA, "2x2x2", k=20),
+        fleet.drain_impact(f"{ULTRA}/s2"),
         fleet.make_room("4x4x1", ULTRA),
         fleet.capacity(ULTRA, RATES, samples=100),
     ]
@@ -42,7 +42,7 @@ def answers(fleet: Asked) -> list[Any]:
 
 def test_without_jobs_is_as_if_they_were_released(own: Fleet) -> None:
     would = answers(own.what_if(without=["big", "small"]))
-    assert own.free(ULTRA).held == 38
+    assert own.free(ULTRA).allocated == 38
     for name in ("big", "small"):
         own.release(name)
     assert answers(own) == would
@@ -67,8 +67,8 @@ def test_a_job_moves_by_being_without_and_with(own: Fleet) -> None:
 def test_what_is_down_is_supposed_beside_jobs(own: Fleet) -> None:
     there = own.what_if(without="big").what_if(down=[f"{ULTRA}/s0"], with_={"new": f"{ULTRA}/s1"})
     assert isinstance(there, Fleet)
-    assert (there.free(ULTRA).usable, there.free(ULTRA).held) == (48, 22)
-    assert [job.job for job in there.drain(f"{ULTRA}/s1").jobs] == ["new"]
+    assert (there.free(ULTRA).usable, there.free(ULTRA).allocated) == (48, 22)
+    assert [job.job for job in there.drain_impact(f"{ULTRA}/s1").jobs] == ["new"]
 
 
 REFUSED: list[tuple[dict[str, Any], type[TrninvError], str]] = [

@@ -45,14 +45,14 @@ def test_a_mixed_fleet_is_one_import_and_one_cluster(databases: Databases, backe
             assert connection.scalar(text("SELECT count(*) FROM cluster")) == 0
             found = adopt(connection, default_catalog(), default_systems(), "prod")
         assert would == found
-        assert {each.model: (each.domains, each.machines, each.empty) for each in found.models} == {
+        assert {each.model: (each.domains, each.machines, each.empty_slots) for each in found.models} == {
             "Trn1.2xlarge": (1, 1, 0),
             "Trn1.32xlarge": (1, 1, 0),
             "Trn2-16.48xlarge": (4, 4, 0),
             "Trn2 UltraServer": (3, 11, 1),
         }
         assert found.tiers == (1, 3, 4)
-        assert [left.name for left in found.left_out] == ["i-00000000000000028"]
+        assert [left.name for left in found.skipped] == ["i-00000000000000028"]
         assert len(standing(engine)) == 17
         with read_transaction(engine) as connection:
             assert list(verify(connection, default_catalog(), default_systems())) == []
@@ -95,8 +95,8 @@ def test_jobs_of_a_mixed_fleet_are_held_and_not_placed(engine: Engine) -> None:
     for ask in (
         placing.free,
         placing.fragmentation,
-        placing.drain,
-        partial(placing.fits, chips=4),
+        placing.drain_impact,
+        partial(placing.placements, chips=4),
     ):
         with pytest.raises(InvalidArgumentError, match="prod has domains of several models"):
             ask("prod/d2")
@@ -115,7 +115,7 @@ def test_places_in_the_ring_are_the_servers(engine: Engine) -> None:
             keep(connection, "kubernetes", {"kind": "List", "items": [node]})
         found = adopt(connection, default_catalog(), default_systems(), "lab")
     assert standing(engine) == {f"lab/d0/s{at}": f"i-{number:017x}" for at, number in enumerate((2, 3, 4, 1))}
-    assert found.models[0].ordered == 1
+    assert found.models[0].placed_by_order == 1
     with engine.connect() as connection:
         rows = connection.execute(text("SELECT address FROM binding WHERE confidence = 'interchangeable'"))
         assert [row.address for row in rows] == ["lab/d0/s2"]
@@ -145,8 +145,8 @@ def test_what_fits_no_domain_is_left_out_and_told_why(
     engine: Engine, instances: list[dict[str, Any]], why: str
 ) -> None:
     found = adopted(engine, *ultra(1, 2), *(below(each, "nn-a", "nn-b", "nn-d") for each in instances))
-    assert [left.name for left in found.left_out] == [each["InstanceId"] for each in instances]
-    assert all(why in left.why for left in found.left_out)
+    assert [left.name for left in found.skipped] == [each["InstanceId"] for each in instances]
+    assert all(why in left.why for left in found.skipped)
     assert set(standing(engine)) == {"lab/d0/s0", "lab/d0/s1"}
 
 
@@ -162,7 +162,7 @@ def test_chips_tell_the_models_of_trn3_apart(engine: Engine) -> None:
         for number, count in ((10, 16), (11, 16), (20, 4), (21, 4)):
             keep(connection, "neuron-ls", chips(f"i-{number:017x}", count))
         found = adopt(connection, default_catalog(), default_systems(), "lab")
-    assert [(each.model, each.machines, each.empty) for each in found.models] == [
+    assert [(each.model, each.machines, each.empty_slots) for each in found.models] == [
         ("Trn3 Gen1 UltraServer", 2, 2),
         ("Trn3 Gen2 UltraServer", 2, 34),
     ]
@@ -171,7 +171,7 @@ def test_chips_tell_the_models_of_trn3_apart(engine: Engine) -> None:
 def test_a_machine_below_no_network_node_is_left_out_beside_others(engine: Engine) -> None:
     alone = below(instance(9, "trn1.32xlarge"))
     found = adopted(engine, *ultra(1), alone)
-    assert [left.why.split(":")[0] for left in found.left_out] == ["no source says below which network nodes it is"]
+    assert [left.why.split(":")[0] for left in found.skipped] == ["no source says below which network nodes it is"]
     with write_transaction(engine) as connection:
         assert adopt(connection, default_catalog(), default_systems(), "single").tiers == ()  # alone it needs no fabric
 
@@ -207,10 +207,10 @@ def test_again_it_changes_nothing(databases: Databases, backend: str) -> None:
     with temporary_engine(databases.migrated(backend)) as engine:
         adopted(engine, *ultra(1, 2))
         before = standing(engine)
-        assert adopted(engine, *ultra(1, 2)).is_known
+        assert adopted(engine, *ultra(1, 2)).is_extended
         assert standing(engine) == before
         again = adopted(engine, *ultra(1, 2), *ultra(7, block="cb-2"), name="more")
-        assert (again.models[0].machines, again.models[0].empty) == (1, 3)
+        assert (again.models[0].machines, again.models[0].empty_slots) == (1, 3)
         with read_transaction(engine) as connection:
             assert list(verify(connection, default_catalog(), default_systems())) == []
 
@@ -222,7 +222,7 @@ def test_a_slot_that_was_empty_is_up_again_once_an_instance_stands_there(engine:
         bind(connection, [ProposedBinding(slot.id, slot.address, "i-0f", None, "pin", "certain")], who="tests")
         found = adopt(connection, default_catalog(), default_systems(), "lab")
         states = connection.execute(text("SELECT ordinal, state FROM server ORDER BY ordinal")).all()
-    assert found.filled == ("lab/d0/s3",)
+    assert found.filled_slots == ("lab/d0/s3",)
     assert [row.state for row in states] == ["up", "up", "down", "up"]
 
 

@@ -52,7 +52,7 @@ def test_counters_that_a_driver_does_not_report_are_a_finding_until_somebody_doe
     made = found(alive, START + 11 * MINUTES)
     (finding,) = made.findings
     assert (finding.rule, finding.address) == ("field-missing", "trn2-16.48xlarge/d1/s0")
-    assert (finding.expected, finding.found) == ("ecc_uncorrected by neuron-sysfs", "not reported")
+    assert (finding.expected, finding.observed) == ("ecc_uncorrected by neuron-sysfs", "not reported")
     assert made.uncompared_servers == {"ecc-uncorrected": 1}
     with write_transaction(alive) as connection:
         line = monitored(PLAIN.instance, system_data=COUNTERS)

@@ -165,7 +165,7 @@ def test_states_are_set_where_asked_by_what_does_not_work(
         written = list(list_events(connection, limit=100))
     assert {row.who for row in written} <= who
     assert {row.why for row in written} == {
-        f"finding {each.id}: {rule}: {each.found}" for each in made.findings if parts and each.rule == rule
+        f"finding {each.id}: {rule}: {each.observed}" for each in made.findings if parts and each.rule == rule
     }
 
 
@@ -216,7 +216,7 @@ def test_a_count_of_what_may_be_allocated_does_not_say_which_chip_is_missing(ali
     made = found(alive, START + 11 * MINUTES, apply=True)
     (finding,) = made.findings
     assert (finding.rule, finding.address) == ("chip-missing", "trn2-16.48xlarge/d1/s0")
-    assert finding.found == "15 by kubernetes, which does not say which"
+    assert finding.observed == "15 by kubernetes, which does not say which"
     assert made.applied_changes == ()
 
 
@@ -228,7 +228,7 @@ def test_counters_that_fell_start_anew(alive: Engine) -> None:
         changed = outputs(machines())
         changed.sysfs[instance][path] = str(count)
         keep(alive, changed, START + (10 + minute) * MINUTES)
-        grew.append([(each.expected, each.found) for each in found(alive, START + (10 + minute) * MINUTES).findings])
+        grew.append([(each.expected, each.observed) for each in found(alive, START + (10 + minute) * MINUTES).findings])
     assert grew == [[("0", "3")], [("0", "3")], [], [("0", "2")], [("0", "2")], [], []]
 
 
@@ -246,7 +246,7 @@ def test_errors_that_grew_cite_both_counts_so_that_both_are_kept(alive: Engine) 
     with read_transaction(alive) as connection:
         shown = connection.scalars(counts.where(server.c.observation_id.in_(finding.evidence))).all()
         cited = connection.scalars(select(observation.c.id).where(observation.c.is_cited)).all()
-    assert (finding.expected, finding.found, shown) == ("0", "3", [0, 3])
+    assert (finding.expected, finding.observed, shown) == ("0", "3", [0, 3])
     assert sorted(cited) == list(finding.evidence)
 
 
@@ -292,7 +292,7 @@ def test_a_driver_that_does_not_answer_its_monitor_is_found_until_it_does(alive:
         with write_transaction(alive) as connection:
             import_files(connection, "neuron-monitor", [file], taken_at=START + minute * MINUTES)
         made = found(alive, START + (minute + 1) * MINUTES)
-        shown.append([(each.rule, each.address, each.found) for each in made.findings])
+        shown.append([(each.rule, each.address, each.observed) for each in made.findings])
     what = "neuron_hardware_info: neuron driver not responding by neuron-monitor"
     assert shown == [[("health-condition", "trn2-16.48xlarge/d1/s0", what)], []]
 
@@ -340,7 +340,7 @@ def test_of_what_sources_disagree_on_neither_is_taken_for_true(alive: Engine) ->
     made = found(alive, START + 11 * MINUTES)
     assert rules(made) == ["conflict-between-sources"] * 2
     block = f"{machines()[1].block} by ec2; cb-elsewhere by kubernetes"
-    assert block in [each.found for each in made.findings]
+    assert block in [each.observed for each in made.findings]
 
 
 def test_a_fault_that_a_stale_source_shows_gives_way_to_what_is_fresh(alive: Engine) -> None:
@@ -377,7 +377,7 @@ def test_a_node_that_slurm_drains_is_found_by_its_host_s_name_alone(alive: Engin
             import_files(connection, "slurm", files, taken_at=START + (5 + minute) * MINUTES)
         (finding,) = found(alive, START + (5 + minute) * MINUTES).findings
         assert (finding.rule, finding.address) == ("state-differs", "trn2-16.48xlarge/d1/s0")
-        assert finding.found == f"maintenance by slurm (HBM errors {minute})"
+        assert finding.observed == f"maintenance by slurm (HBM errors {minute})"
 
 
 def test_what_a_machine_said_of_itself_long_before_all_others_is_stale(engine: Engine) -> None:
@@ -397,7 +397,7 @@ def test_what_a_machine_said_of_itself_long_before_all_others_is_stale(engine: E
             import_files(connection, "neuron-ls", [ImportFile("own.json", BytesIO(line.encode()))], taken_at=at)
         (finding,) = found(engine, START + MINUTES).findings
         assert (finding.rule, finding.address) == ("stale", "trn2-16.48xlarge/d1/s0")
-        assert finding.found == f"last seen by neuron-ls at {format_timestamp(at)}"
+        assert finding.observed == f"last seen by neuron-ls at {format_timestamp(at)}"
 
 
 @pytest.mark.parametrize(("minutes", "count"), [(60, 0), (61, 1)])

@@ -116,7 +116,7 @@ def test_to_grow_is_as_to_adopt_all_at_once(databases: Databases, backend: str, 
         before = standing(grown)
         more = adopted(grown, *page)
         adopted(whole, *page)
-        assert more.is_known
+        assert more.is_extended
         assert _differences(grown) == []
         assert standing(grown).items() >= before.items()
         assert sorted(standing(grown).values()) == sorted(standing(whole).values())
@@ -151,7 +151,7 @@ def test_what_a_cluster_has_stays_as_it_is(databases: Databases, backend: str) -
         with write_transaction(engine) as connection:
             found = adopt(connection, default_catalog(), default_systems(), "lab")
         assert found == would
-        assert (found.filled, found.tiers, found.models[0].domains) == (("lab/d1/s2",), (0, 1, 1), 1)
+        assert (found.filled_slots, found.tiers, found.models[0].domains) == (("lab/d1/s2",), (0, 1, 1), 1)
         assert asked.revision() != known
         with engine.connect() as connection:
             after = {name: set(connection.execute(text(query)).all()) for name, query in rows.items()}
@@ -165,7 +165,7 @@ def test_what_a_cluster_has_stays_as_it_is(databases: Databases, backend: str) -
         with engine.connect() as connection:
             since = str(connection.scalar(text("SELECT known_since FROM cluster")))
         told = asked.availability("lab", time)  # of parts that came and parts that were there, since all are known
-        assert (told.since, told.asked) == (since, time)
+        assert (told.since, told.requested_since) == (since, time)
         with pytest.raises(
             InvalidTimeError, match=f"the history of lab is known since {re.escape(since)}: name a later --until"
         ):
@@ -182,7 +182,7 @@ def _count(engine: Engine, name: str) -> int:
 def test_an_empty_slot_is_below_the_node_that_its_instance_names(engine: Engine) -> None:
     adopted(engine, *ultra(1, 2))
     found = adopted(engine, *ultra(1, way="a b d"), *ultra(2), *ultra(3, way="a b d"))
-    assert (found.filled, found.tiers, found.models) == (("lab/d0/s2",), (0, 0, 1), ())
+    assert (found.filled_slots, found.tiers, found.models) == (("lab/d0/s2",), (0, 0, 1), ())
     _, servers = _fabric(engine)
     assert {name[-1]: node for name, node, _ in servers} == {"1": "c", "2": "c", "3": "d"}  # 1 moved: that is drift
     assert _differences(engine) == []
@@ -194,7 +194,7 @@ def test_an_empty_slot_that_is_closed_to_jobs_is_still_filled(databases: Databas
             adopted(engine, *ultra(1))
             with Fleet(engine) as fleet_:
                 fleet_.close_servers(["lab/d0/s1"], who="me", why="firmware")
-            assert adopted(engine, *ultra(1, 2)).filled == ("lab/d0/s1",)
+            assert adopted(engine, *ultra(1, 2)).filled_slots == ("lab/d0/s1",)
             with engine.connect() as connection:
                 assert connection.scalar(text("SELECT count(*) FROM server WHERE state = 'up'")) == 2
 
@@ -203,8 +203,8 @@ def test_what_does_not_fit_is_left_out_and_told_why(engine: Engine) -> None:
     adopted(engine, *ultra(1, 2, 3, 4), *plain(10))
     page = ultra(1, 2, 3, 4, 5) + plain(10, 11, way="") + [below(instance(12, "m5.large"))]
     found = adopted(engine, *page)
-    why = {left.name[-1]: left.why for left in found.left_out}
-    assert (found.models, found.filled) == ((), ())
+    why = {left.name[-1]: left.why for left in found.skipped}
+    assert (found.models, found.filled_slots) == ((), ())
     assert "capacity block cb-1 has 5 instances, and its domain has 4 servers" in why["5"]
     assert "no source says below which network nodes" in why["b"]
     assert "its type m5.large" in why["c"]
@@ -213,11 +213,11 @@ def test_what_does_not_fit_is_left_out_and_told_why(engine: Engine) -> None:
 
 def test_what_a_person_undid_is_not_done_again(engine: Engine) -> None:
     adopted(engine, *ultra(1))
-    assert adopted(engine, *ultra(1, 2)).filled == ("lab/d0/s1",)
+    assert adopted(engine, *ultra(1, 2)).filled_slots == ("lab/d0/s1",)
     with write_transaction(engine) as connection:
         unbind(connection, "lab/d0/s1", who="me")
     found = adopted(engine, *ultra(1, 2))
-    assert [left.why for left in found.left_out] == ["this was undone before: bind it by hand"]
+    assert [left.why for left in found.skipped] == ["this was undone before: bind it by hand"]
 
 
 def test_a_cluster_that_cannot_grow_says_so(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +231,7 @@ def test_a_cluster_that_cannot_grow_says_so(engine: Engine, monkeypatch: pytest.
     assert _count(engine, "domain") == 1
     adopted(engine, *plain(20, way=""), name="alone")
     found = adopted(engine, *plain(20, 21), name="alone")
-    assert {left.why.partition(":")[0] for left in found.left_out} == {
+    assert {left.why.partition(":")[0] for left in found.skipped} == {
         "the cluster has no fabric, since nothing was known above its domain"
     }
 
@@ -250,8 +250,8 @@ def test_a_cluster_of_an_earlier_build_fills_its_slots_and_leaves_domains_to_ano
             )
             adopted(engine, *first)
         found = adopted(engine, *page, *plain(12))
-        assert (found.filled, found.models) == (("lab/d1/s1", "lab/d1/s2", "lab/d1/s3"), ())
-        ((name, why),) = found.left_out
+        assert (found.filled_slots, found.models) == (("lab/d1/s1", "lab/d1/s2", "lab/d1/s3"), ())
+        ((name, why),) = found.skipped
         assert name.endswith("c")
         assert why == (
             "the cluster was adopted by an earlier build of trninv, with no room for more domains: adopt under another "
@@ -266,7 +266,7 @@ def test_a_cluster_of_an_earlier_build_fills_its_slots_and_leaves_domains_to_ano
         with write_transaction(engine) as connection:
             for name in ("lab", "more"):
                 stamp.unseed(connection, resolve_place(connection, name).id)
-        assert adopted(engine, *page, *plain(12), *plain(13)).left_out == ()
+        assert adopted(engine, *page, *plain(12), *plain(13)).skipped == ()
         assert adopted(engine, *page, *plain(12, 13, 14)).models[0].domains == 1
         assert _differences(engine) == []
 

@@ -68,7 +68,7 @@ def compared(engine: Engine, minutes: int, *objects: dict[str, Any], apply: bool
 
 
 def told(of: DriftResult) -> list[tuple[str, str | None, str | None]]:
-    return [(each.rule, each.address, each.found) for each in of.findings]
+    return [(each.rule, each.address, each.observed) for each in of.findings]
 
 
 def not_up(engine: Engine) -> dict[str, str]:

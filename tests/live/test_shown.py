@@ -18,7 +18,7 @@ from trninv.inventory.address import resolve_place
 from trninv.inventory.binding import ProposedBinding, bind
 from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.hostnames import ServerAddress, hostnames
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.servers import servers_in_answer
 
 S = "u-trn2x64/d0/s{}"
@@ -38,19 +38,19 @@ def fill(url: str) -> None:
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def bound(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+def bound(request: pytest.FixtureRequest, databases: Databases) -> Iterator[BaseFleet]:
     url = databases.seeded(request.param)
     fill(url)
     with trninv.open(url) as fleet:
         yield fleet
 
 
-def asked(fleet: Fleet, document: str, **variables: Any) -> Any:
+def asked(fleet: BaseFleet, document: str, **variables: Any) -> Any:
     answer = asyncio.run(services(fleet)["compiled"].run(Request(document, variables)))
     return json.loads(answer.body)
 
 
-def test_servers_have_their_instance_and_host(bound: Fleet) -> None:
+def test_servers_have_their_instance_and_host(bound: BaseFleet) -> None:
     found = both_ways(bound)('{ servers(filter: {domain: {eq: "@i-0a/../d0"}}) { nodes { instance } } }')
     assert found["errors"][0]["extensions"]["code"] == "BAD_ADDRESS"
     document = """{ servers(filter: {domain: {eq: "u-trn2x64/d0"}}) { nodes { address instance host } }
@@ -67,7 +67,7 @@ def test_servers_have_their_instance_and_host(bound: Fleet) -> None:
     assert found["free"]["totalCount"] == 1
 
 
-def test_answers_say_what_stands_where_they_lead(bound: Fleet) -> None:
+def test_answers_say_what_stands_where_they_lead(bound: BaseFleet) -> None:
     of = "standing { server instance host }"
     document = f"""{{ path(from: "@n0/c0", to: "{S.format(2)}/c0") {{ {of} }}
         within: path(from: "@n0/c0", to: "@n0/c1") {{ {of} }}
@@ -87,13 +87,13 @@ def test_answers_say_what_stands_where_they_lead(bound: Fleet) -> None:
     assert (supposed["standing"], supposed["baseline"]["standing"]) == ([one, two], [one, two, three])
 
 
-def test_servers_of_an_answer_are_those_that_its_json_names(bound: Fleet) -> None:
+def test_servers_of_an_answer_are_those_that_its_json_names(bound: BaseFleet) -> None:
     answers = (
         bound.path(f"{S.format(0)}/c0", f"{S.format(2)}/c0"),
         bound.memory_pool(f"{S.format(1)}/c0"),
         bound.bisection("u-trn2x64"),
         bound.cut_tree(S.format(3)),
-        bound.placement("trn1.2xlarge", "1 GiB"),
+        bound.memory_placement("trn1.2xlarge", "1 GiB"),
     )
     for answer in answers:
         written = json.dumps({name: of for name, of in encode(answer).items() if name not in ("facts", "baseline")})
@@ -102,7 +102,7 @@ def test_servers_of_an_answer_are_those_that_its_json_names(bound: Fleet) -> Non
         assert servers_in_answer(answer, 1) == named[:1]
 
 
-def test_names_are_addresses_in_documents(bound: Fleet) -> None:
+def test_names_are_addresses_in_documents(bound: BaseFleet) -> None:
     document = """query ($a: Address!) { resolve(address: $a) { address ... on Chip { ordinal server { host } } }
         link: resolve(address: "@n2/c5--@n2/c6") { address }
         path(from: $a, to: "@i-0b/c5") { source target paths { hops } }
@@ -120,7 +120,7 @@ def test_names_are_addresses_in_documents(bound: Fleet) -> None:
     assert hostile["extensions"]["code"] == "BAD_ADDRESS"
 
 
-def test_bindings_are_listed(bound: Fleet) -> None:
+def test_bindings_are_listed(bound: BaseFleet) -> None:
     found = both_ways(bound)(BINDINGS, scope="u-trn2x64/d0")["data"]["bindings"]
     assert found["totalCount"] == 3
     assert found["nodes"][0] == {
@@ -142,7 +142,7 @@ def test_bindings_are_listed(bound: Fleet) -> None:
     assert wrong["extensions"]["code"] == "WRONG_LEVEL"
 
 
-def test_views_have_them(bound: Fleet) -> None:
+def test_views_have_them(bound: BaseFleet) -> None:
     with read_transaction(bound.engine) as connection:
         servers = connection.execute(
             sql("SELECT instance, host FROM v_server WHERE domain = 'u-trn2x64/d0' ORDER BY ordinal")

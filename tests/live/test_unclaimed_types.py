@@ -105,7 +105,7 @@ def test_drift_finds_an_instance_that_was_bound_where_its_type_is_not(engine: En
         bind(connection, [pinned_binding(connection, "trn3-gen1/d0/s3", "i-0a")], who="tests")
         made = detect_drift(connection)
     of_type = [each for each in made.findings if each.rule == "instance-type-unexpected"]
-    assert [(each.address, each.found) for each in of_type] == [("trn3-gen1/d0/s3", "m5.large")]
+    assert [(each.address, each.observed) for each in of_type] == [("trn3-gen1/d0/s3", "m5.large")]
     assert "(assumed)" in str(of_type[0].expected)
     assert made.unclaimed_types == (UnclaimedType("m5.large", 1),)
 
@@ -132,7 +132,7 @@ def test_an_instance_becomes_the_model_of_its_own_type(
     with write_transaction(engine) as connection:
         keep(connection, source, documents[source])
         found = adopt(connection, default_catalog(), default_systems(), "lab")
-        assert [(each.model, each.machines, each.empty) for each in found.models] == [(model, 1, 0)]
+        assert [(each.model, each.machines, each.empty_slots) for each in found.models] == [(model, 1, 0)]
         keep(connection, "neuron-ls", devices(name, kind, neighbours))
         assert detect_drift(connection).findings == ()
     assert standing(engine) == {"lab/d0/s0": name}

@@ -16,14 +16,14 @@ from trninv.inventory.state import Condition, set_state
 from trninv.reports.asked import run_report
 from trninv.reports.library import Report, find_report, read_reports
 from trninv.reports.reader import QueryResult, run_query
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.service.app import create_app
 from trninv.settings import Settings
 
 NAMING = [(each.name, of.name) for each in read_reports().values() for of in each.parameters if of.source_column]
 
 
-def _found(fleet: Fleet, of: Report, **given: str) -> QueryResult:
+def _found(fleet: BaseFleet, of: Report, **given: str) -> QueryResult:
     return run_report(of, given, fleet.engine.dialect.name, partial(run_query, fleet.engine, seconds=30))
 
 
@@ -33,14 +33,14 @@ def test_every_parameter_that_is_a_text_names_something() -> None:
 
 
 @pytest.mark.parametrize(("name", "parameter"), NAMING)
-def test_a_value_that_names_nothing_is_refused(fleet: Fleet, name: str, parameter: str) -> None:
+def test_a_value_that_names_nothing_is_refused(fleet: BaseFleet, name: str, parameter: str) -> None:
     with pytest.raises(UnknownValueError, match=f"there is no {parameter} 'trn3-gen3': did you mean trn3"):
         _found(fleet, find_report(name), **{parameter: "trn3-gen3"})
     with pytest.raises(UnknownValueError, match=f"there is no {parameter}"):
         _found(fleet, find_report(name), **{parameter: "' OR 1=1 --"})
 
 
-def test_a_name_that_is_there_is_found_even_where_the_report_has_nothing_to_say_of_it(fleet: Fleet) -> None:
+def test_a_name_that_is_there_is_found_even_where_the_report_has_nothing_to_say_of_it(fleet: BaseFleet) -> None:
     assert _found(fleet, find_report("not-up"), cluster="trn3-gen1").rows == []
     assert _found(fleet, find_report("disputed"), subject="h100").rows == []
     assert _found(fleet, find_report("capacity"), generation="").rows == _found(fleet, find_report("capacity")).rows
@@ -67,7 +67,7 @@ def test_over_http(lite: str) -> None:
         assert client.get("/reports/free-units.csv", params={"cluster": "u-trn2x64"}).status_code == 200
 
 
-def test_a_users_report_may_name_what_it_likes_of_what_may_be_read(fleet: Fleet, tmp_path: Path) -> None:
+def test_a_users_report_may_name_what_it_likes_of_what_may_be_read(fleet: BaseFleet, tmp_path: Path) -> None:
     def of(names: str) -> Report:
         file = tmp_path / "mine.sql"
         file.write_text(f"-- parameter: rack = '' of {names} — which\nSELECT :rack AS rack")
@@ -103,7 +103,7 @@ def test_domains_by_hbm_do_not_ask_what_their_links_carry(seeded: str) -> None:
         assert run_query(engine, pools.sql(engine.dialect.name, {}), seconds=30) == before
 
 
-def test_disputed_figures_are_marked_with_what_others_say(fleet: Fleet) -> None:
+def test_disputed_figures_are_marked_with_what_others_say(fleet: BaseFleet) -> None:
     def column(name: str, wanted: str) -> dict[str, object]:
         found = _found(fleet, find_report(name))
         key = {"capacity": "cluster", "cost": "cluster", "pools": "cluster", "ratios": "generation"}.get(name, "model")

@@ -12,7 +12,7 @@ from trninv.reports.export import TABLES_AND_VIEWS
 from trninv.reports.output import encode_lines
 from trninv.reports.pieces import stream_rows
 from trninv.reports.reader import stream_query
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 
 def _written(engine: Engine, sql: str, style: str = "ndjson") -> bytes:
@@ -27,7 +27,7 @@ def _by_python(engine: Engine, sql: str, style: str = "ndjson") -> bytes:
 
 @pytest.mark.parametrize("worn", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("style", ["ndjson", pytest.param("csv", marks=pytest.mark.slow)])
-def test_every_table_and_view_is_the_same(worn: Fleet, style: str) -> None:
+def test_every_table_and_view_is_the_same(worn: BaseFleet, style: str) -> None:
     for name in TABLES_AND_VIEWS:
         query = f"SELECT * FROM {name}"  # a name of ours
         assert _written(worn.engine, query, style) == _by_python(worn.engine, query, style), name
@@ -42,17 +42,17 @@ def test_every_table_and_view_is_the_same(worn: Fleet, style: str) -> None:
         ", ".join(f"{number} AS c{number}" for number in range(60)),
     ],
 )
-def test_every_value_is_the_same(lite_fleet: Fleet, values: str) -> None:
+def test_every_value_is_the_same(lite_fleet: BaseFleet, values: str) -> None:
     query = f"SELECT {values}"
     assert _written(lite_fleet.engine, query) == _by_python(lite_fleet.engine, query)
 
 
-def test_a_long_fraction_is_the_same_number(lite_fleet: Fleet) -> None:
+def test_a_long_fraction_is_the_same_number(lite_fleet: BaseFleet) -> None:
     found = _written(lite_fleet.engine, "SELECT 1160000000.1 AS x_gb_per_s, 123456789.123456789 AS x_tflops")
     assert json.loads(found) == {"x_gb_per_s": 1160000000.1, "x_tflops": 123456789.123456789}
 
 
-def test_python_does_not_see_the_rows_that_sqlite_writes(lite_fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_does_not_see_the_rows_that_sqlite_writes(lite_fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     def see(*_: Any) -> None:
         raise AssertionError
 

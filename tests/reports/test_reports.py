@@ -31,7 +31,7 @@ from trninv.reports.guard import compile_query
 from trninv.reports.library import Report, ReportChart, find_report, read_reports
 from trninv.reports.reader import run_query
 from trninv.reports.views import VIEWS
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.service.app import create_app
 from trninv.settings import Settings
 
@@ -159,7 +159,7 @@ def test_a_view_says_the_same_on_both_databases(two: dict[str, str], view: str) 
     assert rows
 
 
-def test_views_agree_with_the_graphql_api(worn: Fleet) -> None:
+def test_views_agree_with_the_graphql_api(worn: BaseFleet) -> None:
     """Every chip and link by address: state, and what a link carries now."""
     from conftest import both_ways  # noqa: PLC0415
 
@@ -241,13 +241,13 @@ def test_fragmentation_counts_sets_with_every_link(seeded: str) -> None:
     ]
     with trninv.open(seeded) as fleet:
         slugs = sorted({address.partition("/")[0] for address in lost})
-        whole = {slug: fleet.free(slug).together for slug in slugs}
+        whole = {slug: fleet.free(slug).concurrent_jobs for slug in slugs}
         with write_transaction(fleet.engine) as connection:
             state.set_state(connection, lost, state.Condition("down"), why="cut", who="tests")
         query = find_report("fragmentation").sql(fleet.engine.dialect.name, {})
         rows = [row for row in run_query(fleet.engine, query, seconds=60, max_rows=1_000).rows if row[0] in slugs]
         asked = {slug: fleet.fragmentation(slug) for slug in slugs}
-        left = {slug: fleet.free(slug).together for slug in slugs}
+        left = {slug: fleet.free(slug).concurrent_jobs for slug in slugs}
     assert all(left[slug] != whole[slug] for slug in slugs)
     assert [each.jobs for each in asked["u-trn2x64"].sizes] == [64, 15, 7, 3, 0, 0]
     assert rows == [

@@ -16,7 +16,7 @@ from trninv.inventory import access
 from trninv.inventory.database import write_transaction
 from trninv.reports import streaming
 from trninv.reports.streaming import ExportSpool
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.service import export
 from trninv.service.app import create_app
 from trninv.settings import Settings
@@ -53,7 +53,7 @@ def test_an_export_is_whole_while_it_is_being_read(engine: Engine, monkeypatch: 
 
 
 def test_an_export_that_fails_on_the_way_does_not_look_whole(
-    lite_fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+    lite_fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streaming, "MAX_EXPORT_BYTES", 10)
     spool = ExportSpool("v_chip", "csv")

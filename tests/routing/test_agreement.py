@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from graphs import chips_in, domain, without
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.solvers import integer_program, packing
 from trninv.solvers.bisection import bisect
 from trninv.solvers.graph import Graph
@@ -50,7 +50,7 @@ def _programmed(graph: Graph, ends: list[int]) -> Cut:
 
 @pytest.mark.parametrize("first", range(0, DOMAINS // len(SYSTEMS), PART))
 @pytest.mark.parametrize("scope", SYSTEMS)
-def test_two_methods_agree_on_damaged_domains(lite_fleet: Fleet, scope: str, first: int) -> None:
+def test_two_methods_agree_on_damaged_domains(lite_fleet: BaseFleet, scope: str, first: int) -> None:
     whole, met = domain(lite_fleet, scope), 0
     seeds = range(first, min(first + PART, DOMAINS // len(SYSTEMS)))
     for seed in seeds:

@@ -16,7 +16,7 @@ from graphs import chips_in, domain, graphs, without
 from oracles import brute_force
 from trninv.deadline import time_limit
 from trninv.errors import TimeLimitError
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.solvers import enumeration, integer_program, packing
 from trninv.solvers.bisection import bisect, heuristic_bisect
 from trninv.solvers.graph import Graph
@@ -57,7 +57,7 @@ def check(graph: Graph, ends: list[int], split: Cut, fillers: int = 0) -> None:
         ("trn3-gen2/d0/s7", 1_152, 4),
     ],
 )
-def test_documented_systems(fleet: Fleet, scope: str, value: int, links: int) -> None:
+def test_documented_systems(fleet: BaseFleet, scope: str, value: int, links: int) -> None:
     answer = fleet.bisection(scope)
     assert (answer.lower, answer.upper, answer.exact) == (value * GB, value * GB, True)
     assert len(answer.cut) == links
@@ -68,7 +68,7 @@ def test_documented_systems(fleet: Fleet, scope: str, value: int, links: int) ->
 
 
 @pytest.mark.parametrize("scope", ["trn1.32xlarge", "trn2-16.48xlarge", "trn3-gen2/d0/s0"])
-def test_up_to_sixteen_chips_against_every_split(lite_fleet: Fleet, scope: str) -> None:
+def test_up_to_sixteen_chips_against_every_split(lite_fleet: BaseFleet, scope: str) -> None:
     graph = domain(lite_fleet, scope)
     members = [node for node in chips_in(graph) if graph.nodes[node]["address"].startswith(scope)]
     switches = {near for node in members for near in graph[node] if graph.nodes[near]["kind"] == "switch"}
@@ -169,7 +169,7 @@ def damaged(graph: Graph, rng: random.Random, chips: int, links: int) -> tuple[G
 
 
 @pytest.mark.parametrize("seed", seeds(6, 3))
-def test_two_methods_agree_on_damaged_servers(lite_fleet: Fleet, seed: int) -> None:
+def test_two_methods_agree_on_damaged_servers(lite_fleet: BaseFleet, seed: int) -> None:
     rng = random.Random(seed)
     graph, ends = damaged(domain(lite_fleet, "trn2-16.48xlarge"), rng, chips=rng.randint(0, 3), links=rng.randint(0, 4))
     one, other = bisect(graph, ends), by_program(graph, ends)
@@ -180,7 +180,7 @@ def test_two_methods_agree_on_damaged_servers(lite_fleet: Fleet, seed: int) -> N
 
 @pytest.mark.parametrize("scope", ["trn3-gen1", "trn3-gen2"])
 @pytest.mark.parametrize("seed", seeds(3))
-def test_damaged_switched_domains_are_exact_and_consistent(lite_fleet: Fleet, scope: str, seed: int) -> None:
+def test_damaged_switched_domains_are_exact_and_consistent(lite_fleet: BaseFleet, scope: str, seed: int) -> None:
     """Its cut is real, names do not matter, and no exchange of a few chips between the halves finds a smaller one."""
     rng = random.Random(seed)
     graph, ends = damaged(domain(lite_fleet, scope), rng, chips=seed, links=5)
@@ -197,7 +197,7 @@ def test_damaged_switched_domains_are_exact_and_consistent(lite_fleet: Fleet, sc
 
 
 @pytest.mark.parametrize(("kind", "value"), [("neuronlink-v3-ring", 1_984), ("neuronlink-v3-plane", 2_048)])
-def test_an_ultraserver_that_lost_a_link(lite_fleet: Fleet, kind: str, value: int) -> None:
+def test_an_ultraserver_that_lost_a_link(lite_fleet: BaseFleet, kind: str, value: int) -> None:
     graph = domain(lite_fleet, "u-trn2x64")
     link = next(edge["id"] for _, _, edge in graph.edges(data=True) if edge["model"] == kind)
     rest = without(graph, [], [link])
@@ -224,7 +224,7 @@ def test_two_chips_lost_in_a_layer_raise_the_live_value(
 
 
 @pytest.mark.slow
-def test_an_ultraserver_without_two_chips_of_a_layer(lite_fleet: Fleet) -> None:
+def test_an_ultraserver_without_two_chips_of_a_layer(lite_fleet: BaseFleet) -> None:
     """The same in a documented system: 1,920 GB/s nominal, and live 2,432, within bounds that little work proves."""
     graph = domain(lite_fleet, "u-trn2x64")
     rest = without(graph, chips_in(graph)[:2], [])
@@ -235,14 +235,14 @@ def test_an_ultraserver_without_two_chips_of_a_layer(lite_fleet: Fleet) -> None:
     check(rest, chips_in(rest), live)
 
 
-def test_work_and_not_time_decides_what_is_exact(lite_fleet: Fleet) -> None:
+def test_work_and_not_time_decides_what_is_exact(lite_fleet: BaseFleet) -> None:
     """Where a request's time is up it fails: no answer depends on how busy the machine is."""
     graph, ends = damaged(domain(lite_fleet, "u-trn2x64"), random.Random(1), chips=3, links=3)
     with time_limit(0.001), pytest.raises(TimeLimitError):
         bisect(graph, ends)
 
 
-def test_hubs_are_switches_never_chips(lite_fleet: Fleet) -> None:
+def test_hubs_are_switches_never_chips(lite_fleet: BaseFleet) -> None:
     gen2 = domain(lite_fleet, "trn3-gen2")
     hubs = enumeration.select_hubs(gen2, chips_in(gen2))
     assert [gen2.nodes[hub]["address"] for hub in hubs or ()] == ["trn3-gen2/d0/sw36", "trn3-gen2/d0/sw37"]
@@ -250,12 +250,12 @@ def test_hubs_are_switches_never_chips(lite_fleet: Fleet) -> None:
     assert enumeration.select_hubs(torus64, chips_in(torus64)) is None
 
 
-def test_values_are_python_integers(fleet: Fleet) -> None:
+def test_values_are_python_integers(fleet: BaseFleet) -> None:
     answer = fleet.bisection("trn3-gen1")
     assert not isinstance(answer.upper.bytes_per_second, np.integer)
 
 
-def test_the_same_damage_elsewhere_is_known(lite_fleet: Fleet) -> None:
+def test_the_same_damage_elsewhere_is_known(lite_fleet: BaseFleet) -> None:
     graph, ends = damaged(domain(lite_fleet, "u-trn2x64"), random.Random(8), chips=1, links=2)
     first = bisect(graph, ends)
     moved: Graph = nx.relabel_nodes(graph, {node: node + 10_000 for node in graph})
@@ -264,7 +264,7 @@ def test_the_same_damage_elsewhere_is_known(lite_fleet: Fleet) -> None:
     check(moved, chips_in(moved), again)
 
 
-def test_chips_without_a_link_fill_up_the_halves(lite_fleet: Fleet) -> None:
+def test_chips_without_a_link_fill_up_the_halves(lite_fleet: BaseFleet) -> None:
     """Exact at once, where the rest of a torus has a packing."""
     graph = domain(lite_fleet, "u-trn2x64").copy()
     lonely = chips_in(graph)[21]

@@ -24,7 +24,7 @@ from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
 from trninv.routing import cluster, hubs
 from trninv.routing.fabric_cache import PathCache
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.questions.bisection import BisectionAnswer
 from trninv.routing.scope import Scope
 from trninv.routing.wear import read_uplinks
@@ -42,7 +42,7 @@ SOME = [
 ]
 
 
-Opened = Callable[[str], Fleet]
+Opened = Callable[[str], BaseFleet]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def opened(databases: Databases) -> Iterator[Opened]:
     with ExitStack() as stack:
 
         @cache
-        def open_(kind: str) -> Fleet:
+        def open_(kind: str) -> BaseFleet:
             url = seed_clusters(databases.migrated("sqlite" if kind == "damaged" else kind), CLUSTERS)
             if kind == "damaged":
                 _damage(url)
@@ -61,21 +61,21 @@ def opened(databases: Databases) -> Iterator[Opened]:
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
-def fleet(request: pytest.FixtureRequest, opened: Opened) -> Fleet:
+def fleet(request: pytest.FixtureRequest, opened: Opened) -> BaseFleet:
     return opened(request.param)
 
 
 @pytest.fixture(scope="module")
-def damaged(opened: Opened) -> Fleet:
+def damaged(opened: Opened) -> BaseFleet:
     return opened("damaged")
 
 
 @pytest.fixture(scope="module", params=[*BACKENDS, "damaged"])
-def asked(request: pytest.FixtureRequest, opened: Opened) -> Fleet:
+def asked(request: pytest.FixtureRequest, opened: Opened) -> BaseFleet:
     return opened(request.param)
 
 
-def _pairs(fleet: Fleet) -> int:
+def _pairs(fleet: BaseFleet) -> int:
     """How many pairs are asked about; on PostgreSQL only whether it is read alike remains to be seen."""
     return 12 if fleet.engine.dialect.name == "sqlite" else 3
 
@@ -95,7 +95,7 @@ def _break(connection: Connection, table: str, chance: random.Random, share: flo
 
 
 @pytest.mark.parametrize("system", SOME)
-def test_two_domains_and_a_slice_answer_as_the_whole_graph_does(asked: Fleet, system: str) -> None:
+def test_two_domains_and_a_slice_answer_as_the_whole_graph_does(asked: BaseFleet, system: str) -> None:
     graph = whole(asked, f"c-{system}")
     number = {of["address"]: node for node, of in graph.nodes(data=True)}
     chips = [address for address, node in number.items() if graph.nodes[node]["kind"] == "chip"]
@@ -127,7 +127,7 @@ def test_two_domains_and_a_slice_answer_as_the_whole_graph_does(asked: Fleet, sy
 @pytest.mark.parametrize("by", ["hops", "bandwidth"])
 @pytest.mark.parametrize("system", [*SOME, "trn1.2xlarge"])
 def test_what_is_remembered_of_two_domains_answers_as_their_graph_does(
-    asked: Fleet, system: str, by: str, monkeypatch: pytest.MonkeyPatch
+    asked: BaseFleet, system: str, by: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(f"{system} {by}")
     with read_transaction(asked.engine) as connection:
@@ -162,14 +162,14 @@ def test_what_is_remembered_is_never_stale(databases: Databases, backend: str) -
             opened.path(*ends)
 
 
-def test_chips_of_one_domain_keep_to_its_scale_up_links(fleet: Fleet) -> None:
+def test_chips_of_one_domain_keep_to_its_scale_up_links(fleet: BaseFleet) -> None:
     answer = fleet.path("c-u-trn2x64/d3/s0/c0", "c-u-trn2x64/d3/s2/c10")
-    assert (answer.paths[0].hops, answer.equally_good) == (6, 720)
+    assert (answer.paths[0].hops, answer.tied_paths) == (6, 720)
     assert fleet.memory_pool("c-u-trn2x64/d3/s0/c0").chips == 64
 
 
 @pytest.mark.parametrize("system", ["trn1", "trn2", "u-trn2x64", "trn3-gen1"])
-def test_the_latency_of_efa_counts_half_at_either_host(fleet: Fleet, system: str) -> None:
+def test_the_latency_of_efa_counts_half_at_either_host(fleet: BaseFleet, system: str) -> None:
     """15 us from HBM to HBM, however many tiers are between, and then the bytes at the narrowest link."""
     message, ends = 10**6, (f"c-{system}/d0/s0/c0", f"c-{system}/d1/s0/c0")
     for a, b in (ends, reversed(ends)):
@@ -180,12 +180,12 @@ def test_the_latency_of_efa_counts_half_at_either_host(fleet: Fleet, system: str
         assert path.time.nanoseconds == 15_000 + -(-message * 10**9 // path.bandwidth.bytes_per_second)
 
 
-def test_clusters_are_not_joined(fleet: Fleet) -> None:
+def test_clusters_are_not_joined(fleet: BaseFleet) -> None:
     answer = fleet.path("c-trn1/d0/s0/c0", "c-trn2/d0/s0/c0")
     assert (answer.reachable, answer.reason) == (False, "no links join clusters, and they are of different ones")
 
 
-def test_avoiding_a_network_node_parts_what_is_below_it(fleet: Fleet) -> None:
+def test_avoiding_a_network_node_parts_what_is_below_it(fleet: BaseFleet) -> None:
     ends = "c-u-trn2x64/d0/s0/c0", "c-u-trn2x64/d8/s0/c0"
     assert fleet.path(*ends).paths[0].hops == 6
     assert not fleet.path(*ends, avoid="c-u-trn2x64/fabric/t2/n0").reachable
@@ -204,7 +204,7 @@ def test_avoiding_a_network_node_parts_what_is_below_it(fleet: Fleet) -> None:
         ("trn1.2xlarge", None, 0),
     ],
 )
-def test_bisection_of_clusters(fleet: Fleet, system: str, value: int | None, split: int) -> None:
+def test_bisection_of_clusters(fleet: BaseFleet, system: str, value: int | None, split: int) -> None:
     answer = fleet.bisection(f"c-{system}")
     assert answer.exact
     assert value is None or answer.upper == value * GB
@@ -214,7 +214,7 @@ def test_bisection_of_clusters(fleet: Fleet, system: str, value: int | None, spl
     assert sum("/c" in chip.split("/", 1)[1] for chip in answer.chips_a) == split
 
 
-def test_bisection_of_a_damaged_cluster_holds_its_bounds(damaged: Fleet) -> None:
+def test_bisection_of_a_damaged_cluster_holds_its_bounds(damaged: BaseFleet) -> None:
     for system in CLUSTERS.keys() - {"u-trn2x64"}:  # below, with fewer kinds of damage
         _holds_its_bounds(damaged.bisection(f"c-{system}"))
 
@@ -347,12 +347,12 @@ def test_bisection_of_single_chips_against_every_split(databases: Databases) -> 
         assert answer.lower <= brute_force.bisection(graph, ends) <= answer.upper
 
 
-def test_named_chips_of_several_domains(fleet: Fleet) -> None:
+def test_named_chips_of_several_domains(fleet: BaseFleet) -> None:
     answer = fleet.bisection("c-u-trn2x64", ["c-u-trn2x64/d0/s0", "c-u-trn2x64/d1/s0"])
     assert (answer.upper, answer.exact, answer.side_a) == (16 * 25 * GB, True, 16)
 
 
-def test_too_many_domains_at_once_are_refused(fleet: Fleet) -> None:
+def test_too_many_domains_at_once_are_refused(fleet: BaseFleet) -> None:
     with read_transaction(fleet.engine) as connection:
         assert connection.scalar(select(func.count()).select_from(TABLES["domain"])) == sum(CLUSTERS.values())
         with pytest.raises(ScopeTooLargeError):

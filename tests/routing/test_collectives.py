@@ -17,8 +17,8 @@ import trninv
 from conftest import Databases, examples, seeds
 from graphs import chips_in, domain, graphs, seed_clusters, torus_domain, whole
 from trninv import deadline
-from trninv.routing.fleet import Fleet
-from trninv.routing.via import Via
+from trninv.routing.fleet import BaseFleet
+from trninv.routing.via import LinkSelection
 from trninv.solvers import collectives, tree_program
 from trninv.solvers.collectives import all_gather_rate, max_concurrent_flow
 from trninv.solvers.graph import Graph, weighted_edges
@@ -112,7 +112,7 @@ def test_all_to_all_against_edge_flows(graph: Graph, data: st.DataObject) -> Non
     ],
 )
 def test_links_that_are_alike_are_one_row_and_allow_no_more_or_less(
-    lite_fleet: Fleet, monkeypatch: pytest.MonkeyPatch, system: str, lost: str
+    lite_fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch, system: str, lost: str
 ) -> None:
     graph = domain(lite_fleet, system)
     chips = chips_in(graph)
@@ -131,7 +131,7 @@ def test_links_that_are_alike_are_one_row_and_allow_no_more_or_less(
 
 @pytest.mark.parametrize("elsewhere", [20_000, 399_936])
 def test_gathering_from_many_is_the_same_in_either_library(
-    lite_fleet: Fleet, monkeypatch: pytest.MonkeyPatch, elsewhere: int
+    lite_fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch, elsewhere: int
 ) -> None:
     graph = domain(lite_fleet, "trn1.32xlarge")
     chips = chips_in(graph)
@@ -157,7 +157,7 @@ def test_gathering_from_many_is_the_same_in_either_library(
         ("trn3-gen2", Fraction(143 * 16, 9), 704, None),
     ],
 )
-def test_published_limits(fleet: Fleet, scope: str, to_all: float, bus: int, ring: int | None) -> None:
+def test_published_limits(fleet: BaseFleet, scope: str, to_all: float, bus: int, ring: int | None) -> None:
     """Values of an independent computation (trees and edge flows) of the same topologies."""
     found = fleet.collectives(scope)
     assert found.all_to_all.exact
@@ -171,13 +171,13 @@ def test_published_limits(fleet: Fleet, scope: str, to_all: float, bus: int, rin
     assert sum(link.bandwidth for link in found.all_gather.links) == bus * GB
 
 
-def test_a_lost_link_costs_all_gather_a_fifth_and_bisection_nothing(fleet: Fleet) -> None:
+def test_a_lost_link_costs_all_gather_a_fifth_and_bisection_nothing(fleet: BaseFleet) -> None:
     lost = fleet.what_if(down=[f"{U}/s0/c0--{U}/s0/c1"])
     assert lost.collectives("u-trn2x64").all_gather.upper == 512 * GB
     assert lost.bisection("u-trn2x64").upper == 2_048 * GB
 
 
-def test_rings_pass_every_chip_and_share_no_link(lite_fleet: Fleet) -> None:
+def test_rings_pass_every_chip_and_share_no_link(lite_fleet: BaseFleet) -> None:
     graph = domain(lite_fleet, "trn2-16.48xlarge")
     chips = chips_in(graph)
     cycles = edge_disjoint_rings(graph, chips)
@@ -231,13 +231,13 @@ def test_rings_of_a_damaged_torus_keep_to_its_links(data: st.DataObject) -> None
     assert ring_bandwidth(graph, cycles) <= max_ring_bandwidth(graph, chips_in(graph))
 
 
-def test_a_lost_link_costs_a_ring(lite_fleet: Fleet) -> None:
+def test_a_lost_link_costs_a_ring(lite_fleet: BaseFleet) -> None:
     found = lite_fleet.what_if(f"{U}/s0/c0--{U}/s0/c1").collectives("u-trn2x64").ring_all_reduce
     assert found
     assert (found.lower, found.upper) == (256 * GB, 256 * GB)
 
 
-def test_a_chain_reduces_faster_than_it_gathers(lite_fleet: Fleet) -> None:
+def test_a_chain_reduces_faster_than_it_gathers(lite_fleet: BaseFleet) -> None:
     """Three chips in a row: the ends stream into the middle, which adds and streams back, at a link's full rate."""
     server = "trn2-16.48xlarge/d0/s0"
     found = lite_fleet.what_if([f"{server}/c{chip}" for chip in range(3, 16)]).collectives("trn2-16.48xlarge")
@@ -287,16 +287,16 @@ def test_named_chips_of_several_domains_against_the_whole_graph(databases: Datab
             all_gather_rate(alone, weights),
         )
         assert best
-        assert (found.chips, found.via) == (8, Via.ANY)
+        assert (found.chips, found.via) == (8, LinkSelection.ANY)
         assert found.all_to_all.lower <= 7 * theta.upper * (1 + 1e-8)
         assert found.all_to_all.upper >= 7 * theta.lower * (1 - 1e-8)
         assert found.all_to_all.exact
         assert (found.all_gather.lower, found.all_gather.upper) == (floor(7 * best.rate), ceil(7 * best.rate))
         one = cluster.collectives("c-trn1", [f"c-trn1/d1/s0/c{chip}" for chip in (0, 1)])
-        assert (one.chips, one.via, one.all_gather.upper) == (2, Via.SCALE_UP, 48 * GB)
+        assert (one.chips, one.via, one.all_gather.upper) == (2, LinkSelection.SCALE_UP, 48 * GB)
 
 
-def test_of_one_chip_there_is_nothing_to_limit(fleet: Fleet) -> None:
+def test_of_one_chip_there_is_nothing_to_limit(fleet: BaseFleet) -> None:
     found = fleet.collectives("trn1.2xlarge")
     assert (found.all_to_all.upper, found.all_gather.upper, found.ring_all_reduce) == (0, 0, None)
 

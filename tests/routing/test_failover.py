@@ -101,7 +101,7 @@ def test_states_of_a_standby_are_not_told_apart() -> None:
     """Its snapshots don't say which transactions they see, so nothing is remembered, and all is answered."""
     with _pair() as (_, standby):
         standby.start()
-        with trninv.open(standby.url.format(NAME)) as fleet, fleet.in_one_state() as one:
+        with trninv.open(standby.url.format(NAME)) as fleet, fleet.snapshot() as one:
             assert fleet.revision() is None
             assert one.bandwidth(A, B) == fleet.bandwidth(A, B)
             assert (as_of := one.as_of()) is not None

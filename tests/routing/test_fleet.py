@@ -15,7 +15,7 @@ from trninv.errors import (
     UnknownAddressError,
     WrongLevelError,
 )
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.solvers.paths import PathMetric
 from trninv.units import Bandwidth, Capacity
 
@@ -23,9 +23,9 @@ GB = 10**9
 U = "u-trn2x64/d0"
 
 
-def test_a_path_names_chips_links_and_bottlenecks_in_order(fleet: Fleet) -> None:
+def test_a_path_names_chips_links_and_bottlenecks_in_order(fleet: BaseFleet) -> None:
     answer = fleet.path(f"{U}/s0/c0", f"{U}/s1/c1")
-    assert (answer.metric, answer.reachable, answer.equally_good, answer.truncated) == (PathMetric.HOPS, True, 2, True)
+    assert (answer.metric, answer.reachable, answer.tied_paths, answer.truncated) == (PathMetric.HOPS, True, 2, True)
     (path,) = answer.paths
     assert (path.hops, path.bandwidth) == (2, 64 * GB)
     assert [(step.kind, step.address.replace(f"{U}/", "")) for step in path.steps] == [
@@ -39,29 +39,29 @@ def test_a_path_names_chips_links_and_bottlenecks_in_order(fleet: Fleet) -> None
     assert [step.bandwidth for step in path.steps] == [None, 128 * GB, None, 64 * GB, None]
 
 
-def test_chip_switch_chip_is_two_hops(fleet: Fleet) -> None:
+def test_chip_switch_chip_is_two_hops(fleet: BaseFleet) -> None:
     path = fleet.path("trn3-gen2/d0/s0/c0", "trn3-gen2/d0/s17/c3").paths[0]
     assert [step.kind for step in path.steps] == ["chip", "link", "switch", "link", "chip"]
     assert (path.hops, path.bandwidth) == (2, 320 * GB)
 
 
-def test_cores_stand_for_their_chip_and_servers_for_all_of_theirs(fleet: Fleet) -> None:
+def test_cores_stand_for_their_chip_and_servers_for_all_of_theirs(fleet: BaseFleet) -> None:
     by_core = fleet.path(f"{U}/s0/c0/nc3", f"{U}/s0/c5/nc0")
     by_chip = fleet.path(f"{U}/s0/c0", f"{U}/s0/c5")
     assert by_core.paths == by_chip.paths
     assert fleet.path(f"{U}/s0", f"{U}/s2").paths[0].hops == 2
-    assert fleet.path(f"{U}/s0", f"{U}/s1").equally_good == 16
+    assert fleet.path(f"{U}/s0", f"{U}/s1").tied_paths == 16
     assert fleet.path(U, f"{U}/s1/c1").paths[0].hops == 0
 
 
-def test_k_paths_are_distinct_and_in_order(fleet: Fleet) -> None:
+def test_k_paths_are_distinct_and_in_order(fleet: BaseFleet) -> None:
     answer = fleet.path(f"{U}/s0/c0", f"{U}/s0/c5", k=100)
     assert len({path.steps for path in answer.paths}) == 100
     assert [path.hops for path in answer.paths] == sorted(path.hops for path in answer.paths)
-    assert (answer.equally_good, answer.truncated) == (2, False)
+    assert (answer.tied_paths, answer.truncated) == (2, False)
 
 
-def test_avoiding_places_and_links(fleet: Fleet) -> None:
+def test_avoiding_places_and_links(fleet: BaseFleet) -> None:
     a, b = f"{U}/s0/c0", f"{U}/s0/c1"
     assert fleet.path(a, b).paths[0].hops == 1
     assert fleet.path(a, b, avoid=[f"{b}--{a}"]).paths[0].hops == 3
@@ -72,14 +72,14 @@ def test_avoiding_places_and_links(fleet: Fleet) -> None:
     )
 
 
-def test_separate_clusters_do_not_reach_each_other(fleet: Fleet) -> None:
+def test_separate_clusters_do_not_reach_each_other(fleet: BaseFleet) -> None:
     path = fleet.path(f"{U}/s0/c0", "trn3-gen1/d0/s0/c0")
-    assert (path.reachable, path.paths, path.equally_good, path.facts) == (False, (), 0, ())
+    assert (path.reachable, path.paths, path.tied_paths, path.facts) == (False, (), 0, ())
     flow = fleet.bandwidth(f"{U}/s0/c0", "trn3-gen1/d0/s0/c0")
     assert (flow.widest, flow.maximum_flow, flow.minimum_cut) == (None, 0, ())
 
 
-def test_bandwidth_between_servers(fleet: Fleet) -> None:
+def test_bandwidth_between_servers(fleet: BaseFleet) -> None:
     answer = fleet.bandwidth(f"{U}/s0", f"{U}/s2")
     assert (answer.maximum_flow, answer.both_directions) == (2_048 * GB, 4_096 * GB)
     assert sum(link.bandwidth for link in answer.minimum_cut) == answer.maximum_flow
@@ -99,7 +99,7 @@ def test_bandwidth_between_servers(fleet: Fleet) -> None:
         ("trn3-gen2/d0/s0/c0", 144, 20_736, [(1, 1), (2, 71), (3, 71)]),
     ],
 )
-def test_pools(fleet: Fleet, of: str, chips: int, gib: int, rings: list[tuple[int, int]]) -> None:
+def test_pools(fleet: BaseFleet, of: str, chips: int, gib: int, rings: list[tuple[int, int]]) -> None:
     answer = fleet.memory_pool(of)
     assert (answer.chips, answer.memory.gibibytes) == (chips, gib)
     assert [(ring.hops, ring.chips) for ring in answer.by_hops] == rings
@@ -107,7 +107,7 @@ def test_pools(fleet: Fleet, of: str, chips: int, gib: int, rings: list[tuple[in
     assert sum(ring.memory for ring in answer.by_hops) == answer.remote
 
 
-def test_a_pool_within_limits(fleet: Fleet) -> None:
+def test_a_pool_within_limits(fleet: BaseFleet) -> None:
     near = fleet.memory_pool(f"{U}/s0/c0", max_hops=1)
     assert (near.chips, near.memory) == (7, Capacity.parse("672 GiB"))
     wide = fleet.memory_pool(f"{U}/s0/c0", min_bandwidth=Bandwidth.parse("65 GB/s"))
@@ -115,7 +115,7 @@ def test_a_pool_within_limits(fleet: Fleet) -> None:
     assert fleet.memory_pool(f"{U}/s0/c0", max_hops=0).chips == 1
 
 
-def test_bisection_of_named_chips_is_isolated(fleet: Fleet) -> None:
+def test_bisection_of_named_chips_is_isolated(fleet: BaseFleet) -> None:
     """Eight chips of one row pair: only the links among them count."""
     chips = [f"{U}/s0/c{chip}" for chip in range(8)]
     answer = fleet.bisection(U, chips)
@@ -124,7 +124,7 @@ def test_bisection_of_named_chips_is_isolated(fleet: Fleet) -> None:
         fleet.bisection(f"{U}/s1", chips)
 
 
-def test_every_answer_says_what_it_rests_on(fleet: Fleet) -> None:
+def test_every_answer_says_what_it_rests_on(fleet: BaseFleet) -> None:
     for answer in (
         fleet.path(f"{U}/s0/c0", f"{U}/s0/c1"),
         fleet.bandwidth(f"{U}/s0/c0", f"{U}/s0/c1"),
@@ -141,12 +141,12 @@ def test_every_answer_says_what_it_rests_on(fleet: Fleet) -> None:
     assert "2,048" in (trn3.facts[0].note or "")
 
 
-def test_an_answer_is_frozen(fleet: Fleet) -> None:
+def test_an_answer_is_frozen(fleet: BaseFleet) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         fleet.bisection("trn1.32xlarge").method = "guess"  # type: ignore[misc]
 
 
-def test_the_graph_for_notebooks(fleet: Fleet) -> None:
+def test_the_graph_for_notebooks(fleet: BaseFleet) -> None:
     graph = fleet.graph("trn3-gen2/d0")
     kinds = [kind["kind"] for _, kind in graph.nodes(data=True)]
     assert (kinds.count("chip"), kinds.count("switch"), kinds.count("nic")) == (144, 38, 144)
@@ -175,7 +175,7 @@ def test_the_graph_for_notebooks(fleet: Fleet) -> None:
     ],
 )
 def test_a_wrong_question_is_refused(
-    fleet: Fleet, question: str, arguments: tuple[object, ...], error: type[TrninvError]
+    fleet: BaseFleet, question: str, arguments: tuple[object, ...], error: type[TrninvError]
 ) -> None:
     with pytest.raises(error):
         getattr(fleet, question)(*arguments)

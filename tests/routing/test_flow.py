@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from graphs import chips_in, domain, graphs
 from oracles import brute_force
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.solvers.flow import minimum_cut
 from trninv.solvers.graph import Graph
 from trninv.solvers.reach import hops_from, set_to_set_flow, widest_from
@@ -67,7 +67,7 @@ def test_reach(graph: Graph, data: st.DataObject) -> None:
     ("scope", "ports"),
     [("trn1.32xlarge", 192), ("trn2-16.48xlarge", 512), ("u-trn2x64", 640), ("trn3-gen1", 704), ("trn3-gen2", 704)],
 )
-def test_the_worst_connected_chips_have_all_their_ports(lite_fleet: Fleet, scope: str, ports: int) -> None:
+def test_the_worst_connected_chips_have_all_their_ports(lite_fleet: BaseFleet, scope: str, ports: int) -> None:
     """Gomory-Hu of a healthy domain: every pair of chips gets the ports of one chip."""
     graph = domain(lite_fleet, scope)
     chips = chips_in(graph)
@@ -76,7 +76,7 @@ def test_the_worst_connected_chips_have_all_their_ports(lite_fleet: Fleet, scope
     assert set_to_set_flow(graph, chips[1:], chips[:1]) == ports * GB
 
 
-def test_a_place_that_is_down_gets_nothing(fleet: Fleet) -> None:
+def test_a_place_that_is_down_gets_nothing(fleet: BaseFleet) -> None:
     graph = domain(fleet, "trn1.32xlarge")
     chip = chips_in(graph)[0]
     graph.remove_node(chip)
@@ -84,7 +84,7 @@ def test_a_place_that_is_down_gets_nothing(fleet: Fleet) -> None:
     assert hops_from(graph, [chip]) == {}
 
 
-def test_agrees_with_a_second_flow_algorithm(lite_fleet: Fleet) -> None:
+def test_agrees_with_a_second_flow_algorithm(lite_fleet: BaseFleet) -> None:
     graph = domain(lite_fleet, "trn3-gen2")
     chips = chips_in(graph)
     one, other = chips[:4], chips[-8:]

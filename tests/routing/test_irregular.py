@@ -17,7 +17,7 @@ from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
 from trninv.routing.cluster import read_domain_classes
 from trninv.routing.fabric_cache import PathCache
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.scope import Scope
 from trninv.routing.wiring import WiringCache
 from trninv.solvers import quotient
@@ -28,12 +28,12 @@ SMALL = {"trn1.2xlarge": 3, "trn1.32xlarge": 2, "trn2-16.48xlarge": 2, "u-trn2x6
 
 
 @pytest.fixture(scope="module")
-def opened(databases: Databases) -> Iterator[Callable[[str], Fleet]]:
+def opened(databases: Databases) -> Iterator[Callable[[str], BaseFleet]]:
     """A fleet with a cluster for each seed, on a backend or, as "damaged", with some of each kind out of service."""
-    fleets: list[Fleet] = []
+    fleets: list[BaseFleet] = []
 
     @cache
-    def open_(kind: str) -> Fleet:
+    def open_(kind: str) -> BaseFleet:
         plans = {f"c{seed}": irregular(SMALL if seed % 2 else MIXED, seed) for seed in SEEDS}
         url = make(databases.migrated("sqlite" if kind == "damaged" else kind), plans)
         if kind == "damaged":
@@ -60,7 +60,7 @@ def _damage(url: str) -> None:
 
 
 @pytest.fixture(params=[*BACKENDS, "damaged"])
-def fleet(request: pytest.FixtureRequest, opened: Callable[[str], Fleet]) -> Fleet:
+def fleet(request: pytest.FixtureRequest, opened: Callable[[str], BaseFleet]) -> BaseFleet:
     return opened(request.param)
 
 
@@ -69,7 +69,7 @@ def _chips(graph: Graph) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("seed", seeds(6, 2))
-def test_two_chips_answer_as_the_full_graph_does(fleet: Fleet, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_chips_answer_as_the_full_graph_does(fleet: BaseFleet, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = whole(fleet, f"c{seed}")
     number, chance = _chips(graph), random.Random(seed)
     drawn = [chance.sample(sorted(number), 2) for _ in range(12)]
@@ -118,7 +118,7 @@ def _only(graph: Graph, chips: Collection[int]) -> Graph:
 @pytest.mark.parametrize("seed", seeds(6, 2))
 @pytest.mark.parametrize("kind", ["sqlite", "damaged"])
 def test_bisection_of_some_chips_is_the_least_of_all_splits(
-    opened: Callable[[str], Fleet], kind: str, seed: int
+    opened: Callable[[str], BaseFleet], kind: str, seed: int
 ) -> None:
     fleet = opened(kind)
     graph, chance = whole(fleet, f"c{seed}"), random.Random(seed)
@@ -150,7 +150,7 @@ def _members(graph: Graph, places: Collection[str]) -> set[int]:
 
 
 @pytest.mark.parametrize("seed", seeds(6, 2))
-def test_bisection_of_a_cluster_is_a_cut_that_its_graph_has(opened: Callable[[str], Fleet], seed: int) -> None:
+def test_bisection_of_a_cluster_is_a_cut_that_its_graph_has(opened: Callable[[str], BaseFleet], seed: int) -> None:
     fleet = opened("damaged" if seed % 2 else "sqlite")
     graph, answer = whole(fleet, f"c{seed}"), fleet.bisection(f"c{seed}")
     one, other = (_members(graph, side) for side in (answer.chips_a, answer.chips_b))
@@ -179,7 +179,7 @@ def _hops(graph: Graph) -> Counter[int]:
     return found
 
 
-def _distances_are_those_of_the_graph(fleet: Fleet, slug: str) -> None:
+def _distances_are_those_of_the_graph(fleet: BaseFleet, slug: str) -> None:
     answer, found = fleet.distances(slug, via="any"), _hops(whole(fleet, slug))
     assert {each.hops: each.pairs for each in answer.by_hops} == found
     assert answer.unreachable == answer.pairs - found.total()
@@ -200,7 +200,7 @@ def test_distances_are_those_of_the_whole_graph(databases: Databases, seed: int)
     [("sqlite", 1), ("damaged", 1), *(pytest.param("damaged", seed, marks=pytest.mark.slow) for seed in (0, 2, 3))],
 )
 def test_distances_below_several_network_nodes_are_those_of_the_whole_graph(
-    opened: Callable[[str], Fleet], kind: str, seed: int
+    opened: Callable[[str], BaseFleet], kind: str, seed: int
 ) -> None:
     _distances_are_those_of_the_graph(opened(kind), f"c{seed}")
 
@@ -269,7 +269,7 @@ def test_collectives_of_several_models_are_held_by_one_of_them(databases: Databa
         assert answer.all_to_all.upper == pytest.approx(exit_of_trn1 / (16 * 32) * 47, rel=1e-6)
 
 
-def test_healthy_domains_of_a_model_are_read_once(opened: Callable[[str], Fleet]) -> None:
+def test_healthy_domains_of_a_model_are_read_once(opened: Callable[[str], BaseFleet]) -> None:
     with WiringCache(opened("sqlite").engine).open_reader() as reader:
         kinds = read_domain_classes(reader, Scope.resolve(reader, "c1"))
     assert [len(kind.domains) for kind in kinds] == list(SMALL.values())
@@ -289,7 +289,7 @@ def test_a_cut_names_the_network_node_that_a_server_is_below(databases: Database
 
 @pytest.mark.parametrize("seed", seeds(6, 2))
 def test_the_ways_of_large_and_small_clusters_agree(
-    opened: Callable[[str], Fleet], seed: int, monkeypatch: pytest.MonkeyPatch
+    opened: Callable[[str], BaseFleet], seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet = opened("sqlite")
     small = fleet.bisection(f"c{seed}")

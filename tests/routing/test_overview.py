@@ -19,16 +19,16 @@ from trninv.inventory import migrate, stamp
 from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
 from trninv.inventory.schema import STATES
 from trninv.inventory.state import Condition, set_state
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.overview import MAGIC, ClusterOverview, read_overview
 
 
-def of(fleet: Fleet, cluster: str) -> ClusterOverview:
+def of(fleet: BaseFleet, cluster: str) -> ClusterOverview:
     with read_transaction(fleet.engine) as connection:
         return read_overview(connection, cluster)
 
 
-def expected_pools(fleet: Fleet, seen: ClusterOverview) -> bytes:
+def expected_pools(fleet: BaseFleet, seen: ClusterOverview) -> bytes:
     """Sizes of the components of what is up, domain by domain."""
     pools = dict.fromkeys(map(seen.address, range(seen.chips)), 0)
     for domain in range(seen.domains):
@@ -41,7 +41,7 @@ def expected_pools(fleet: Fleet, seen: ClusterOverview) -> bytes:
 
 
 @pytest.mark.parametrize("slug", [system.slug for system in SYSTEMS])
-def test_a_healthy_cluster_is_all_up(lite_fleet: Fleet, slug: str) -> None:
+def test_a_healthy_cluster_is_all_up(lite_fleet: BaseFleet, slug: str) -> None:
     seen = of(lite_fleet, slug)
     assert seen.states == bytes(seen.chips)
     (part,) = seen.ranges
@@ -101,7 +101,7 @@ def test_a_chip_without_links_pools_alone(databases: Databases, backend: str, ch
         assert seen.pool_sizes == expected_pools(fleet, seen)
 
 
-def test_the_packed_form_says_its_sizes(lite_fleet: Fleet) -> None:
+def test_the_packed_form_says_its_sizes(lite_fleet: BaseFleet) -> None:
     packed = of(lite_fleet, "trn3-gen2").to_bytes()
     assert struct.unpack_from("<4s5I", packed) == (MAGIC, 1, 144, 4, 36, 18)
     assert len(packed) == 24 + 2 * 144
@@ -136,6 +136,6 @@ def test_a_cluster_of_several_models(databases: Databases) -> None:
     assert sorted(path.count("h1v1") for _, path in drawn) == sorted(expected.values())
 
 
-def test_an_unknown_cluster_is_told(lite_fleet: Fleet) -> None:
+def test_an_unknown_cluster_is_told(lite_fleet: BaseFleet) -> None:
     with pytest.raises(UnknownAddressError, match="no cluster nothing"):
         of(lite_fleet, "nothing")

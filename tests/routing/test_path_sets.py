@@ -11,22 +11,22 @@ import trninv
 from conftest import BACKENDS, Databases, Run, both_ways, seeds
 from graphs import seed_clusters, split_ports
 from trninv.errors import InvalidArgumentError
-from trninv.routing.fleet import Fleet
-from trninv.routing.questions.path import Pair
-from trninv.routing.via import Via
+from trninv.routing.fleet import BaseFleet
+from trninv.routing.questions.path import PlacePair
+from trninv.routing.via import LinkSelection
 
 NAME = "c-trn1"
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
-def three(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+def three(request: pytest.FixtureRequest, databases: Databases) -> Iterator[BaseFleet]:
     with trninv.open(seed_clusters(databases.migrated(request.param), {"trn1": 3})) as opened:
         yield opened
 
 
 @pytest.mark.parametrize("seed", seeds(4, 2))
 @pytest.mark.parametrize("by", ["hops", "bandwidth"])
-def test_the_best_of_all_pairs(three: Fleet, seed: int, by: str) -> None:
+def test_the_best_of_all_pairs(three: BaseFleet, seed: int, by: str) -> None:
     """Of a damaged cluster: the rank, the pairs that have it, and that the path joins one of them."""
     chance = random.Random(f"{seed} {by}")
     whole = three.graph(NAME)
@@ -37,20 +37,20 @@ def test_the_best_of_all_pairs(three: Fleet, seed: int, by: str) -> None:
     places = chance.sample(within, 7)
     sources, targets = places[:3], places[3:]
     found = damaged.path(sources[0], targets[0], by, or_from=sources[1:], or_to=targets[1:])
-    over = Via.SCALE_UP if len({place.split("/")[1] for place in places}) == 1 else Via.ANY
+    over = LinkSelection.SCALE_UP if len({place.split("/")[1] for place in places}) == 1 else LinkSelection.ANY
     ranks = {}
     for one, other in product(sources, targets):
         alone = damaged.path(one, other, by, via=over.name)
         for path in alone.paths:
-            ranks[Pair(one, other)] = (-(path.bandwidth or 0) if by == "bandwidth" else 0, path.hops)
+            ranks[PlacePair(one, other)] = (-(path.bandwidth or 0) if by == "bandwidth" else 0, path.hops)
     assert found.via is over
     assert found.reachable == bool(ranks)
     best = {pair for pair in ranks if ranks[pair] == min(ranks.values())}
     assert set(found.best_pairs) == best
     for path in found.paths:
         assert (-(path.bandwidth or 0) if by == "bandwidth" else 0, path.hops) == min(ranks.values())
-        assert Pair(path.steps[0].address, path.steps[-1].address) in best
-    if by == "hops" and over is Via.ANY:
+        assert PlacePair(path.steps[0].address, path.steps[-1].address) in best
+    if by == "hops" and over is LinkSelection.ANY:
         ways = split_ports(damaged.graph(NAME))
         ours = {place.split("/")[1] for place in places}
         kept = [node for node in ways if "/d" not in str(node) or any(f"/{domain}/" in str(node) for domain in ours)]
@@ -59,9 +59,9 @@ def test_the_best_of_all_pairs(three: Fleet, seed: int, by: str) -> None:
         assert found.paths[0].hops == min(away[place] for place in targets if place in away)
 
 
-def test_ways_that_are_as_good_count_together(three: Fleet) -> None:
+def test_ways_that_are_as_good_count_together(three: BaseFleet) -> None:
     found = three.path(f"{NAME}/d0/s0/c0", f"{NAME}/d0/s0/c1", or_to=[f"{NAME}/d0/s0/c4", f"{NAME}/d0/s0/c10"], k=5)
-    assert (found.equally_good, found.source, found.target) == (2, f"{NAME}/d0/s0/c0", f"{NAME}/d0/s0/c1")
+    assert (found.tied_paths, found.source, found.target) == (2, f"{NAME}/d0/s0/c0", f"{NAME}/d0/s0/c1")
     assert [pair.target.rpartition("/")[2] for pair in found.best_pairs] == ["c1", "c4"]
     assert [path.hops for path in found.paths[:2]] == [1, 1]
     apart = three.path(f"{NAME}/d0/s0/c0", f"{NAME}/d0/s0/c1", shape="link_disjoint", or_to=f"{NAME}/d0/s0/c4")
@@ -69,18 +69,18 @@ def test_ways_that_are_as_good_count_together(three: Fleet) -> None:
     assert three.path(f"{NAME}/d0/s0/c0", f"{NAME}/d0/s0/c1").best_pairs == ()
 
 
-def test_a_place_in_both_sets_is_at_home(three: Fleet) -> None:
+def test_a_place_in_both_sets_is_at_home(three: BaseFleet) -> None:
     found = three.path(f"{NAME}/d0/s0/c0", f"{NAME}/d1/s0/c1", or_to=[f"{NAME}/d0/s0/c0"])
-    assert (found.paths[0].hops, found.best_pairs) == (0, (Pair(f"{NAME}/d0/s0/c0", f"{NAME}/d0/s0/c0"),))
+    assert (found.paths[0].hops, found.best_pairs) == (0, (PlacePair(f"{NAME}/d0/s0/c0", f"{NAME}/d0/s0/c0"),))
 
 
-def test_too_many_pairs_are_refused(three: Fleet) -> None:
+def test_too_many_pairs_are_refused(three: BaseFleet) -> None:
     chips = [f"{NAME}/d{domain}/s0/c{chip}" for domain in range(2) for chip in range(16)]
     with pytest.raises(InvalidArgumentError, match="288 pairs of places: name at most 256"):
         three.path(chips[0], chips[31], or_from=chips[1:9], or_to=chips)
 
 
-def test_where_nothing_joins_them_all_are_named(three: Fleet) -> None:
+def test_where_nothing_joins_them_all_are_named(three: BaseFleet) -> None:
     found = three.path(f"{NAME}/d0/s0/c0", f"{NAME}/d1/s0/c0", via="scale_up", or_to=f"{NAME}/d2/s0/c0")
     assert not found.reachable
     assert found.best_pairs == ()
@@ -89,7 +89,7 @@ def test_where_nothing_joins_them_all_are_named(three: Fleet) -> None:
     assert gone.reason == f"nothing of {NAME}/d1 or {NAME}/d2 is up and not avoided"
 
 
-def test_the_command_line_and_graphql_take_sets(run: Run, three: Fleet) -> None:
+def test_the_command_line_and_graphql_take_sets(run: Run, three: BaseFleet) -> None:
     ends, more = (f"{NAME}/d0/s0/c0", f"{NAME}/d0/s0/c10"), (f"{NAME}/d0/s0/c2", f"{NAME}/d0/s0/c5")
     database = three.engine.url.render_as_string(hide_password=False)
     status, out, _ = run("path", *ends, "--or-from", more[0], "--or-to", more[1], database=database)
@@ -101,4 +101,4 @@ def test_the_command_line_and_graphql_take_sets(run: Run, three: Fleet) -> None:
     python = three.path(*ends, or_from=more[0], or_to=more[1])
     assert found["bestPairs"] == [{"source": pair.source, "target": pair.target} for pair in python.best_pairs]
     assert len(found["bestPairs"]) == 3
-    assert (found["equallyGood"], found["paths"][0]["hops"]) == (python.equally_good, python.paths[0].hops)
+    assert (found["equallyGood"], found["paths"][0]["hops"]) == (python.tied_paths, python.paths[0].hops)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from graphs import chips_in, count_best, domain, graphs
 from oracles import brute_force
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.solvers.disjoint import disjoint_paths
 from trninv.solvers.graph import Graph
 from trninv.solvers.paths import NodePath, PathCriterion, PathMetric, all_best_paths, best_paths
@@ -77,7 +77,7 @@ def test_answers_do_not_depend_on_the_order_of_rows(graph: Graph, data: st.DataO
 
 
 @pytest.mark.parametrize("scope", ["trn1.32xlarge", "u-trn2x64", "trn3-gen1", "trn3-gen2"])
-def test_agrees_with_networkx_on_seeded_systems(lite_fleet: Fleet, scope: str) -> None:
+def test_agrees_with_networkx_on_seeded_systems(lite_fleet: BaseFleet, scope: str) -> None:
     graph = domain(lite_fleet, scope)
     chips = chips_in(graph)
     distance = dict(nx.all_pairs_shortest_path_length(graph))

@@ -13,7 +13,7 @@ import trninv
 from conftest import BACKENDS, Databases, seeds
 from graphs import split_ports
 from trninv.errors import ScopeTooLargeError
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.questions.pool import PoolAnswer
 from trninv.routing.wiring import MAX_DOMAINS
 from trninv.units import Bandwidth
@@ -29,7 +29,7 @@ UPLINK = "j/fabric/t3/n1--j/fabric/t2/n1"
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
-def adopted(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+def adopted(request: pytest.FixtureRequest, databases: Databases) -> Iterator[BaseFleet]:
     """Cluster c has two trees of network nodes that nothing joins but its UltraServers, j has one tree."""
     url = make(databases.migrated(request.param), {"c": plan(MODELS, APART), "j": plan(MODELS, JOINED)})
     with trninv.open(url) as opened:
@@ -45,7 +45,7 @@ def _chips(pool: PoolAnswer) -> dict[str, tuple[int, int]]:
     return {chip.address: (ring.hops, chip.widest) for ring in pool.by_hops for chip in ring.reached}
 
 
-def test_a_pool_does_not_pass_through_a_third_domain(adopted: Fleet) -> None:
+def test_a_pool_does_not_pass_through_a_third_domain(adopted: BaseFleet) -> None:
     """From CHIP to OTHER only the UltraServers lead, which are of neither domain."""
     assert not adopted.path(CHIP, OTHER).reachable
     pool = adopted.memory_pool(CHIP, via="any")
@@ -55,7 +55,7 @@ def test_a_pool_does_not_pass_through_a_third_domain(adopted: Fleet) -> None:
 
 
 @pytest.mark.parametrize("factor", [0.001, 0.0])
-def test_a_damaged_uplink_bounds_a_pool_as_it_bounds_a_path(adopted: Fleet, factor: float) -> None:
+def test_a_damaged_uplink_bounds_a_pool_as_it_bounds_a_path(adopted: BaseFleet, factor: float) -> None:
     """Around a derated or dead way up there is one through the UltraServers, which a path may not take."""
     damaged = adopted.what_if(derate={UPLINK: factor}) if factor else adopted.what_if(UPLINK)
     chip, other = _in_j(CHIP), _in_j(OTHER)
@@ -71,7 +71,7 @@ def test_a_damaged_uplink_bounds_a_pool_as_it_bounds_a_path(adopted: Fleet, fact
 PLACES = ("d0/s0/c0", "d1/s0/c3", "d1/s0", "d2", "d3/s0/c0", "d3/s1", "d4")
 
 
-def _damaged(fleet: Fleet, cluster: str, chance: random.Random) -> Fleet:
+def _damaged(fleet: BaseFleet, cluster: str, chance: random.Random) -> BaseFleet:
     """Some of its uplinks, NICs and links between chips down, others derated."""
     graph = fleet.graph(cluster)
     kinds = {node: of["kind"] for node, of in graph.nodes(data=True)}
@@ -108,7 +108,7 @@ def _within(ways: "nx.DiGraph[Any]", domains: Collection[str], own: Collection[s
     return near
 
 
-def _expected(fleet: Fleet, place: str, cluster: str) -> tuple[dict[str, tuple[int, int]], dict[int, int]]:
+def _expected(fleet: BaseFleet, place: str, cluster: str) -> tuple[dict[str, tuple[int, int]], dict[int, int]]:
     """Hops and widest path of each chip over its domain and the place's, and what each ring delivers."""
     graph = fleet.graph(cluster)
     ways = split_ports(graph)
@@ -143,7 +143,7 @@ def _delivered(
 
 
 @pytest.mark.parametrize("seed", seeds(12, 2))
-def test_a_pool_is_that_of_the_place_and_one_other_domain(adopted: Fleet, seed: int) -> None:
+def test_a_pool_is_that_of_the_place_and_one_other_domain(adopted: BaseFleet, seed: int) -> None:
     """Hops, widest paths and deliveries are those of networkx; some of them are also asked of `path`."""
     chance = random.Random(seed + 7)
     cluster = "jc"[seed % 2]
@@ -162,7 +162,7 @@ def test_a_pool_is_that_of_the_place_and_one_other_domain(adopted: Fleet, seed: 
             assert chip not in reached
 
 
-def test_pools_of_all_chips_count_the_pairs_that_distances_does(adopted: Fleet) -> None:
+def test_pools_of_all_chips_count_the_pairs_that_distances_does(adopted: BaseFleet) -> None:
     chips = [node for node, of in adopted.graph("c").nodes(data=True) if of["kind"] == "chip"]
     pools = (adopted.memory_pool(chip, via="any") for chip in chips)
     away = Counter(hops for pool in pools for hops, _ in _chips(pool).values())
@@ -171,7 +171,7 @@ def test_pools_of_all_chips_count_the_pairs_that_distances_does(adopted: Fleet) 
 
 
 @pytest.mark.parametrize("via", ["scale_up", "any"])
-def test_a_path_of_just_the_least_bandwidth_is_wide_enough(adopted: Fleet, via: str) -> None:
+def test_a_path_of_just_the_least_bandwidth_is_wide_enough(adopted: BaseFleet, via: str) -> None:
     of = f"{ULTRA}/s0/c0"
     widths = {width for _, width in _chips(adopted.memory_pool(of, via=via)).values()}
     assert len(widths) > (via == "any")

@@ -15,7 +15,7 @@ from graphs import seed_clusters, split_ports
 from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
 from trninv.routing.fabric_cache import PathCache
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.solvers.arcs import directed_adjacency, node_of_port
 from trninv.solvers.collectives import max_concurrent_flow
 from trninv.solvers.disjoint import disjoint_paths
@@ -157,7 +157,7 @@ def test_all_to_all_passes_through_no_host(graph: Graph) -> None:
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
-def two(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+def two(request: pytest.FixtureRequest, databases: Databases) -> Iterator[BaseFleet]:
     """Two trn1.32xlarge, whose chips share a NIC with a neighbour."""
     with trninv.open(seed_clusters(databases.migrated(request.param), {"trn1": 2})) as opened:
         yield opened
@@ -167,7 +167,7 @@ TORUS = [f"{T1}/c0--{T1}/c{near}" for near in (1, 3, 4, 12)]
 UPLINK = f"{T1}/efa0--c-trn1/fabric/t3/n0"
 
 
-def test_a_chip_does_not_leave_through_its_host(two: Fleet) -> None:
+def test_a_chip_does_not_leave_through_its_host(two: BaseFleet) -> None:
     """c0 has lost its links to other chips and its NIC's uplink: the NIC, which c1 shares, leads it nowhere."""
     ends = f"{T1}/c0", "c-trn1/d1/s0/c5"
     alone = two.what_if([*TORUS, UPLINK])

@@ -18,10 +18,10 @@ from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
 from trninv.routing import fabric_cache, wiring
 from trninv.routing.fabric_cache import PathCache
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.journal import solve_tasks
 from trninv.routing.wiring import WiringCache, domains_in_cluster
-from trninv.solvers.damage import Measure, MeasureTask
+from trninv.solvers.damage import SweepMeasure, MeasureTask
 from trninv.solvers.paths import PathMetric
 
 KEPT = 3
@@ -72,11 +72,11 @@ def test_what_else_is_remembered_is_bounded(databases: Databases, monkeypatch: p
 
 @pytest.mark.parametrize("by", list(PathMetric)[:2])
 def test_a_path_inside_a_domain_is_that_of_its_graph(
-    worn: Fleet, by: PathMetric, monkeypatch: pytest.MonkeyPatch
+    worn: BaseFleet, by: PathMetric, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of domains with and without a fabric, with things that are down or carry less, in which a chip may be cut off."""
     chance, known = random.Random(5), 0
-    with worn.reading() as connection:
+    with worn.connect() as connection:
         chips = [row.address for row in connection.execute(node_addresses().where(TABLES["node"].c.kind == "chip"))]
     for system in SYSTEMS:
         own = [chip for chip in chips if chip.startswith(f"{system.slug}/")]
@@ -89,18 +89,18 @@ def test_a_path_inside_a_domain_is_that_of_its_graph(
     assert known > 6 * len(SYSTEMS)  # the others are of chips that are down
 
 
-def test_what_else_is_asked_inside_a_domain_is_that_of_its_graph(worn: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_else_is_asked_inside_a_domain_is_that_of_its_graph(worn: BaseFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     """All best paths, and the pool around a chip."""
     chance, known = random.Random(6), 0
-    with worn.reading() as connection:
+    with worn.connect() as connection:
         chips = [row.address for row in connection.execute(node_addresses().where(TABLES["node"].c.kind == "chip"))]
     for system in SYSTEMS:
         own = [chip for chip in chips if chip.startswith(f"{system.slug}/")]
         for _ in range(6):
             one, other = chance.choice(own), chance.choice(own)
-            questions: list[Callable[[Fleet], object]] = [
-                *(partial(Fleet.path, source=one, target=other, by=by, shape="all") for by in ("hops", "bandwidth")),
-                *(partial(Fleet.memory_pool, of=one, max_hops=hops) for hops in (None, 0, 2)),
+            questions: list[Callable[[BaseFleet], object]] = [
+                *(partial(BaseFleet.path, source=one, target=other, by=by, shape="all") for by in ("hops", "bandwidth")),
+                *(partial(BaseFleet.memory_pool, scope=one, max_hops=hops) for hops in (None, 0, 2)),
             ]
             remembered = [ask(worn) for ask in questions]
             known += worn._path_cache.answer_for_chips((parse(one),), lambda _: True) is not None
@@ -120,7 +120,7 @@ def test_what_else_is_asked_inside_a_domain_is_that_of_its_graph(worn: Fleet, mo
     ids=["path", "all", "pool"],
 )
 def test_a_question_inside_a_known_domain_asks_nothing_of_the_tables(
-    lite_fleet: Fleet, ask: Callable[[Fleet, str, str], object]
+    lite_fleet: BaseFleet, ask: Callable[[BaseFleet, str, str], object]
 ) -> None:
     """Every further pair costs no statement but that which asks whether the database has changed."""
     ask(lite_fleet, f"{DOMAIN}/s0/c1", f"{DOMAIN}/s2/c8")  # over links of the same kinds
@@ -191,7 +191,7 @@ def test_a_journal_is_believed_where_it_did_as_much_or_is_exact(tmp_path: Path) 
 
     def task(nodes: int, capacity: int) -> MeasureTask:
         return MeasureTask(
-            (0, 1), ((0, "chip", None), (1, "chip", None)), ((0, 1, capacity),), 0, Measure.BISECTION, nodes
+            (0, 1), ((0, "chip", None), (1, "chip", None)), ((0, 1, capacity),), 0, SweepMeasure.BISECTION, nodes
         )
 
     def bounds(of: MeasureTask, lower: int, upper: int, nodes: int) -> tuple[int, int]:

@@ -11,7 +11,7 @@ import trninv
 from conftest import BACKENDS, Databases
 from graphs import seed_clusters, torus_domain
 from oracles import brute_force
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.solvers import integer_program, packing, quotient
 from trninv.solvers.quotient import Island
 
@@ -64,13 +64,13 @@ def test_a_packing_of_trees_is_rounded_up_to_a_multiple_of_the_capacities(
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
-def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[BaseFleet]:
     """Four trn2-16.48xlarge."""
     with trninv.open(seed_clusters(databases.migrated(request.param), {"trn2": 4})) as opened:
         yield opened
 
 
-def test_limits_of_collectives_are_rounded_outward(fleet: Fleet) -> None:
+def test_limits_of_collectives_are_rounded_outward(fleet: BaseFleet) -> None:
     """25 GB/s leave each of 3 + 3 chips for three elsewhere; of 7 chips in pairs and one each may reduce 12/7 of it."""
     even = fleet.collectives("c-trn2", [f"c-trn2/d{domain}/s0/c{chip}" for domain in (0, 1) for chip in (0, 1, 2)])
     rate = Fraction(25 * 10**9 * 5, 3)

@@ -21,7 +21,7 @@ from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.inventory import migrate, stamp
 from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.solvers import enumeration, quotient
 from trninv.solvers.boundary import CutProfile
 from trninv.solvers.collectives import all_gather_rate
@@ -184,7 +184,7 @@ def test_what_a_set_of_chips_takes_in_and_sends_out(seed: int, share: int) -> No
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
-def made_up(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+def made_up(request: pytest.FixtureRequest, databases: Databases) -> Iterator[BaseFleet]:
     """Two 2×4 tori, of which four chips share a NIC, whose uplink carries as much as the link of one of them."""
     url, system = databases.migrated(request.param), default_systems().get("trn1")
     wires = get_pattern("torus").build(sides=(2, 4), axes=("plane", "plane"), chips_per_nic=4)
@@ -199,7 +199,7 @@ def made_up(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fl
 
 
 @pytest.mark.parametrize("seed", seeds(40, 4))
-def test_a_made_up_generation_against_every_split_of_its_graph(made_up: Fleet, seed: int) -> None:
+def test_a_made_up_generation_against_every_split_of_its_graph(made_up: BaseFleet, seed: int) -> None:
     """Healthy, and with links lost and degraded, NICs and their uplinks among them."""
     chance, healthy = random.Random(seed), whole(made_up, "c")
     links = [f"{healthy.nodes[a]['address']}--{healthy.nodes[b]['address']}" for a, b in sorted(healthy.edges)]

@@ -12,7 +12,7 @@ from conftest import Databases, examples
 from graphs import chips_in, domain, graphs, seed_clusters
 from oracles import brute_force
 from trninv.errors import InvalidArgumentError, ScopeTooLargeError
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.solvers.bisection import heuristic_bisect
 from trninv.solvers.boundary import CutProfile
 from trninv.solvers.cut_tree import gomory_hu_tree
@@ -33,12 +33,12 @@ def test_the_tree_has_every_maximum_flow(graph: Graph) -> None:
         assert least == nx.maximum_flow_value(graph, a, b)
 
 
-def test_the_worst_connected_pair_is_cut_off_by_its_links(fleet: Fleet) -> None:
+def test_the_worst_connected_pair_is_cut_off_by_its_links(fleet: BaseFleet) -> None:
     lost = fleet.what_if([f"{U}/s2/c7--{U}/s2/c6", f"{U}/s2/c7--{U}/s1/c7"]).cut_tree(U)
-    assert (lost.worst, lost.cut_off) == ((640 - 128 - 64) * GB, (f"{U}/s2/c7",))
-    assert sum(link.bandwidth for link in lost.cut) == lost.worst
+    assert (lost.min_flow, lost.disconnected_chips) == ((640 - 128 - 64) * GB, (f"{U}/s2/c7",))
+    assert sum(link.bandwidth for link in lost.cut) == lost.min_flow
     alone = fleet.cut_tree("trn1.2xlarge")
-    assert (alone.a, alone.worst, alone.cut) == (None, 0, ())
+    assert (alone.a, alone.min_flow, alone.cut) == (None, 0, ())
 
 
 @examples(40)
@@ -59,16 +59,16 @@ def test_profiles_against_every_subset(graph: Graph) -> None:
     assert [(split.lower, split.upper) for split in found] == [(value, value) for value in wanted]
 
 
-def test_a_profile_ends_in_the_bisection(fleet: Fleet) -> None:
+def test_a_profile_ends_in_the_bisection(fleet: BaseFleet) -> None:
     for scope in ("trn1.32xlarge", "trn2-16.48xlarge", "u-trn2x64", "trn3-gen1", "trn3-gen2"):
-        answer = fleet.profile(scope)
+        answer = fleet.split_profile(scope)
         assert len(answer.splits) == answer.chips // 2
         assert all(split.exact for split in answer.splits)
         assert answer.splits[-1].upper == fleet.bisection(scope).upper
 
 
 @pytest.mark.parametrize("scope", ["trn1.32xlarge", "u-trn2x64", "trn3-gen2"])
-def test_distances_are_those_of_the_graph(fleet: Fleet, scope: str) -> None:
+def test_distances_are_those_of_the_graph(fleet: BaseFleet, scope: str) -> None:
     graph = domain(fleet, scope)
     chips, hops = chips_in(graph), dict(nx.all_pairs_shortest_path_length(graph))
     apart = sorted(hops[a][b] for a, b in itertools.combinations(chips, 2))
@@ -104,26 +104,26 @@ def test_distances_across_a_fabric_are_those_of_the_whole_graph(databases: Datab
             assert answer.unreachable == len(chips) * (len(chips) - 1) // 2 - hops.total()
 
 
-def test_placements_hold_what_was_asked_for_with_the_fewest_chips(lite_fleet: Fleet) -> None:
-    here = lite_fleet.placement(f"{U}/s1/c5", "1,000 GiB")
-    assert (len(here.chips), here.memory.gibibytes, here.radius, here.enough) == (11, 1_056, 2, True)
+def test_placements_hold_what_was_asked_for_with_the_fewest_chips(lite_fleet: BaseFleet) -> None:
+    here = lite_fleet.memory_placement(f"{U}/s1/c5", "1,000 GiB")
+    assert (len(here.chips), here.memory.gibibytes, here.radius, here.is_sufficient) == (11, 1_056, 2, True)
     assert here.chips[0] == f"{U}/s1/c5"
     damaged = lite_fleet.what_if([f"{U}/s0/c1", f"{U}/s0/c4"])
-    best = damaged.placement("u-trn2x64", "672 GiB", best=True)
-    assert (best.radius, len(best.chips), best.tried) == (1, 7, 62)
+    best = damaged.memory_placement("u-trn2x64", "672 GiB", best=True)
+    assert (best.radius, len(best.chips), best.candidates_tried) == (1, 7, 62)
     assert best.place not in (f"{U}/s0/c0", f"{U}/s0/c5")  # they lost neighbours
-    most = lite_fleet.placement("trn1.32xlarge", "1,000 GiB", best=True)
-    assert (most.enough, most.memory.gibibytes) == (False, 512)
+    most = lite_fleet.memory_placement("trn1.32xlarge", "1,000 GiB", best=True)
+    assert (most.is_sufficient, most.memory.gibibytes) == (False, 512)
     with pytest.raises(InvalidArgumentError):
-        lite_fleet.placement(U, 0)
+        lite_fleet.memory_placement(U, 0)
 
 
 def test_what_is_of_one_domain_says_so(databases: Databases) -> None:
     with trninv.open(seed_clusters(databases.migrated("sqlite"), {"trn2": 3})) as fleet:
-        for question in (fleet.profile, fleet.cut_tree):
+        for question in (fleet.split_profile, fleet.cut_tree):
             with pytest.raises(ScopeTooLargeError, match="one domain"):
                 question("c-trn2")
-        assert fleet.placement("c-trn2", "500 GiB", best=True).tried == 16
+        assert fleet.memory_placement("c-trn2", "500 GiB", best=True).candidates_tried == 16
         limits = fleet.collectives("c-trn2")
         assert limits.all_to_all.exact
         assert limits.all_to_all.upper == pytest.approx(

@@ -15,7 +15,7 @@ import trninv
 from conftest import BACKENDS, Databases, Run
 from graphs import domain, seed_clusters
 from trninv.errors import InvalidArgumentError, UsageError, WorkerError
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.questions.sweep import SweepAnswer
 from trninv.solvers.graph import weighted_edges
 from trninv.solvers.symmetry import automorphisms, failure_orbits
@@ -44,13 +44,13 @@ def _interrupt(_what: str, done: int, _total: int) -> None:
 
 
 def _plain(answer: SweepAnswer) -> list[tuple[tuple[str, ...], int, int | None, int | None]]:
-    return [(row.failed, row.count, row.lower, row.upper) for row in answer.classes]
+    return [(row.failure, row.count, row.lower, row.upper) for row in answer.classes]
 
 
 @pytest.mark.parametrize(
     ("scope", "order"), [("trn2-16.48xlarge", 5), ("u-trn2x64", 7), ("trn3-gen1", 100), ("trn3-gen2", 100)]
 )
-def test_symmetries_keep_every_link_and_its_capacity(lite_fleet: Fleet, scope: str, order: int) -> None:
+def test_symmetries_keep_every_link_and_its_capacity(lite_fleet: BaseFleet, scope: str, order: int) -> None:
     graph = domain(lite_fleet, scope)
     found = automorphisms(graph)
     carries = {frozenset((a, b)): c for a, b, c in weighted_edges(graph)}
@@ -70,7 +70,7 @@ def test_symmetries_keep_every_link_and_its_capacity(lite_fleet: Fleet, scope: s
         ("trn3-gen2", "switch", [2, 36]),
     ],
 )
-def test_how_many_kinds_of_failures_there_are(lite_fleet: Fleet, scope: str, fail: str, sizes: list[int]) -> None:
+def test_how_many_kinds_of_failures_there_are(lite_fleet: BaseFleet, scope: str, fail: str, sizes: list[int]) -> None:
     answer = lite_fleet.sweep(scope, fail, "diameter", executor=Inline())
     assert sorted(row.count for row in answer.classes) == sizes
     assert answer.failures == sum(sizes)
@@ -80,7 +80,7 @@ def test_how_many_kinds_of_failures_there_are(lite_fleet: Fleet, scope: str, fai
     "measure",
     ["bisection", *(pytest.param(each, marks=pytest.mark.slow) for each in ("all_gather", "worst_flow", "diameter"))],
 )
-def test_what_is_solved_once_holds_for_every_one_of_its_class(lite_fleet: Fleet, measure: str) -> None:
+def test_what_is_solved_once_holds_for_every_one_of_its_class(lite_fleet: BaseFleet, measure: str) -> None:
     """On a damaged server, each failure on its own."""
     damaged = lite_fleet.what_if(
         ["trn2-16.48xlarge/d0/s0/c5"], {"trn2-16.48xlarge/d0/s0/c1--trn2-16.48xlarge/d0/s0/c2": 0.5}
@@ -92,7 +92,7 @@ def test_what_is_solved_once_holds_for_every_one_of_its_class(lite_fleet: Fleet,
     rest = damaged.graph("trn2-16.48xlarge")
     assert answer.failures == sum(of["technology"] != "EFA" for _, _, of in rest.edges(data=True))
     values = sorted((row.upper or 0, row.count) for row in answer.classes)
-    assert not down & {part for row in answer.classes for link in row.failed for part in link.split("--")}
+    assert not down & {part for row in answer.classes for link in row.failure for part in link.split("--")}
     singles: list[int] = []
     for a, b, of in rest.edges(data=True):
         if of["technology"] != "EFA":
@@ -103,13 +103,13 @@ def test_what_is_solved_once_holds_for_every_one_of_its_class(lite_fleet: Fleet,
                 case "all_gather":
                     singles.append(supposed.collectives("trn2-16.48xlarge").all_gather.upper)
                 case "worst_flow":
-                    singles.append(supposed.cut_tree("trn2-16.48xlarge").worst)
+                    singles.append(supposed.cut_tree("trn2-16.48xlarge").min_flow)
                 case _:
                     singles.append(supposed.distances("trn2-16.48xlarge").diameter or 0)
     assert sorted(upper for upper, count in values for _ in range(count)) == sorted(singles)
 
 
-def test_the_worst_comes_first_and_the_baseline_is_there(fleet: Fleet) -> None:
+def test_the_worst_comes_first_and_the_baseline_is_there(fleet: BaseFleet) -> None:
     answer = fleet.sweep("u-trn2x64", "link", "all-gather", executor=Inline())
     assert (answer.lower, answer.upper) == (640 * GB, 640 * GB)
     assert [(row.upper, row.change, row.count) for row in answer.classes] == [
@@ -122,17 +122,17 @@ def test_the_worst_comes_first_and_the_baseline_is_there(fleet: Fleet) -> None:
     assert all(row.exact for row in pairs.classes)
 
 
-def test_a_diameter_of_what_is_not_joined_is_none(fleet: Fleet) -> None:
+def test_a_diameter_of_what_is_not_joined_is_none(fleet: BaseFleet) -> None:
     server = "trn1.32xlarge/d0/s0"
     alone = fleet.what_if([f"{server}/c0--{server}/c{near}" for near in (1, 3, 4, 12)])
     answer = alone.sweep("trn1.32xlarge", "chip", "diameter", executor=Inline())
     assert (answer.lower, answer.upper) == (None, None)
-    joined = next(row for row in answer.classes if row.failed == (f"{server}/c0",))
+    joined = next(row for row in answer.classes if row.failure == (f"{server}/c0",))
     assert (joined.upper, joined.change) == (4, None)
     assert answer.classes[0].upper is None
 
 
-def test_symmetric_failures_of_a_graph_that_lost_its_symmetry_are_not_alike(fleet: Fleet) -> None:
+def test_symmetric_failures_of_a_graph_that_lost_its_symmetry_are_not_alike(fleet: BaseFleet) -> None:
     graph = domain(fleet, "trn2-16.48xlarge").copy()
     graph.remove_edge(*next(iter(graph.edges)))
     failures = [((node,),) for node in graph]
@@ -143,7 +143,7 @@ def test_symmetric_failures_of_a_graph_that_lost_its_symmetry_are_not_alike(flee
     assert nx.is_connected(graph)
 
 
-def test_a_journal_goes_on_where_it_was_interrupted(fleet: Fleet, tmp_path: Path) -> None:
+def test_a_journal_goes_on_where_it_was_interrupted(fleet: BaseFleet, tmp_path: Path) -> None:
     journal = tmp_path / "sweep.jsonl"
     whole = Inline()
     wanted = fleet.sweep("trn2-16.48xlarge", pairs=True, executor=whole)
@@ -162,7 +162,7 @@ def test_a_journal_goes_on_where_it_was_interrupted(fleet: Fleet, tmp_path: Path
     assert nothing.done == 0
 
 
-def test_processes_threads_and_the_calling_one_agree(fleet: Fleet) -> None:
+def test_processes_threads_and_the_calling_one_agree(fleet: BaseFleet) -> None:
     wanted = _plain(fleet.sweep("trn3-gen1", "chip", "nominal", executor=Inline()))
     assert _plain(fleet.sweep("trn3-gen1", "chip", "nominal")) == wanted
     with ThreadPoolExecutor(2) as threads:
@@ -178,9 +178,9 @@ class _Suicidal(Executor):
         return future
 
 
-def test_what_can_not_be_swept_is_refused(fleet: Fleet, tmp_path: Path) -> None:
+def test_what_can_not_be_swept_is_refused(fleet: BaseFleet, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="496 failures of 11 kinds"):
-        fleet.sweep("trn2-16.48xlarge", pairs=True, most=3, executor=Inline())
+        fleet.sweep("trn2-16.48xlarge", pairs=True, limit=3, executor=Inline())
     with pytest.raises(InvalidArgumentError, match="choose"):
         fleet.sweep("trn2-16.48xlarge", "server", executor=Inline())
     with pytest.raises(WorkerError, match="run it again"):
@@ -260,4 +260,4 @@ def test_a_cluster_is_headed_with_what_is_one_domains(databases: Databases, back
 def test_a_cluster_has_a_limit_too(databases: Databases) -> None:
     url = seed_clusters(databases.migrated("sqlite"), {"trn2": 2})
     with trninv.open(url) as fleet, pytest.raises(InvalidArgumentError, match="narrow the scope"):
-        fleet.what_if("c-trn2/d1/s0/c5").sweep("c-trn2", "link", most=2, executor=Inline())
+        fleet.what_if("c-trn2/d1/s0/c5").sweep("c-trn2", "link", limit=2, executor=Inline())

@@ -18,7 +18,7 @@ from graphs import chips_in, graphs, split_ports, torus_domain, whole
 from oracles import brute_force
 from trninv.inventory.database import temporary_engine, write_transaction
 from trninv.inventory.state import Condition, set_state
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.questions.bisection import BisectionAnswer
 from trninv.solvers import parts, quotient
 from trninv.solvers.bisection import bisect
@@ -172,7 +172,7 @@ WAYS = {
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
-def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[BaseFleet]:
     """Adopted clusters of trn2-16.48xlarge below one top or several."""
     plans = {name.replace(" ", "-"): plan({"trn2-16.48xlarge": len(ways)}, ways) for name, ways in WAYS.items()}
     with trninv.open(make(databases.migrated(request.param), plans)) as opened:
@@ -187,7 +187,7 @@ def _is(answer: BisectionAnswer, value: int) -> None:
     assert abs(answer.side_a - answer.side_b) <= 1
 
 
-def test_two_domains_that_nothing_joins_exchange_nothing(fleet: Fleet) -> None:
+def test_two_domains_that_nothing_joins_exchange_nothing(fleet: BaseFleet) -> None:
     """It was "between 0 B/s and 400 GB/s", though it was known for collectives."""
     for answer in (fleet.bisection("apart", ["apart/d0", "apart/d1"]), fleet.bisection("apart")):
         _is(answer, 0)
@@ -206,18 +206,18 @@ def test_two_domains_that_nothing_joins_exchange_nothing(fleet: Fleet) -> None:
         (["d0", "d1/s0/c0", "d2/s0/c1"], 1_024 + 8 * 25 + 25),  # halves of d0, and two that exits join
     ],
 )
-def test_chips_of_parts(fleet: Fleet, chips: list[str], value: int) -> None:
+def test_chips_of_parts(fleet: BaseFleet, chips: list[str], value: int) -> None:
     _is(fleet.bisection("four", [f"four/{chip}" for chip in chips]), value)
 
 
-def test_without_network_nodes_each_domain_is_a_part(fleet: Fleet) -> None:
+def test_without_network_nodes_each_domain_is_a_part(fleet: BaseFleet) -> None:
     """Two halves of domains, or one that is split."""
     alone = fleet.what_if([f"four/fabric/t2/n{node}" for node in range(4)])
     _is(alone.bisection("four"), 0)
     _is(alone.bisection("four", ["four/d0", "four/d1", "four/d2"]), 1_024)
 
 
-def test_three_domains_of_one_part_and_one_alone(fleet: Fleet) -> None:
+def test_three_domains_of_one_part_and_one_alone(fleet: BaseFleet) -> None:
     """Half is two domains: of the three that are joined one is cut off, at its exits."""
     answer = fleet.bisection("four")
     _is(answer, 16 * 25)
@@ -242,7 +242,7 @@ DAMAGE = [
 @pytest.mark.parametrize("is_large", [False, True], ids=["small", "large"])
 @pytest.mark.parametrize(("down", "derate", "value"), DAMAGE)
 def test_a_damaged_fabric(
-    fleet: Fleet, down: list[str], derate: dict[str, float], value: int, is_large: bool, monkeypatch: pytest.MonkeyPatch
+    fleet: BaseFleet, down: list[str], derate: dict[str, float], value: int, is_large: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of four domains, two of them below one node; what is left of an uplink counts, and where none is left, parts."""
     monkeypatch.setattr(quotient, "MAX_ISLANDS", 0 if is_large else quotient.MAX_ISLANDS)
@@ -277,7 +277,7 @@ def test_damage_that_is_stored_answers_as_damage_that_is_supposed(databases: Dat
         _is(part, 0)
 
 
-def test_chips_whose_links_are_all_down_fill_up_halves(fleet: Fleet) -> None:
+def test_chips_whose_links_are_all_down_fill_up_halves(fleet: BaseFleet) -> None:
     """d1 without c0 is joined to d2 and d3 by exits; c0 is a part of its own."""
     graph = whole(fleet, "four")
     links = [
@@ -295,12 +295,12 @@ def test_chips_whose_links_are_all_down_fill_up_halves(fleet: Fleet) -> None:
 
 
 @pytest.fixture(scope="module")
-def opened(databases: Databases) -> Iterator[Callable[[int], Fleet]]:
+def opened(databases: Databases) -> Iterator[Callable[[int], BaseFleet]]:
     """Single chips below random trees of up to three tops."""
-    fleets: list[Fleet] = []
+    fleets: list[BaseFleet] = []
 
     @cache
-    def open_(seed: int) -> Fleet:
+    def open_(seed: int) -> BaseFleet:
         shape = irregular({"trn1.2xlarge": 8}, seed, tops=1 + seed % 3, split=False)
         fleets.append(trninv.open(make(databases.migrated("sqlite"), {"c": shape})))
         return fleets[-1]
@@ -311,7 +311,7 @@ def opened(databases: Databases) -> Iterator[Callable[[int], Fleet]]:
 
 
 @pytest.mark.parametrize("seed", seeds(12, 4))
-def test_damaged_fabrics_of_single_chips_against_every_split(opened: Callable[[int], Fleet], seed: int) -> None:
+def test_damaged_fabrics_of_single_chips_against_every_split(opened: Callable[[int], BaseFleet], seed: int) -> None:
     fleet, chance = opened(seed % 4), random.Random(seed)
     graph = whole(fleet, "c")
     named = {node: of["address"] for node, of in graph.nodes(data=True)}

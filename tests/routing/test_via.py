@@ -10,8 +10,8 @@ import pytest
 import trninv
 from conftest import BACKENDS, Databases, Run, both_ways, seeds
 from graphs import seed_clusters, split_ports
-from trninv.routing.fleet import Fleet
-from trninv.routing.via import Via
+from trninv.routing.fleet import BaseFleet
+from trninv.routing.via import LinkSelection
 from trninv.solvers.graph import Graph
 
 GB = 10**9
@@ -22,16 +22,16 @@ ENDS = f"{U}/s0/c0", f"{U}/s1/c0"
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
-def clusters(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+def clusters(request: pytest.FixtureRequest, databases: Databases) -> Iterator[BaseFleet]:
     with trninv.open(seed_clusters(databases.migrated(request.param), {"trn1": 2, "u-trn2x64": 2})) as opened:
         yield opened
 
 
-def test_a_domain_in_pieces_stays_in_its_scale_up_links(clusters: Fleet) -> None:
+def test_a_domain_in_pieces_stays_in_its_scale_up_links(clusters: BaseFleet) -> None:
     parted = clusters.what_if(PIECES)
     path, flow, away = parted.path(*ENDS), parted.bandwidth(*ENDS), parted.distances(U)
     all_to_all, halves = parted.collectives(U), parted.bisection(U)
-    assert {each.via for each in (path, flow, away, all_to_all, halves)} == {Via.SCALE_UP}
+    assert {each.via for each in (path, flow, away, all_to_all, halves)} == {LinkSelection.SCALE_UP}
     assert (path.reachable, flow.maximum_flow, away.unreachable, all_to_all.all_to_all.upper) == (False, 0, 768, 0)
     assert (
         path.reason
@@ -45,17 +45,17 @@ def test_a_domain_in_pieces_stays_in_its_scale_up_links(clusters: Fleet) -> None
     assert not any("efa" in link.address for link in halves.cut)
 
 
-def test_any_goes_over_efa_as_well(clusters: Fleet) -> None:
+def test_any_goes_over_efa_as_well(clusters: BaseFleet) -> None:
     parted = clusters.what_if(PIECES)
     path, flow, away = parted.path(*ENDS, via="any"), parted.bandwidth(*ENDS, via="any"), parted.distances(U, "any")
-    assert {each.via for each in (path, flow, away)} == {Via.ANY}
+    assert {each.via for each in (path, flow, away)} == {LinkSelection.ANY}
     assert [step.address for step in path.paths[0].steps if step.kind == "nic"] == [f"{U}/s0/efa0", f"{U}/s1/efa0"]
     assert (path.paths[0].hops, path.reason, flow.maximum_flow, flow.reason) == (4, None, 16 * 25 * GB, None)
     assert (away.unreachable, away.reason) == (0, None)
     assert clusters.distances(U, "any").diameter == 4 < (clusters.distances(U).diameter or 0)
 
 
-def test_nothing_joins_what_efa_does_not_either(clusters: Fleet) -> None:
+def test_nothing_joins_what_efa_does_not_either(clusters: BaseFleet) -> None:
     lost = clusters.what_if([*PIECES, *(f"{U}/s0/efa{nic}" for nic in range(16))])
     assert (
         lost.path(*ENDS).reason
@@ -66,33 +66,33 @@ def test_nothing_joins_what_efa_does_not_either(clusters: Fleet) -> None:
     assert lost.path(*ENDS, via="any").reason == "no links that are up join them"
 
 
-def test_across_domains_scale_up_links_join_nothing(clusters: Fleet) -> None:
+def test_across_domains_scale_up_links_join_nothing(clusters: BaseFleet) -> None:
     ends = "c-trn1/d0/s0/c0", "c-trn1/d1/s0/c0"
     alone = clusters.path(*ends, via="scale_up")
-    assert (alone.reachable, alone.via, (alone.reason or "").endswith("there is a way")) == (False, Via.SCALE_UP, True)
+    assert (alone.reachable, alone.via, (alone.reason or "").endswith("there is a way")) == (False, LinkSelection.SCALE_UP, True)
     assert clusters.bandwidth(*ends, "scale_up").maximum_flow == 0
     assert clusters.distances("c-trn1", "scale_up").unreachable == 16 * 16
     for question in (clusters.path, clusters.bandwidth):
         assert question(*ends) == question(*ends, via="any")
-        assert question(*ends).via is Via.ANY
+        assert question(*ends).via is LinkSelection.ANY
     inside = "c-trn1/d0/s0/c0", "c-trn1/d0/s0/c5"
     assert clusters.path(*inside) == clusters.path(*inside, via="scale_up")
     of_cluster = clusters.collectives("c-trn1"), clusters.bisection("c-trn1"), clusters.distances("c-trn1")
-    assert {each.via for each in of_cluster} == {Via.ANY}
+    assert {each.via for each in of_cluster} == {LinkSelection.ANY}
     of_domain = clusters.collectives("c-trn1/d0"), clusters.bisection("c-trn1/d0"), clusters.distances("c-trn1/d0")
-    assert {each.via for each in of_domain} == {Via.SCALE_UP}
+    assert {each.via for each in of_domain} == {LinkSelection.SCALE_UP}
 
 
-def test_what_a_cluster_is_of_does_not_depend_on_what_is_up(clusters: Fleet) -> None:
+def test_what_a_cluster_is_of_does_not_depend_on_what_is_up(clusters: BaseFleet) -> None:
     """With one of two domains down, EFA still counts for the other's chips."""
     one = clusters.what_if("c-trn1/d1")
     collectives = one.collectives("c-trn1")
-    assert (collectives.via, collectives.chips) == (Via.ANY, 16)
+    assert (collectives.via, collectives.chips) == (LinkSelection.ANY, 16)
     assert collectives.all_gather.upper == 192 * GB + 12_500_000_000
     assert one.collectives("c-trn1/d0").all_gather.upper == 192 * GB
 
 
-def test_over_efa_two_chips_of_a_nic_meet_at_its_network_node(clusters: Fleet) -> None:
+def test_over_efa_two_chips_of_a_nic_meet_at_its_network_node(clusters: BaseFleet) -> None:
     """Not in the NIC: what goes up comes down again, so that either direction of the uplink bounds it."""
     chips, nic, above = ("c-trn1/d0/s0/c0", "c-trn1/d0/s0/c1"), "c-trn1/d0/s0/efa0", "c-trn1/fabric/t3/n0"
     torus = [
@@ -114,7 +114,7 @@ def test_over_efa_two_chips_of_a_nic_meet_at_its_network_node(clusters: Fleet) -
 
 @pytest.mark.parametrize("seed", seeds(3))
 @pytest.mark.parametrize("system", ["trn1", pytest.param("u-trn2x64", marks=pytest.mark.slow)])
-def test_any_is_the_whole_graph(clusters: Fleet, system: str, seed: int) -> None:
+def test_any_is_the_whole_graph(clusters: BaseFleet, system: str, seed: int) -> None:
     """Of randomly damaged domains, with NICs as ports; and EFA only ever adds."""
     cluster, chance = f"c-{system}", random.Random(f"{system} {seed}")
     whole_graph = clusters.graph(cluster)
@@ -149,7 +149,7 @@ def _written(graph: Graph, link: str) -> str:
     return link if order[graph.nodes[a]["kind"]] <= order[graph.nodes[b]["kind"]] else f"{b}--{a}"
 
 
-def test_the_command_line_takes_it(run: Run, clusters: Fleet) -> None:
+def test_the_command_line_takes_it(run: Run, clusters: BaseFleet) -> None:
     database = clusters.engine.url.render_as_string(hide_password=False)
     down = [part for link in PIECES for part in ("--down", link)]
     status, out, _ = run("path", *ENDS, *down, database=database)
@@ -165,7 +165,7 @@ def test_the_command_line_takes_it(run: Run, clusters: Fleet) -> None:
 
 
 @pytest.mark.slow
-def test_graphql_takes_it(clusters: Fleet) -> None:
+def test_graphql_takes_it(clusters: BaseFleet) -> None:
     document = """query($a: Address!, $b: Address!, $d: Address!, $down: [Address!]!) { whatIf(down: $down) {
         path(from: $a, to: $b) { via reason } any: path(from: $a, to: $b, via: ANY) { via reachable reason }
         bandwidth(from: $a, to: $b, via: ANY) { via reason } distances(of: $d, via: SCALE_UP) { via reason }
@@ -183,7 +183,7 @@ def test_graphql_takes_it(clusters: Fleet) -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(3))
-def test_a_pool_over_efa_is_that_of_the_whole_graph(clusters: Fleet, seed: int) -> None:
+def test_a_pool_over_efa_is_that_of_the_whole_graph(clusters: BaseFleet, seed: int) -> None:
     """Which chips are how far away, over how wide a path, and what each ring delivers."""
     chance = random.Random(seed)
     graph = clusters.graph("c-trn1")
@@ -209,5 +209,5 @@ def test_a_pool_over_efa_is_that_of_the_whole_graph(clusters: Fleet, seed: int) 
                 part = nx.DiGraph(wide)
                 part.add_nodes_from([chip.address, own])
                 assert nx.has_path(part, chip.address, own) == is_way
-    assert (pool.via, clusters.memory_pool(own).via) == (Via.ANY, Via.SCALE_UP)
+    assert (pool.via, clusters.memory_pool(own).via) == (LinkSelection.ANY, LinkSelection.SCALE_UP)
     assert (clusters.memory_pool(own, via="any").chips, clusters.memory_pool(own).chips) == (32, 16)

@@ -13,7 +13,7 @@ from trninv.errors import InvalidArgumentError, UnknownAddressError, WrongLevelE
 from trninv.inventory import stamp
 from trninv.inventory.database import write_transaction
 from trninv.inventory.state import Condition, set_state
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 GB = 10**9
 U = "u-trn2x64/d0"
@@ -21,7 +21,7 @@ BROKEN = [f"{U}/s1", f"{U}/s0/c5", f"{U}/s0/c0--{U}/s0/c1", f"{U}/s2/efa3"]
 SLOW = {f"{U}/s2/c1": 0.5, f"{U}/s3/c0--{U}/s3/c1": 0.25}
 
 
-def _answers(fleet: Fleet) -> list[object]:
+def _answers(fleet: BaseFleet) -> list[object]:
     a, b = f"{U}/s0/c0", f"{U}/s2/c1"
     pool, half = fleet.memory_pool(a), fleet.bisection(f"{U}/s2")
     return [
@@ -31,7 +31,7 @@ def _answers(fleet: Fleet) -> list[object]:
         pool.by_hops,
         (half.lower, half.upper, half.side_a, half.side_b, half.nominal),
         fleet.distances(U).by_hops,
-        fleet.cut_tree(U).worst,
+        fleet.cut_tree(U).min_flow,
         fleet.collectives(f"{U}/s2").all_gather,
         sorted(map(str, fleet.graph(U).edges(data=True))),
     ]
@@ -66,7 +66,7 @@ def test_chips_that_a_scenario_takes_down_are_failed_chips(seeded: str, scope: s
         assert supposed.side_a + supposed.side_b == answer.side_a + answer.side_b
 
 
-def test_the_baseline_and_the_difference_stand_beside(fleet: Fleet) -> None:
+def test_the_baseline_and_the_difference_stand_beside(fleet: BaseFleet) -> None:
     half = fleet.what_if(f"{U}/s0/c0--{U}/s1/c0").bisection("u-trn2x64")
     assert half.baseline is not None
     assert half.difference is not None
@@ -81,26 +81,26 @@ def test_the_baseline_and_the_difference_stand_beside(fleet: Fleet) -> None:
     assert (gone.reachable, gone.difference.hops, gone.difference.bytes_per_second) == (False, None, -64 * GB)
 
 
-def test_scenarios_add_up_and_leave_the_fleet_open(fleet: Fleet) -> None:
+def test_scenarios_add_up_and_leave_the_fleet_open(fleet: BaseFleet) -> None:
     with fleet.what_if(f"{U}/s0/c1") as one:
         both = one.what_if(f"{U}/s0/c4")
     assert both.path(f"{U}/s0/c0", f"{U}/s0/c5").paths[0].hops == 4
     assert fleet.path(f"{U}/s0/c0", f"{U}/s0/c5").paths[0].hops == 2
 
 
-def test_what_is_derated_to_nothing_is_gone(fleet: Fleet) -> None:
+def test_what_is_derated_to_nothing_is_gone(fleet: BaseFleet) -> None:
     link = f"{U}/s0/c0--{U}/s0/c1"
     thin = fleet.what_if(derate={link: 0.000001}).what_if(derate={f"{U}/s0/c0": 0.000001})
     assert thin.path(f"{U}/s0/c0", f"{U}/s0/c1", "time", message=10).paths[0].time is not None
 
 
-def test_a_whole_rack_can_be_supposed_down(fleet: Fleet) -> None:
+def test_a_whole_rack_can_be_supposed_down(fleet: BaseFleet) -> None:
     half = fleet.what_if("trn3-gen2/r1").memory_pool("trn3-gen2/d0/s0/c0")
     assert half.chips == 72
 
 
 @pytest.mark.parametrize("seed", seeds(4, 2))
-def test_more_capacity_never_carries_less(lite_fleet: Fleet, seed: int) -> None:
+def test_more_capacity_never_carries_less(lite_fleet: BaseFleet, seed: int) -> None:
     """Derating harder lowers no flow, widest path or NOMINAL bisection the other way."""
     chance = random.Random(seed)
     links = sorted(
@@ -133,7 +133,7 @@ def test_more_capacity_never_carries_less(lite_fleet: Fleet, seed: int) -> None:
     ],
 )
 def test_a_supposition_that_can_not_be_is_refused(
-    fleet: Fleet, down: list[str], derate: dict[str, float], error: type[Exception]
+    fleet: BaseFleet, down: list[str], derate: dict[str, float], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
         fleet.what_if(down, derate).path(f"{U}/s0/c0", f"{U}/s0/c1")

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Engine, event, text
 
 from trninv.inventory.database import read_transaction
 from trninv.inventory.totals import cluster_totals
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.hubs import _fabric
 
 
@@ -26,7 +26,7 @@ def _statements(engine: Engine, read: Callable[[Connection], object]) -> list[tu
     return asked
 
 
-def test_the_fabric_is_read_by_its_own_nodes(lite_fleet: Fleet) -> None:
+def test_the_fabric_is_read_by_its_own_nodes(lite_fleet: BaseFleet) -> None:
     """Chips and NICs are nodes of the cluster too, and a hundred times as many; nothing is sorted to add it up."""
     for statement, values in _statements(lite_fleet.engine, lambda on: _fabric(on, 1)):
         with lite_fleet.engine.connect() as connection:
@@ -34,7 +34,7 @@ def test_the_fabric_is_read_by_its_own_nodes(lite_fleet: Fleet) -> None:
         assert not [step for step in plan if "(cluster_id=?)" in step or "FOR GROUP BY" in step]
 
 
-def test_totals_are_of_a_range_that_the_planner_knows(fleet: Fleet) -> None:
+def test_totals_are_of_a_range_that_the_planner_knows(fleet: BaseFleet) -> None:
     """PostgreSQL takes a range between two subqueries for a two-hundredth of the table."""
     with read_transaction(fleet.engine) as connection:
         key = connection.scalar(text("SELECT max(id) FROM cluster"))

@@ -16,7 +16,7 @@ from trninv import deadline
 from trninv.graphql import api as apis
 from trninv.graphql.api import Api, Request
 from trninv.graphql.workers import MAX_READING
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.service import wire
 from trninv.service.app import create_app
 from trninv.settings import Settings
@@ -67,7 +67,7 @@ def _ids(number: int) -> list[str]:
     ],
 )
 def test_what_is_large_is_executed_in_another_thread(
-    lite_fleet: Fleet, threads: list[int], document: str, variables: dict[str, Any], *, is_large: bool
+    lite_fleet: BaseFleet, threads: list[int], document: str, variables: dict[str, Any], *, is_large: bool
 ) -> None:
     service = Api(lite_fleet, Settings(database_url=""))
     answer = asyncio.run(service.run(Request(document, variables)))
@@ -114,8 +114,8 @@ def test_who_leaves_stops_what_is_put_together(api: Api, monkeypatch: pytest.Mon
         finally:
             ended.set()
 
-    monkeypatch.setattr(Fleet, "known", lambda *_, **__: None)
-    monkeypatch.setattr(Fleet, "ask", question)
+    monkeypatch.setattr(BaseFleet, "known", lambda *_, **__: None)
+    monkeypatch.setattr(BaseFleet, "ask", question)
 
     async def leave() -> None:
         asked = asyncio.create_task(api.run(Request(document)))

@@ -121,7 +121,7 @@ def test_a_mutation_answers_from_the_state_that_it_made(seeded: str) -> None:
             (changed,) = found["data"][name]["changes"]
             assert changed["thing"]["state"] == state
             assert changed["thing"]["server"]["chips"]["nodes"][3]["state"] == state
-        with fleet.in_one_state() as one:
+        with fleet.snapshot() as one:
             one.memory_pool(CHIP)
             assert (now := one.as_of()) is not None
             assert now.revision == found["extensions"]["asOf"]["revision"]
@@ -145,7 +145,7 @@ def test_a_report_is_of_the_state_of_its_document(seeded: str) -> None:
                     assert is_down == any(CHIP in row for row in rows)
         assert claimed == 20 or seeded.startswith("sqlite")
         alone = _answer(api, '{ report(name: "not-up") { rows } }')["extensions"]["asOf"]
-        with fleet.in_one_state() as one:
+        with fleet.snapshot() as one:
             one.memory_pool(CHIP)
             assert (now := one.as_of()) is not None
             assert alone["revision"] == now.revision

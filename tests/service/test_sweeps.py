@@ -16,8 +16,8 @@ from starlette.testclient import TestClient
 
 from conftest import Run, both_ways
 from trninv.errors import BusyError, InvalidArgumentError
-from trninv.graphql.jobs import MAX_KEPT, MAX_RUNNING, JobState, SweepRecord, SweepStore, write_progress
-from trninv.routing.fleet import Fleet
+from trninv.graphql.jobs import MAX_KEPT, MAX_RUNNING, SweepState, SweepRecord, SweepStore, write_progress
+from trninv.routing.fleet import BaseFleet
 from trninv.service.app import create_app
 from trninv.settings import Settings
 
@@ -57,7 +57,7 @@ def _started(client: TestClient, arguments: str) -> Any:
 
 
 def test_a_sweep_is_begun_in_one_worker_and_seen_in_another(
-    lite: str, lite_fleet: Fleet, worker: TestClient, place: Path
+    lite: str, lite_fleet: BaseFleet, worker: TestClient, place: Path
 ) -> None:
     file = Path(lite.removeprefix("sqlite:///"))
     before = hashlib.sha256(file.read_bytes()).digest()
@@ -70,7 +70,7 @@ def test_a_sweep_is_begun_in_one_worker_and_seen_in_another(
     result = ended["result"]
     assert (result["lower"], result["failures"]) == (str(wanted.lower), wanted.failures)
     assert [(each["failed"], each["count"], each["change"]) for each in result["classes"]] == [
-        (list(each.failed), each.count, str(each.change)) for each in wanted.classes
+        (list(each.failure), each.count, str(each.change)) for each in wanted.classes
     ]
     assert len(result["facts"]) == len(wanted.facts)
     assert hashlib.sha256(file.read_bytes()).digest() == before, "nothing is written, so a standby will do"
@@ -108,12 +108,12 @@ def test_what_runs_ends_with_the_service(lite: str, place: Path) -> None:
     jobs.close()
     found = SweepStore(place, lite).find(key)
     assert found
-    assert found.state is JobState.FAILED
+    assert found.state is SweepState.FAILED
 
 
 def _kept(place: Path, number: int) -> Path:
     """A job of no process."""
-    job = SweepRecord(f"{number:032x}", JobState.DONE)
+    job = SweepRecord(f"{number:032x}", SweepState.DONE)
     (place / job.id).mkdir()
     write_progress(place / job.id, job)
     return place / job.id
@@ -160,7 +160,7 @@ def test_progress_is_no_stale_page(worker: TestClient, place: Path) -> None:
     assert (again.status_code, again.json()["data"]["sweepJob"]["done"]) == (200, 3)
 
 
-def test_without_a_service_there_are_no_jobs(run: Run, lite_fleet: Fleet) -> None:
+def test_without_a_service_there_are_no_jobs(run: Run, lite_fleet: BaseFleet) -> None:
     status, out, _ = run("query", 'mutation { startSweep(of: "trn1.32xlarge") { id } }')
     assert (status, "trninv sweep" in out) == (1, True)
     told = both_ways(lite_fleet)('{ sweepJob(id: "x") { id } }')

@@ -22,7 +22,7 @@ from trninv import deadline
 from trninv.graphql.statements import StatementRunner
 from trninv.inventory import access
 from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.service.app import create_app
 from trninv.service.wire import EVENT_STREAM, GRAPHQL
 from trninv.settings import Settings
@@ -278,7 +278,7 @@ def test_a_failure_has_a_number_that_is_in_the_log(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("password=hunter2")
 
-    monkeypatch.setattr(Fleet, "ask", broken)
+    monkeypatch.setattr(BaseFleet, "ask", broken)
     with serve(databases.seeded("sqlite"), log="json") as client:
         failed = post(client, {"query": '{ bisection(of: "trn1.2xlarge") { exact } }'})
         assert failed.status_code == 500
@@ -346,7 +346,7 @@ def questions_without_end(monkeypatch: pytest.MonkeyPatch) -> tuple[Event, Event
         finally:
             ended.set()
 
-    monkeypatch.setattr(Fleet, "ask", slow)
+    monkeypatch.setattr(BaseFleet, "ask", slow)
     return began, ended
 
 

@@ -41,14 +41,14 @@ def adopt(database: str, name: str, dry_run: bool, style: str) -> None:
 
 
 def _render_result(result: AdoptionResult, *, dry_run: bool) -> None:
-    filled_slots = f", {'would be ' * dry_run}up again: {', '.join(result.filled)}" if result.filled else ""
+    filled_slots = f", {'would be ' * dry_run}up again: {', '.join(result.filled_slots)}" if result.filled_slots else ""
     print_wrapped(f"{result.cluster}: {_verb(result, dry_run=dry_run)}{filled_slots}")
     if result.models:
         print_table(
             ["model", "domains", "instances", "empty slots"],
-            ((model.model, model.domains, model.machines, model.empty) for model in result.models),
+            ((model.model, model.domains, model.machines, model.empty_slots) for model in result.models),
         )
-    if ordered_by_id := sum(model.ordered for model in result.models):
+    if ordered_by_id := sum(model.placed_by_order for model in result.models):
         print_wrapped(
             f"{pluralize(ordered_by_id, 'instance')} of UltraServers in the order of their ids: nothing says "
             "which is where"
@@ -58,13 +58,13 @@ def _render_result(result: AdoptionResult, *, dry_run: bool) -> None:
         print_wrapped(
             f"network nodes: {tiers}; what their uplinks carry is assumed: as much as all EFA devices below them"
         )
-    if result.tiers and result.tiers[0] > (not result.is_known):
+    if result.tiers and result.tiers[0] > (not result.is_extended):
         print_wrapped("nothing that was imported joins the network nodes in tier 1: no path leads from one to another")
     _render_omitted(result)
 
 
 def _verb(result: AdoptionResult, *, dry_run: bool) -> str:
-    if not result.is_known:
+    if not result.is_extended:
         return "would be adopted" if dry_run else "adopted"
     if not result.models:
         return "adopted already"
@@ -81,6 +81,6 @@ def _render_omitted(result: AdoptionResult) -> None:
 
 def _names_by_reason(result: AdoptionResult) -> dict[str, list[str]]:
     reasons = defaultdict[str, list[str]](list)
-    for name, reason in result.left_out:
+    for name, reason in result.skipped:
         reasons[reason].append(name)
     return reasons

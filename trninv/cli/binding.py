@@ -45,7 +45,7 @@ _EMPTY_HINT = (
     help="What hosts are called that are called after their slots.",
 )
 @click.option(
-    "--seen-within",
+    "--max-age",
     type=click.FloatRange(0, 1e6),
     default=MACHINE_EXPIRY / _HOUR,
     show_default=True,
@@ -63,7 +63,7 @@ def bind(  # one parameter per option
     infer: bool,
     in_order: bool,
     template: str,
-    seen_within: float,
+    max_age_hours: float,
     dry_run: bool,
     who: str,
     style: str,
@@ -89,7 +89,7 @@ def bind(  # one parameter per option
             identified = Identification((pinned_binding(connection, slot, instance),), ())
         else:
             place = None if slot is None else _require_cluster(resolve_place(connection, slot))
-            max_age = timedelta(hours=seen_within)
+            max_age = timedelta(hours=max_age_hours)
             identified = identify(connection, place, template=template, expiry=max_age, in_order=in_order)
         bound = BindingChanges() if dry_run else slot_bindings.bind(connection, identified.proposed_bindings, who=who)
     bindings_made = identified.proposed_bindings if dry_run else bound.created
@@ -125,14 +125,14 @@ def unbind(database: str, slot: str, who: str, style: str) -> None:
 @at_option
 @format_option
 @click.pass_obj
-def bindings(database: str, scope: str | None, ended: bool, at: str | None, style: str) -> None:
+def bindings(database: str, scope: str | None, ended: bool, as_of: str | None, style: str) -> None:
     """Which instances stand where, since when, and how that is known.
 
     \b
     trninv bindings lab/d0
     trninv bindings @i-0123456789abcdef0 --ended
     """
-    with read_connection(database, at, scope) as connection:
+    with read_connection(database, as_of, scope) as connection:
         entries = list(listed(connection, None if scope is None else resolve_place(connection, scope), ended=ended))
     headers = ["slot", "instance", "host", "since", "how", "confidence", "who"]
     ended_headers = ["until", "ending", "ended by"] if ended else []

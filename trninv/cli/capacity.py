@@ -26,7 +26,7 @@ def _run_capacity(  # one parameter per option
     /,
     down: tuple[str, ...],
     derate: tuple[str, ...],
-    at: str | None,
+    as_of: str | None,
     style: str,
     workers: int,
     scheduler: str | None,
@@ -37,8 +37,8 @@ def _run_capacity(  # one parameter per option
     arguments["rates"] = None if rates is None else _read_rates(Path(rates))
     with (
         _open_executor(workers, scheduler) as executor,
-        open_scenario(database, down, derate, at, *jobs) as fleet,
-        fleet.in_one_state() as snapshot,
+        open_scenario(database, down, derate, as_of, *jobs) as fleet,
+        fleet.snapshot() as snapshot,
     ):
         with Progress("capacity", waits=False) as progress:
             parsed_arguments = question_arguments(_CAPACITY, default_cluster(snapshot, arguments))

@@ -24,12 +24,12 @@ def chart_command(name: str, draw: Callable[[Any], str], svg_help: str) -> click
         /,
         down: tuple[str, ...],
         derate: tuple[str, ...],
-        at: str | None,
+        as_of: str | None,
         style: str,
         svg: Path | None,
         **arguments: Any,  # the question's parameters
     ) -> None:
-        with open_scenario(database, down, derate, at) as fleet, fleet.in_one_state() as snapshot:
+        with open_scenario(database, down, derate, as_of) as fleet, fleet.snapshot() as snapshot:
             with Progress(question.command):
                 answer = snapshot.ask(question, **question_arguments(question, default_cluster(snapshot, arguments)))
             print_revision(snapshot.as_of())

@@ -14,7 +14,7 @@ from trninv.drawing.wiring import Highlight
 from trninv.errors import NotFoundError, UsageError, WrongLevelError
 from trninv.inventory.address import resolve_place
 from trninv.inventory.database import read_transaction
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.overview import read_overview
 from trninv.units import pluralize
 
@@ -26,34 +26,34 @@ _FABRIC_SUFFIX = "/fabric"
 @click.command()
 @click.argument("scope", type=ADDRESS)
 @click.option("-o", "--output", required=True, metavar="FILE.svg", help="Where to write; - for stdout.")
-@click.option("--path", "ends", nargs=2, metavar="A B", help="Mark the shortest path from A to B.")
-@click.option("--widest", nargs=2, metavar="A B", help="Mark the widest path from A to B.")
-@click.option("--cut", "parted", nargs=2, metavar="A B", help="Mark the minimum cut between A and B.")
-@click.option("--bisection", "halved", is_flag=True, help="Mark the bisection's cut, and one of the sides.")
+@click.option("--path", "path_ends", nargs=2, metavar="A B", help="Mark the shortest path from A to B.")
+@click.option("--widest", "widest_ends", nargs=2, metavar="A B", help="Mark the widest path from A to B.")
+@click.option("--cut", "cut_ends", nargs=2, metavar="A B", help="Mark the minimum cut between A and B.")
+@click.option("--bisection", "with_bisection", is_flag=True, help="Mark the bisection's cut, and one of the sides.")
 @click.option(
-    "--colour",
+    "--color-by",
     type=click.Choice(fleet.COLORINGS),
     help="What colours the chips of a fleet: state unless said.",
 )
-@click.option("--jobs", "of_jobs", is_flag=True, help="Chips by the jobs that hold them; of a fleet, its free blocks.")
-@click.option("--propose", metavar="SHAPE", help="With --jobs: outline where fits puts a box, such as 2x2x4.")
-@click.option("--chips", type=int, metavar="N", help="With --jobs: outline where fits puts so many chips.")
+@click.option("--jobs", "by_job", is_flag=True, help="Chips by the jobs that hold them; of a fleet, its free blocks.")
+@click.option("--propose", metavar="SHAPE", help="With --jobs: outline where `place` puts a box, such as 2x2x4.")
+@click.option("--chips", type=int, metavar="N", help="With --jobs: outline where `place` puts so many chips.")
 @click.pass_obj
 def draw(  # one parameter per option
     database: str,
     scope: str,
     output: str,
-    ends: _EndPair,
-    widest: _EndPair,
-    parted: _EndPair,
-    halved: bool,
+    path_ends: _EndPair,
+    widest_ends: _EndPair,
+    cut_ends: _EndPair,
+    with_bisection: bool,
     colour: str | None,
-    of_jobs: bool,
+    by_job: bool,
     propose: str | None,
     chips: int | None,
     down: tuple[str, ...],
     derate: tuple[str, ...],
-    at: str | None,
+    as_of: str | None,
 ) -> None:
     """A picture of SCOPE: the wiring of a domain or of a part of one, a rack, a fleet, or CLUSTER/fabric.
 
@@ -66,21 +66,21 @@ def draw(  # one parameter per option
     trninv draw rainier/fabric -o tiers.svg
     trninv draw u-trn2x64 -o jobs.svg --jobs --propose 2x2x2
     """
-    proposed = ProposedJob(propose, chips, by_job=of_jobs)
-    marks = [bool(mark) for mark in (ends, widest, parted, halved)]
+    proposed = ProposedJob(propose, chips, by_job=by_job)
+    marks = [bool(mark) for mark in (path_ends, widest_ends, cut_ends, with_bisection)]
     if sum(marks) > 1:
         raise UsageError("--path, --widest, --cut and --bisection are pictures of their own: choose one")
-    if of_jobs and (any(marks) or colour):
+    if by_job and (any(marks) or colour):
         raise UsageError("--jobs is a picture of its own: leave --path, --widest, --cut, --bisection and --colour out")
     if output != "-" and Path(output).suffix.lower() != ".svg":
         raise UsageError(f"{output}: pictures are SVG, so name it FILE.svg")
-    with open_scenario(database, down, derate, at) as scenario, Progress("draw"):
+    with open_scenario(database, down, derate, as_of) as scenario, Progress("draw"):
         svg = (
             draw_job_map(scenario, scope, proposed)
-            if of_jobs
+            if by_job
             else _draw_place(scenario, scope, colour, plain=not (any(marks) or down or derate))
         )
-        svg = svg or _draw_wiring(scenario, scope, ends, widest, parted, with_bisection=halved)
+        svg = svg or _draw_wiring(scenario, scope, path_ends, widest_ends, cut_ends, with_bisection=with_bisection)
     if output == "-":
         click.echo(svg, nl=False)
         return
@@ -91,7 +91,7 @@ def draw(  # one parameter per option
     print_hint(f"written: {output}")
 
 
-def _draw_place(scenario: Fleet, scope: str, color_by: str | None, *, plain: bool) -> str | None:
+def _draw_place(scenario: BaseFleet, scope: str, color_by: str | None, *, plain: bool) -> str | None:
     """Draw a fabric, a rack or a cluster of several domains; return None if the scope lies in one domain.
 
     Parameters
@@ -122,7 +122,13 @@ def _draw_place(scenario: Fleet, scope: str, color_by: str | None, *, plain: boo
 
 
 def _draw_wiring(
-    scenario: Fleet, scope: str, path_ends: _EndPair, widest_ends: _EndPair, cut_ends: _EndPair, *, with_bisection: bool
+    scenario: BaseFleet,
+    scope: str,
+    path_ends: _EndPair,
+    widest_ends: _EndPair,
+    cut_ends: _EndPair,
+    *,
+    with_bisection: bool,
 ) -> str:
     with read_transaction(scenario.engine) as connection:
         diagram = wiring.read_diagram(connection, scope)
@@ -150,7 +156,7 @@ def _draw_wiring(
     return wiring.draw_wiring(diagram, scenario.graph(scope), marks)
 
 
-def _path_highlight(scenario: Fleet, a: str, b: str, by: str) -> Highlight:
+def _path_highlight(scenario: BaseFleet, a: str, b: str, by: str) -> Highlight:
     answer = scenario.path(a, b, by)
     if not answer.reachable:
         raise NotFoundError(f"no path from {answer.source} to {answer.target}: {answer.reason}")

@@ -7,10 +7,10 @@ from trninv.drawing import jobs, room, wiring
 from trninv.errors import UsageError
 from trninv.inventory.address import resolve_place
 from trninv.jobs.questions import find
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 if TYPE_CHECKING:
-    from trninv.jobs.questions.fits import FitsAnswer
+    from trninv.jobs.questions.fits import PlacementsAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,10 @@ class ProposedJob:
         return self.shape is not None or self.chips is not None
 
 
-def draw_job_map(scenario: Fleet, scope: str, proposed: ProposedJob) -> str:
+def draw_job_map(scenario: BaseFleet, scope: str, proposed: ProposedJob) -> str:
     """Draw the jobs of a scope in one domain with the proposed job, or the free capacity of a cluster of several."""
-    with scenario.in_one_state() as snapshot:
-        with snapshot.wirings() as reader:
+    with scenario.snapshot() as snapshot:
+        with snapshot.open_reader() as reader:
             place = resolve_place(reader.connection, scope)
             blocks, sizes = room.read_free_blocks(reader, place.address) if place.level == "cluster" else ((), ())
             if len(blocks) > 1:
@@ -45,8 +45,8 @@ def draw_job_map(scenario: Fleet, scope: str, proposed: ProposedJob) -> str:
             allocations = jobs.read_job_overlay(reader, diagram)
         if not proposed:
             return jobs.draw_jobs(diagram, allocations)
-        answer: FitsAnswer = snapshot.ask(
-            find("fits"), of=diagram.scope, shape=proposed.shape, chips=proposed.chips, k=1
+        answer: PlacementsAnswer = snapshot.ask(
+            find("placements"), of=diagram.scope, shape=proposed.shape, chips=proposed.chips, k=1
         )
     places = answer.placements[0].places if answer.placements else ()
     return jobs.draw_jobs(diagram, allocations, places, next(line for line in answer.render() if isinstance(line, str)))

@@ -25,7 +25,7 @@ _MAX_MINUTES = 60 * 24 * 366
 @click.argument("scope", required=False, metavar="[SCOPE]", type=ADDRESS)
 @click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit status 1 where something as bad is found.")
 @click.option("--apply", "is_applied", is_flag=True, help="Set what does not work down, by what was found.")
-@click.option("--all", "with_cleared", is_flag=True, help="List what is over too.")
+@click.option("--include-cleared", is_flag=True, help="List what is over too.")
 @click.option(
     "--stale-after",
     type=click.IntRange(1, _MAX_MINUTES),
@@ -41,7 +41,7 @@ def drift(  # one parameter per option
     scope: str | None,
     fail_on: str | None,
     is_applied: bool,
-    with_cleared: bool,
+    include_cleared: bool,
     stale_after: int,
     style: str,
 ) -> None:
@@ -60,7 +60,7 @@ def drift(  # one parameter per option
     with temporary_engine(database) as engine, write_transaction(engine) as connection, Progress("drift") as progress:
         max_age = timedelta(minutes=stale_after)
         result = compared(connection, stale_after=max_age, scope=scope, apply=is_applied, progress=progress)
-        listed = list_findings(connection, scope, include_cleared=with_cleared)
+        listed = list_findings(connection, scope, include_cleared=include_cleared)
         has_no_observations = is_table_empty(connection, "observation")
     print_value(style, replace(result, findings=tuple(listed)), lambda: _render_findings(listed, result))
     if has_no_observations and style == "table":

@@ -63,7 +63,7 @@ def topology_(  # one parameter per option
     include_down: bool,
     template: str,
     coarse: bool,
-    at: str | None,
+    as_of: str | None,
 ) -> None:
     """SCOPE in another program's format: schedulers, graph tools, simulators.
 
@@ -75,7 +75,7 @@ def topology_(  # one parameter per option
     trninv topology u-trn2x64 --as kubernetes --hostname 'n{domain:03}-{server}'
     """
     output_format = find_format(name)
-    with open_engine(database, at, scope) as engine, read_transaction(engine) as connection:
+    with open_engine(database, as_of, scope) as engine, read_transaction(engine) as connection:
         place = resolve_place(connection, scope)
         source = ExportSource(connection, place, template, include_down=include_down, coarse=coarse)
         is_terminal = output == "-" and sys.stdout.isatty()  # the progress line would mix with the output

@@ -215,11 +215,11 @@ def _render_imports(results: Sequence[ImportResult], *, dry_run: bool) -> None:
     outcome = {True: "seen again", False: "would be kept" if dry_run else "kept"}
     print_table(
         ["file", "servers", "chips", ""],
-        ((result.name, result.servers, result.chips, outcome[result.is_known]) for result in results),
+        ((result.name, result.servers, result.chips, outcome[result.is_duplicate]) for result in results),
     )
     for line in render_unreported(results):
         print_wrapped(line)
-    print_unclaimed(unclaimed for result in results for unclaimed in result.unclaimed)
+    print_unclaimed(unclaimed for result in results for unclaimed in result.unclaimed_types)
 
 
 def _render_job_import(result: JobImportResult, *, dry_run: bool) -> None:

@@ -31,7 +31,7 @@ KIND_NAMES: Final = {"nic": "NIC", "network_node": "network node"}
 @at_option
 @format_option
 @click.pass_obj
-def incidents(database: str, scope: str | None, with_impact: bool, at: str | None, style: str) -> None:
+def incidents(database: str, scope: str | None, with_impact: bool, as_of: str | None, style: str) -> None:
     """What is not up, grouped by what brought it about: the worst first, of those the latest.
 
     A server with what is in it is one incident, so is one change, and so are changes within one rack and five minutes.
@@ -43,8 +43,8 @@ def incidents(database: str, scope: str | None, with_impact: bool, at: str | Non
     trninv incidents --at 2026-11-22T02:00:00Z
     """
     with trninv.open(database) as present:
-        fleet = present if at is None else present.at(at)
-        with fleet.in_one_state() as snapshot, Progress("incidents"):
+        fleet = present if as_of is None else present.at(as_of)
+        with fleet.snapshot() as snapshot, Progress("incidents"):
             incident_list = snapshot.incidents(scope)
             is_empty = not incident_list and has_no_cluster(snapshot)
             costs = [snapshot.impact(incident) for incident in incident_list] if with_impact else []
@@ -60,7 +60,7 @@ def incidents(database: str, scope: str | None, with_impact: bool, at: str | Non
 
 def has_no_cluster(fleet: Fleet) -> bool:
     """Return whether the database has no cluster."""
-    with fleet.reading() as connection:
+    with fleet.connect() as connection:
         return is_table_empty(connection, "cluster")
 
 
@@ -85,7 +85,7 @@ def incident_row(incident: Incident) -> list[object]:
         f"{pluralize(part.count, KIND_NAMES.get(part.kind, part.kind))} {_format_state(part.state)}"
         for part in incident.parts
     )
-    instances = [instance.instance or instance.host for instance in incident.standing]
+    instances = [instance.instance or instance.host for instance in incident.instances]
     place = f"{incident.place or 'several clusters'}{f' ({instances[0]})' if len(instances) == 1 else ''}"
     return [
         incident.id,
@@ -93,7 +93,7 @@ def incident_row(incident: Incident) -> list[object]:
         place,
         parts,
         incident.rule.lower(),
-        incident.since,
+        incident.started_at,
         incident.who,
         incident.why,
     ]
@@ -109,7 +109,7 @@ def _render_impact(incident: Incident, impact: Impact) -> Iterator[str]:
     )
     yield f"incident {incident.id}: {losses}"
     for job in impact.jobs:
-        yield f"  job {job.name}: {job.touched:,} of its {pluralize(job.chips, 'chip')}"
+        yield f"  job {job.name}: {job.affected_chips:,} of its {pluralize(job.chips, 'chip')}"
     for domain in impact.domains:
         yield from _render_domain_impact(domain)
     if impact.truncated:

@@ -11,7 +11,7 @@ from trninv.cli.prose import print_wrapped
 from trninv.cli.state import current_user
 from trninv.errors import InvalidArgumentError
 from trninv.jobs import closings, holding
-from trninv.jobs.closings import Closing
+from trninv.jobs.closings import Cordon
 from trninv.jobs.holding import Job
 from trninv.units import pluralize
 
@@ -22,65 +22,83 @@ _why_option = click.option("--why", default="", help="The reason, kept with the 
 @click.command()
 @click.argument("scope", required=False, type=ADDRESS)
 @click.option("--ended", is_flag=True, help="Those as well that have ended.")
-@click.option("--closed", is_flag=True, help="The servers that take no new jobs instead.")
-@click.option("--most", default=1_000, show_default=True, metavar="N", help="How many at most.")
+@click.option("--limit", default=1_000, show_default=True, metavar="N", help="How many at most.")
 @at_option
 @format_option
 @click.pass_obj
 def jobs(  # one parameter per option
-    database: str, scope: str | None, ended: bool, closed: bool, most: int, at: str | None, style: str
+    database: str, scope: str | None, ended: bool, limit: int, as_of: str | None, style: str
 ) -> None:
     """Jobs that hold chips, of a place or of all; wounded are chips that carry nothing now.
 
     \b
     trninv jobs
     trninv jobs u-trn2x64/d0/s1
-    trninv jobs --closed
     trninv jobs rainier/d7 --at 2026-11-22T02:10:00Z
     """
-    if not 1 <= most <= MAX_LIMIT:
-        raise InvalidArgumentError(f"--most {most}: ask for 1 to {MAX_LIMIT:,}")
-    row_limit = most + (style == "table")
-    with read_connection(database, at, scope) as connection:
-        entries = (
-            closings.list_cordons(connection, row_limit)
-            if closed
-            else holding.list_jobs(connection, scope, row_limit, include_ended=ended)
-        )
+    if not 1 <= limit <= MAX_LIMIT:
+        raise InvalidArgumentError(f"--limit {limit}: ask for 1 to {MAX_LIMIT:,}")
+    row_limit = limit + (style == "table")
+    with read_connection(database, as_of, scope) as connection:
+        entries = holding.list_jobs(connection, scope, row_limit, include_ended=ended)
 
     def table() -> None:
         print_table(
-            _CORDON_HEADERS if closed else _JOB_HEADERS,
-            map(_row_cells, entries[:most]),
-            optional_columns=["ended", "system", "began"],
-            empty_text=_NO_CORDONS_HINT if closed else _NO_JOBS_HINT,
+            _JOB_HEADERS,
+            map(_job_cells, entries[:limit]),
+            optional_columns=["ended", "system", "started"],
+            empty_text=_NO_JOBS_HINT,
         )
-        print_truncation(entries, most, "--most N")
+        print_truncation(entries, limit, "--limit N")
 
     print_value(style, entries, table)
 
 
-_JOB_HEADERS = ["job", "system", "chips", "at", "wounded", "began", "ended", "who"]
+_JOB_HEADERS = ["job", "system", "chips", "place", "failed chips", "started", "ended", "who"]
 _NO_JOBS_HINT = (
-    "no job holds chips here: trninv hold JOB PLACE… holds some, trninv import jobs --help reads a scheduler's"
+    "no job holds chips here: trninv allocate JOB PLACE… allocates some, trninv import jobs --help reads a scheduler's"
 )
-_NO_CORDONS_HINT = "no server is closed: trninv close SERVER… closes one"
-_CORDON_HEADERS = ["server", "since", "who", "why"]
 
 
-def _row_cells(row: Job | Closing) -> list[object]:
-    if isinstance(row, Closing):
-        return [row.server, row.since, row.who, row.why]
+def _job_cells(job: Job) -> list[object]:
     return [
-        _job_name(row),
-        _external_name(row),
-        row.chips,
-        _job_location(row),
-        row.wounded,
-        row.began,
-        row.ended,
-        row.who,
+        _job_name(job),
+        _external_name(job),
+        job.chips,
+        _job_location(job),
+        job.failed_chips,
+        job.started_at,
+        job.ended_at,
+        job.who,
     ]
+
+
+@click.command()
+@click.option("--limit", default=1_000, show_default=True, metavar="N", help="How many at most.")
+@at_option
+@format_option
+@click.pass_obj
+def cordons(database: str, limit: int, as_of: str | None, style: str) -> None:
+    """List the cordoned servers, which take no new jobs.
+
+    \b
+    trninv cordons
+    trninv cordons --at 2026-11-22T02:10:00Z
+    """
+    if not 1 <= limit <= MAX_LIMIT:
+        raise InvalidArgumentError(f"--limit {limit}: ask for 1 to {MAX_LIMIT:,}")
+    with read_connection(database, as_of) as connection:
+        entries = closings.list_cordons(connection, limit + (style == "table"))
+
+    def table() -> None:
+        rows = ([entry.server, entry.started_at, entry.who, entry.why] for entry in entries[:limit])
+        print_table(["server", "since", "who", "why"], rows, empty_text=_NO_CORDONS_HINT)
+        print_truncation(entries, limit, "--limit N")
+
+    print_value(style, entries, table)
+
+
+_NO_CORDONS_HINT = "no server is cordoned: trninv cordon SERVER… cordons one"
 
 
 @click.command()
@@ -93,7 +111,7 @@ def _row_cells(row: Job | Closing) -> list[object]:
 @_who_option
 @format_option
 @click.pass_obj
-def hold(  # one parameter per option
+def allocate(  # one parameter per option
     database: str,
     job: str,
     places: tuple[str, ...],
@@ -110,8 +128,8 @@ def hold(  # one parameter per option
     job stays as it is.
 
     \b
-    trninv hold train-7b u-trn2x64/d0/s0
-    trninv hold eval u-trn2x64/d0/s1/c0 u-trn2x64/d0/s1/c1
+    trninv allocate train-7b u-trn2x64/d0/s0
+    trninv allocate eval u-trn2x64/d0/s1/c0 u-trn2x64/d0/s1/c1
     """
     with write_connection(database) as connection:
         job_allocated = holding.allocate(
@@ -154,28 +172,28 @@ def release(database: str, job: str, why: str, who: str, style: str) -> None:
 @_who_option
 @format_option
 @click.pass_obj
-def close(database: str, servers: tuple[str, ...], why: str, who: str, style: str) -> None:
+def cordon(database: str, servers: tuple[str, ...], why: str, who: str, style: str) -> None:
     """Let servers take no new jobs; what runs there goes on. A rack or a domain stands for all of its servers.
 
     \b
-    trninv close u-trn2x64/d0/s3 --why "new firmware"
+    trninv cordon u-trn2x64/d0/s3 --why "new firmware"
     """
     with write_connection(database) as connection:
         cordons = closings.cordon(connection, servers, who=who, why=why)
     print_value(style, cordons, lambda: _render_cordons(cordons, "takes no new jobs", "they are closed already"))
 
 
-@click.command("open")
+@click.command()
 @click.argument("servers", nargs=-1, required=True, metavar="SERVER…", type=ADDRESS)
 @_why_option
 @_who_option
 @format_option
 @click.pass_obj
-def open_(database: str, servers: tuple[str, ...], why: str, who: str, style: str) -> None:
+def uncordon(database: str, servers: tuple[str, ...], why: str, who: str, style: str) -> None:
     """Let servers take new jobs again.
 
     \b
-    trninv open u-trn2x64/d0/s3
+    trninv uncordon u-trn2x64/d0/s3
     """
     with write_connection(database) as connection:
         cordons = closings.uncordon(connection, servers, who=who, why=why)
@@ -193,10 +211,14 @@ def _external_name(job: Job) -> str:
 
 def _job_location(job: Job) -> str:
     more_servers = job.servers - 1
-    return f"{job.first} and {pluralize(more_servers, 'server')} more" if more_servers > 0 else job.first or ""
+    return (
+        f"{job.first_server} and {pluralize(more_servers, 'server')} more"
+        if more_servers > 0
+        else job.first_server or ""
+    )
 
 
-def _render_cordons(cordons: Sequence[Closing], outcome: str, empty_text: str) -> None:
+def _render_cordons(cordons: Sequence[Cordon], outcome: str, empty_text: str) -> None:
     for entry in cordons:
         print_wrapped(f"{entry.server}: {outcome}")
     if not cordons:

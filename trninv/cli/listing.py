@@ -45,4 +45,6 @@ def _read_declarations(file: Path) -> Iterator[tuple[str, str]]:
                 case _:
                     continue
             names = [argument.value for argument in arguments if isinstance(argument, ast.Constant)]
-            yield str(*names) or node.name.replace("_", "-"), ast.get_docstring(node) or ""
+            name = str(*names) or node.name.replace("_", "-")
+            if " " not in name:  # `place --nearest` is an option of another question's command
+                yield name, ast.get_docstring(node) or ""

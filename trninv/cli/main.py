@@ -44,13 +44,14 @@ _GROUPS = {
     },
     "Jobs": {
         "jobs": "jobs",
-        "hold": "jobs",
+        "allocate": "jobs",
         "release": "jobs",
-        "fits": "fits",
+        "place": "fits",
         "make-room": "make_room",
         "capacity": "capacity",
-        "close": "jobs",
-        "open": "jobs",
+        "cordon": "jobs",
+        "uncordon": "jobs",
+        "cordons": "jobs",
     },
     "Report": {
         "report": "report",

@@ -15,7 +15,7 @@ from trninv.jobs.questions import find
 from trninv.units import pluralize
 
 if TYPE_CHECKING:
-    from trninv.jobs.questions.make_room import RoomAnswer
+    from trninv.jobs.questions.make_room import MakeRoomAnswer
 
 _MAKE_ROOM = find("make_room")
 
@@ -26,7 +26,7 @@ def _run_make_room(
     /,
     down: tuple[str, ...],
     derate: tuple[str, ...],
-    at: str | None,
+    as_of: str | None,
     style: str,
     apply: bool,
     who: str | None,
@@ -35,17 +35,17 @@ def _run_make_room(
     **arguments: Any,
 ) -> None:
     jobs = pop_job_options(arguments)
-    if apply and (down or derate or at or any(jobs)):
+    if apply and (down or derate or as_of or any(jobs)):
         raise UsageError("--apply moves jobs of the fleet as it is: leave --down, --derate, --at and --with(out) out")
-    with open_scenario(database, down, derate, at, *jobs) as fleet:
-        with fleet.in_one_state() as snapshot:
+    with open_scenario(database, down, derate, as_of, *jobs) as fleet:
+        with fleet.snapshot() as snapshot:
             with Progress("make-room"):
-                plan: RoomAnswer = snapshot.ask(_MAKE_ROOM, **question_arguments(_MAKE_ROOM, arguments))
+                plan: MakeRoomAnswer = snapshot.ask(_MAKE_ROOM, **question_arguments(_MAKE_ROOM, arguments))
             print_revision(snapshot.as_of())
         if revision not in (None, plan.revision):
             raise StalePlanError(f"the plan is of revision {revision:.40}, the fleet is at {plan.revision}: ask anew")
         moved_jobs = (
-            fleet.relocate(plan, who=who or current_user(), why=why) if apply and isinstance(fleet, Fleet) else []
+            fleet.move_jobs(plan, who=who or current_user(), why=why) if apply and isinstance(fleet, Fleet) else []
         )
     print_value(
         style,

@@ -18,7 +18,7 @@ AT_OPTION: Final[dict[str, Any]] = {
     "metavar": "TIME",
     "help": "As it was then: an ISO time with its zone, or the number of an event.",
 }
-at_option = click.option("--at", **AT_OPTION)
+at_option = click.option("--at", "as_of", **AT_OPTION)
 
 
 @contextmanager

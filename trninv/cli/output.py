@@ -14,7 +14,7 @@ from trninv.cli.importing import no_garbage_collection
 from trninv.cli.prose import print_wrapped
 from trninv.errors import UsageError
 from trninv.inventory.pinned import AsOf
-from trninv.routing.answer import Answer, Basis, CitedFact, LinkRef, RenderedTable, SchemaScalar, total_count
+from trninv.routing.answer import Answer, CitedFact, LinkRef, RenderedTable, SchemaScalar, WiringSource, total_count
 from trninv.routing.shown import AnswerField, answer_fields, strip_annotations
 from trninv.units import Bandwidth, Capacity, Duration
 
@@ -159,7 +159,7 @@ def print_revision(as_of: AsOf | None) -> None:
 
 def _print_footnotes(answer: Answer) -> None:
     print_wrapped(f"\nmeaning: {answer.definition}")
-    if answer.basis is not Basis.DESIGN:
+    if answer.wiring_source is not WiringSource.DESIGN:
         print_wrapped("rests on: design as observed (wiring as the driver's table says, not measured)")
     for fact in answer.facts:
         print_wrapped(f"rests on: {fact.subject} {fact.attribute} {fact.value}, from {fact.source}: {fact.quote}")

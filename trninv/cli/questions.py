@@ -12,7 +12,7 @@ from trninv.cli.supposing import open_scenario, scenario_options
 from trninv.inventory.alone import only_cluster
 from trninv.jobs import questions as placement_questions
 from trninv.routing import questions as routing_questions
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.question import Question, QuestionParameter
 from trninv.routing.servers import servers_in_answer
 from trninv.units import Capacity
@@ -27,31 +27,40 @@ def question_command(file: str) -> click.Command:
 
     @click.pass_obj
     def run(
-        database: str, /, down: tuple[str, ...], derate: tuple[str, ...], at: str | None, style: str, **arguments: Any
+        database: str,
+        /,
+        down: tuple[str, ...],
+        derate: tuple[str, ...],
+        as_of: str | None,
+        style: str,
+        **arguments: Any,
     ) -> None:
-        with (
-            open_scenario(database, down, derate, at, *pop_job_options(arguments)) as fleet,
-            fleet.in_one_state() as snapshot,
-        ):
-            with Progress(question.command):
-                answer = snapshot.ask(question, **question_arguments(question, arguments))
-            instances = snapshot.standing(answer_servers(answer) if style == "table" else servers_in_answer(answer))
-            print_revision(snapshot.as_of())
-        content = encode(answer) | {"standing": instances} if style == "json" and instances else answer
-        names = {instance.server: " ".join(filter(None, (instance.host, instance.instance))) for instance in instances}
-        print_value(style, content, lambda: print_answer(answer, instances=names))
-        if not answer.is_satisfied():
-            raise click.exceptions.Exit(1)
+        with open_scenario(database, down, derate, as_of, *pop_job_options(arguments)) as fleet:
+            ask_and_print(fleet, question, arguments, style)
 
     return build_command(question, run)
 
 
-def default_cluster(fleet: Fleet, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def ask_and_print(fleet: BaseFleet, question: Question, arguments: Mapping[str, Any], style: str) -> None:
+    """Ask a question and print the answer with its revision; exit with 1 if the answer is not satisfied."""
+    with fleet.snapshot() as snapshot:
+        with Progress(question.command):
+            answer = snapshot.ask(question, **question_arguments(question, arguments))
+        instances = snapshot.instances(answer_servers(answer) if style == "table" else servers_in_answer(answer))
+        print_revision(snapshot.as_of())
+    content = encode(answer) | {"instances": instances} if style == "json" and instances else answer
+    names = {instance.server: " ".join(filter(None, (instance.host, instance.instance))) for instance in instances}
+    print_value(style, content, lambda: print_answer(answer, instances=names))
+    if not answer.is_satisfied():
+        raise click.exceptions.Exit(1)
+
+
+def default_cluster(fleet: BaseFleet, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments with the only cluster as the place if none is given."""
-    if arguments["of"] is not None:
+    if arguments["scope"] is not None:
         return dict(arguments)
-    with fleet.reading() as connection:
-        return {**arguments, "of": only_cluster(connection)}
+    with fleet.connect() as connection:
+        return {**arguments, "scope": only_cluster(connection)}
 
 
 def build_command(
@@ -108,7 +117,7 @@ def _build_options(parameter: QuestionParameter, *, is_optional: bool) -> list[c
     if argument.positional or (parameter.is_required and not argument.option):
         argument_type = ADDRESS if parameter.value_type is str else None
         metavar = argument.metavar or None
-        if is_optional and parameter.name == "of":
+        if is_optional and parameter.name == "scope":
             return [click.Argument([parameter.name], metavar=f"[{metavar}]", required=False, type=argument_type)]
         return [click.Argument([parameter.name], metavar=metavar, required=parameter.is_required, type=argument_type)]
     if argument.option == "":

@@ -12,6 +12,14 @@ _MIN_SIMILARITY: Final = 0.7
 """Similarity from which a word counts as a misspelt command name (see `difflib.get_close_matches`)."""
 _MIN_WORD_LENGTH: Final = 4
 """Words of this length or shorter are not searched for in descriptions: they match too many."""
+_RENAMED_COMMANDS: Final = {
+    "hold": "allocate",
+    "close": "cordon",
+    "open": "uncordon",
+    "fits": "place",
+    "drain": "drain-impact",
+}
+"""Commands that had another name before the first release."""
 
 
 def explain_usage_error(error: click.UsageError, read_descriptions: Callable[[], Mapping[str, str]]) -> Iterator[str]:
@@ -39,6 +47,8 @@ def _describe_error(error: click.UsageError, read_descriptions: Callable[[], Map
             return f"{_parameter_name(parameter)} is missing{_suggest_values(parameter)}"
         case click.NoSuchOption(option_name=name):
             return f"there is no option {name}: {_suggest_options(name, error.ctx)}"
+        case click.exceptions.NoSuchCommand(command_name=name) if _is_top_level(error) and name in _RENAMED_COMMANDS:
+            return f"{name} is now called {_RENAMED_COMMANDS[name]}"
         case click.exceptions.NoSuchCommand(command_name=name):
             return (
                 "there is no command "

@@ -66,7 +66,7 @@ _folder_option = click.option(
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the report; repeatable.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the report; repeatable.")
 @_folder_option
 @at_option
 @_format_option
@@ -76,9 +76,9 @@ _folder_option = click.option(
 def report(  # one parameter per option
     database: str,
     name: str | None,
-    given: tuple[str, ...],
+    settings: tuple[str, ...],
     folder: Path | None,
-    at: str | None,
+    as_of: str | None,
     style: str,
     limit: int,
     seconds: float,
@@ -94,8 +94,8 @@ def report(  # one parameter per option
         _list_reports(folder, style)
         return
     definition = named(name, folder)
-    values = {key: value for setting in given for key, _, value in [_parse_setting(setting)]}
-    with open_engine(database, at, values.get("cluster")) as engine:
+    values = {key: value for setting in settings for key, _, value in [_parse_setting(setting)]}
+    with open_engine(database, as_of, values.get("cluster")) as engine:
         run = partial(run_query, engine, seconds=seconds, max_rows=limit)
         result = _run_with_progress(engine, name, lambda _: run_report(definition, values, engine.dialect.name, run))
     if style == "table":
@@ -140,14 +140,14 @@ def _list_reports(folder: Path | None, style: str) -> None:
 @_limit_option
 @_seconds_option
 @click.pass_obj
-def sql(database: str, query: str, at: str | None, style: str, limit: int, seconds: float) -> None:
+def sql(database: str, query: str, as_of: str | None, style: str, limit: int, seconds: float) -> None:
     """Run one SELECT over the tables and the v_ views, guaranteed read only; - reads it from stdin.
 
     \b
     trninv sql "SELECT address, state FROM v_chip WHERE state <> 'up'"
     """
     text = read_argument(query)
-    with open_engine(database, at) as engine:
+    with open_engine(database, as_of) as engine:
         query = compile_query(text, engine.dialect.name)
         result = _run_with_progress(engine, "sql", lambda _: run_query(engine, query, seconds=seconds, max_rows=limit))
     _print_rows(result, style)
@@ -179,7 +179,7 @@ def _print_rows(result: QueryResult, style: str) -> None:
 )
 @at_option
 @click.pass_obj
-def export(database: str, directory: Path, style: str, at: str | None) -> None:
+def export(database: str, directory: Path, style: str, as_of: str | None) -> None:
     """Write every table and view to a file, and the schema as a property graph (SQL/PGQ).
 
     \b
@@ -192,6 +192,6 @@ def export(database: str, directory: Path, style: str, at: str | None) -> None:
 
     if style not in available_formats():
         raise UsageError("Parquet needs PyArrow: pip install 'trninv[parquet]', or export --format csv or ndjson")
-    with open_engine(database, at) as engine:
+    with open_engine(database, as_of) as engine:
         _run_with_progress(engine, "export", write)
     click.echo(f"{directory / 'property_graph.sql'}")

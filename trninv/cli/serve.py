@@ -35,9 +35,11 @@ PROTOCOL_PATH = "trninv.service.connections:TimeoutProtocol"
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on.")
 @click.option("--workers", default=1, show_default=True, help="Server processes.")
-@click.option("--open", "unguarded", is_flag=True, help="Listen beyond this machine although no token is asked for.")
+@click.option(
+    "--allow-unauthenticated", is_flag=True, help="Listen beyond this machine although no token is asked for."
+)
 @click.pass_obj
-def serve(database: str, host: str, port: int, workers: int = 1, unguarded: bool = False) -> None:
+def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthenticated: bool = False) -> None:
     """Serve the explorer, and the GraphQL API with GraphiQL for a browser.
 
     TRNINV_AUTH=tokens asks every request for a bearer token (trninv token create).
@@ -46,7 +48,7 @@ def serve(database: str, host: str, port: int, workers: int = 1, unguarded: bool
     trninv serve --port 8080
     """
     settings = Settings.load()
-    if settings.auth != "tokens" and not unguarded and not _is_loopback(host):
+    if settings.auth != "tokens" and not allow_unauthenticated and not _is_loopback(host):
         raise UsageError(
             f"--host {host} lets others ask, and no token is asked for: set TRNINV_AUTH=tokens and make one with "
             "trninv token create, or say --open"
@@ -54,7 +56,7 @@ def serve(database: str, host: str, port: int, workers: int = 1, unguarded: bool
     with temporary_engine(database) as engine, read_transaction(engine):
         pass  # fail here with one line instead of in every request
     os.environ["TRNINV_DATABASE_URL"] = database  # worker processes read it
-    if unguarded:
+    if allow_unauthenticated:
         os.environ.setdefault("TRNINV_ALLOWED_HOSTS", "*")
     config = uvicorn.Config(
         APPLICATION_PATH,
@@ -146,7 +148,7 @@ def schema() -> None:
 )
 @at_option
 @click.pass_obj
-def query(database: str, document: str, variables: str, at: str | None) -> None:
+def query(database: str, document: str, variables: str, as_of: str | None) -> None:
     """Run a GraphQL document against the database, no server needed; - reads it from stdin.
 
     \b
@@ -166,7 +168,7 @@ def query(database: str, document: str, variables: str, at: str | None) -> None:
             pass
         settings = replace(Settings.load(), database_url=database)
         with Progress("query"):
-            answer = asyncio.run(Api(fleet, settings).run(Request(source, values, as_of=at)))
+            answer = asyncio.run(Api(fleet, settings).run(Request(source, values, as_of=as_of)))
     for failure in answer.failures:
         raise failure
     result = json.loads(answer.body)

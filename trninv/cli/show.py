@@ -26,14 +26,14 @@ T = TypeVar("T")
 @at_option
 @format_option
 @click.pass_obj
-def show(database: str, address: str, at: str | None, style: str) -> None:
+def show(database: str, address: str, as_of: str | None, style: str) -> None:
     """One thing: what it is, its parts, its links, its facts.
 
     \b
     trninv show u-trn2x64/d0/s0/c0
     trninv show trn1.32xlarge/d0/s0/c0--trn1.32xlarge/d0/s0/c1
     """
-    with read_connection(database, at, address) as connection:
+    with read_connection(database, as_of, address) as connection:
         place = resolve(connection, address)
         description = describe(connection, default_catalog(), place)
     fields = {

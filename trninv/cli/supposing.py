@@ -9,7 +9,7 @@ import trninv
 from trninv.cli.moment import AT_OPTION
 from trninv.cli.places import ADDRESS
 from trninv.errors import InvalidArgumentError
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 _SCENARIO_OPTIONS = (
     click.Option(
@@ -21,7 +21,7 @@ _SCENARIO_OPTIONS = (
         metavar="ADDRESS=F",
         help="Suppose that it carries this part, as ADDRESS=0.5; repeatable.",
     ),
-    click.Option(["--at"], **AT_OPTION),
+    click.Option(["--at", "as_of"], **AT_OPTION),
 )
 _JOB_SCENARIO_OPTIONS = (
     click.Option(
@@ -45,7 +45,7 @@ def open_scenario(
     as_of: str | None,
     assume_allocations: Sequence[str] = (),
     assume_released: Sequence[str] = (),
-) -> Iterator[Fleet]:
+) -> Iterator[BaseFleet]:
     """Open the fleet, now or as of a time, under the scenario that the options describe, if any."""
     with trninv.open(database) as present:
         fleet = present if as_of is None else present.at(as_of)

@@ -21,7 +21,7 @@ def _run_sweep(  # one parameter per option
     /,
     down: tuple[str, ...],
     derate: tuple[str, ...],
-    at: str | None,
+    as_of: str | None,
     style: str,
     top: int,
     journal: Path | None,
@@ -29,7 +29,7 @@ def _run_sweep(  # one parameter per option
     **arguments: Any,  # the question's parameters
 ) -> None:
     with (
-        open_scenario(database, down, derate, at) as fleet,
+        open_scenario(database, down, derate, as_of) as fleet,
         dask_executor(scheduler) as executor,
         Progress("sweep", waits=False) as progress,
     ):

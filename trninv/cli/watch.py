@@ -65,7 +65,7 @@ def _generate_states(fleet: Fleet, scope: str | None) -> Iterator[tuple[str, lis
         revision = revision_source.current()
         if revision is None or revision != last_revision:
             try:
-                with fleet.in_one_state() as snapshot:
+                with fleet.snapshot() as snapshot:
                     incidents = snapshot.incidents(scope)
                     empty_text = EMPTY_DATABASE_HINT if has_no_cluster(snapshot) else "everything is up"
             except UnreachableError as error:

@@ -18,7 +18,7 @@ def draw_availability(answer: AvailabilityAnswer) -> str:
     groups = _least_available(answer.kinds)
     axis_start = next((start for start in _AXIS_STARTS if all(group.inherent.lower >= start for group in groups)), 0.0)
     caption = f"{answer.since} to {answer.until}; inherent availability, planned work left out"
-    document = SvgDocument(f"Availability of {answer.of} by {answer.by.lower()}", caption)
+    document = SvgDocument(f"Availability of {answer.scope} by {answer.by.lower()}", caption)
     add_element(
         document.drawing, "desc"
     ).text = f"{len(groups)} bars from {_format_percent(axis_start)} to 100 %. {answer.definition}"

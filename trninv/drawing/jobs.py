@@ -90,7 +90,7 @@ def read_job_overlay(reader: SnapshotReader, diagram: DomainDiagram) -> JobOverl
     ]
     chips_by_job = {key: (work, spare) for key, work, spare in sets if work or spare}
     jobs = [
-        DrawnJob(_display_name(job), job.began, job.chips, *chips_by_job[job.key])
+        DrawnJob(_display_name(job), job.started_at, job.chips, *chips_by_job[job.key])
         for job in jobs_by_key(reader.connection, list(chips_by_job))
     ]
     (free,), (up,), (cordoned,) = (

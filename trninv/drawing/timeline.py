@@ -23,7 +23,7 @@ _STATE_COLORS: Final = {"down": DOWN, "maintenance": MAINTENANCE, "degraded": DE
 
 def draw_timeline(answer: TimelineAnswer) -> str:
     """Return an SVG of a timeline."""
-    document = SvgDocument(f"{answer.of}: parts that are not up", f"{answer.since} to {answer.until}")
+    document = SvgDocument(f"{answer.scope}: parts that are not up", f"{answer.since} to {answer.until}")
     step, max_count = (_TIMELINE_WIDTH - 2 * _MARGIN) / len(answer.buckets), max(answer.worst, 1)
     for index, bucket in enumerate(answer.buckets):
         _draw_bucket(document, bucket, _MARGIN + index * step, step, _TIMELINE_HEIGHT / max_count)
@@ -37,9 +37,7 @@ def draw_timeline(answer: TimelineAnswer) -> str:
 
 
 def _draw_bucket(document: SvgDocument, bucket: TimelineBucket, x: float, width: float, unit: float) -> None:
-    title = (
-        f"{bucket.begin} to {bucket.end}: at worst {bucket.worst.total:,} not up, at its end {bucket.at_end.total:,}"
-    )
+    title = f"{bucket.start} to {bucket.end}: at worst {bucket.worst.total:,} not up, at its end {bucket.unhealthy_at_end.total:,}"
     height = bucket.worst.total * unit
     if height:
         add_element(
@@ -54,10 +52,10 @@ def _draw_bucket(document: SvgDocument, bucket: TimelineBucket, x: float, width:
         )
     y = _TIMELINE_HEIGHT
     for state, color in _STATE_COLORS.items():
-        height = getattr(bucket.at_end, state) * unit
+        height = getattr(bucket.unhealthy_at_end, state) * unit
         y -= height
         if height:
-            state_title = f"{title}; {getattr(bucket.at_end, state):,} {state}"
+            state_title = f"{title}; {getattr(bucket.unhealthy_at_end, state):,} {state}"
             add_element(document.drawing, "rect", state_title, x=x, y=y, width=width, height=height, fill=color)
     if bucket.events:
         center_x = x + width / 2

@@ -13,7 +13,7 @@ from trninv.choice import DescribedEnum
 from trninv.graphql.context import AppInfo, ChildList
 from trninv.graphql.lazy import lazy_type, list_type
 from trninv.graphql.pages import paged_field
-from trninv.graphql.scalars import Address, Bandwidth, BigInt, Capacity, Duration
+from trninv.graphql.scalars import Address, BandwidthType, BigInt, CapacityType, DurationType
 from trninv.graphql.things import connection_field, to_object
 from trninv.inventory.binding import bound_machines
 from trninv.inventory.kinds import THINGS
@@ -26,9 +26,9 @@ _SCALARS: Final[dict[type, Any]] = {
     int: int,
     float: float,
     bool: bool,
-    units.Bandwidth: Bandwidth,
-    units.Capacity: Capacity,
-    units.Duration: Duration,
+    units.Bandwidth: BandwidthType,
+    units.Capacity: CapacityType,
+    units.Duration: DurationType,
 }
 _SCALAR_BY_FORM: Final = {SchemaScalar.ADDRESS: Address, SchemaScalar.EXACT: BigInt}
 _ROW_KINDS: Final = {LinkRef: "link", CitedFact: "fact"}
@@ -42,11 +42,11 @@ def answer_type(answer_class: type) -> Any:
     for field in answer_fields(answer_class):
         namespace[field.name] = _build_field(answer_class, field)
     if issubclass(answer_class, Answer):
-        namespace["standing"] = strawberry.field(
+        namespace["instances"] = strawberry.field(
             resolver=_resolve_instances,
             description=f"Instances and hosts in the servers that are named, the first {servers.MAX_INSTANCES}.",
-            graphql_type=list_type(answer_type(servers.StandingThere)),
-            metadata={"held": "standing", "stands": True},
+            graphql_type=list_type(answer_type(servers.ServerInstance)),
+            metadata={"attribute": "instances", "has_instances": True},
         )
     generated = strawberry.type(description=_first_paragraph(answer_class.__doc__))(
         type(answer_class.__name__, (), namespace)
@@ -58,8 +58,8 @@ def answer_type(answer_class: type) -> Any:
 async def _resolve_instances(parent: strawberry.Parent[Any], info: AppInfo) -> Any:
     """Read the instances on request only: the answer is cached, and bindings change while it does not."""
 
-    def read(connection: Connection) -> list[servers.StandingThere]:
-        return [servers.StandingThere(*row) for row in bound_machines(connection, servers.servers_in_answer(parent))]
+    def read(connection: Connection) -> list[servers.ServerInstance]:
+        return [servers.ServerInstance(*row) for row in bound_machines(connection, servers.servers_in_answer(parent))]
 
     return await info.context.read(read)
 
@@ -88,7 +88,7 @@ def _build_field(owner: type, field: AnswerField) -> Any:
     def resolve(parent: strawberry.Parent[Any]) -> Any:
         return getattr(parent, field.name)
 
-    graphql_type, metadata = _graphql_type(owner, field.type_hint, field.scalars), {"held": field.name}
+    graphql_type, metadata = _graphql_type(owner, field.type_hint, field.scalars), {"attribute": field.name}
     return strawberry.field(
         resolver=resolve, description=field.description, graphql_type=graphql_type, metadata=metadata
     )

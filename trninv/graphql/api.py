@@ -57,9 +57,9 @@ from trninv.graphql.statements import StatementRunner
 from trninv.graphql.subscriptions import EventSerializer
 from trninv.inventory.pinned import AsOf
 from trninv.inventory.schema import TOKEN_SCOPES_ALLOWED
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.readers import ReadReplicas
-from trninv.routing.servers import StandingThere, servers_in_answer
+from trninv.routing.servers import ServerInstance, servers_in_answer
 from trninv.settings import Settings
 
 MAX_INLINE_OBJECTS = 250
@@ -152,7 +152,11 @@ class Api:
     """GraphQL API of a fleet; one per process."""
 
     def __init__(
-        self, fleet: Fleet, settings: Settings, readers: ReadReplicas | None = None, sweeps: SweepStore | None = None
+        self,
+        fleet: BaseFleet,
+        settings: Settings,
+        readers: ReadReplicas | None = None,
+        sweeps: SweepStore | None = None,
     ) -> None:
         self.fleet, self.settings, self.threads, self._sweeps = fleet, settings, ThreadPools(), sweeps
         self._schema = schemas.schema()._schema  # noqa: SLF001 # the graphql-core schema inside strawberry's
@@ -166,7 +170,7 @@ class Api:
         self._readers = readers or ReadReplicas(fleet)
         self._serializers = WeakValueDictionary[Hashable, EventSerializer]()
         self._statement_runners = {
-            readable_fleet: StatementRunner(readable_fleet.engine, readable_fleet.watched)
+            readable_fleet: StatementRunner(readable_fleet.engine, readable_fleet.revision_tracker)
             for readable_fleet in {fleet, *self._readers.fleets}
         }
 
@@ -288,7 +292,7 @@ class Api:
         response.cost = cost
         cost_json = {"cost": {"spent": cost, "limit": self.settings.max_cost}}
         as_of_json = {"asOf": response.as_of.fields()} if response.as_of else {}
-        omitted_json = {"leftOut": omitted} if (omitted := response.omitted_clusters()) else {}
+        omitted_json = {"omittedClusters": omitted} if (omitted := response.omitted_clusters()) else {}
         response.body = (
             response.body[:-1] + b',"extensions":' + orjson.dumps(cost_json | as_of_json | omitted_json) + b"}"
         )
@@ -308,7 +312,7 @@ class Api:
             return await self._answer_question(question, prepared, reference)
         compiled_json: dict[str, str] = {}
         fleet_now = self.fleet if as_of is None else await self.threads.reading.run(self.fleet.at, as_of)
-        fleet = fleet_now.in_one_state()
+        fleet = fleet_now.snapshot()
         async with self._closing_snapshot(fleet):
             if is_compiled:
                 compiled_json, _ = await self._run_compiled_in_thread(prepared, fleet) or ({}, None)
@@ -339,7 +343,9 @@ class Api:
         if question is None or question.has_instances or prepared.cost.objects > MAX_CACHED_INLINE_OBJECTS:
             return None
         try:
-            cached = self.fleet.known(question.question, at_hand=True, **question.values(prepared.variables))
+            cached = self.fleet.cached_answer(
+                question.question, without_waiting=True, **question.values(prepared.variables)
+            )
             return cached and _answer_response(question, *cached)
         except Exception as error:  # noqa: BLE001 # any error belongs to this field
             return self._failed_answer(question, error, None, reference)
@@ -353,12 +359,12 @@ class Api:
         def compute() -> Response:
             nonlocal as_of
             values = question.values(prepared.variables)
-            if not question.has_instances and (cached := self.fleet.known(question.question, **values)):
+            if not question.has_instances and (cached := self.fleet.cached_answer(question.question, **values)):
                 return _answer_response(question, *cached)
-            with self.fleet.in_one_state() as snapshot:
+            with self.fleet.snapshot() as snapshot:
                 try:
                     answer = snapshot.ask(question.question, **values)
-                    instances = snapshot.standing(servers_in_answer(answer)) if question.has_instances else ()
+                    instances = snapshot.instances(servers_in_answer(answer)) if question.has_instances else ()
                     return _answer_response(question, answer, snapshot.as_of(), instances)
                 finally:
                     as_of = snapshot.as_of()
@@ -377,7 +383,7 @@ class Api:
         body = orjson.dumps({"data": None, "errors": [message]})
         return Response(body, code=message["extensions"]["code"], as_of=as_of, failures=(failure,) if failure else ())
 
-    def _create_context(self, fleet: Fleet, who: tuple[str, str]) -> RequestContext:
+    def _create_context(self, fleet: BaseFleet, who: tuple[str, str]) -> RequestContext:
         context = RequestContext(fleet, self.settings, self.threads, *who)
         context.sweeps = self._sweeps
         context.login = self._readers.logins.get(self.fleet.engine)
@@ -392,7 +398,7 @@ class Api:
             past = await self.threads.reading.run(self.fleet.at, str(time))
         except InvalidTimeError as error:
             return None, [GraphQLError(str(error), nodes, original_error=error)], None
-        fleet = past.in_one_state()
+        fleet = past.snapshot()
         selections = [
             node for field_node in nodes if field_node.selection_set for node in field_node.selection_set.selections
         ]
@@ -401,7 +407,7 @@ class Api:
         return execution.data, list(execution.errors or ()), fleet.as_of()
 
     @asynccontextmanager
-    async def _closing_snapshot(self, fleet: Fleet) -> AsyncIterator[None]:
+    async def _closing_snapshot(self, fleet: BaseFleet) -> AsyncIterator[None]:
         """Close the snapshot on exit, even if the request is cancelled."""
         async with self.threads.states.slot():
             try:
@@ -411,7 +417,7 @@ class Api:
                     await to_thread.run_sync(fleet.close)
 
     async def _run_compiled_in_thread(
-        self, prepared: "PreparedOperation", fleet: Fleet | None
+        self, prepared: "PreparedOperation", fleet: BaseFleet | None
     ) -> tuple[dict[str, str], AsOf | None] | None:
         """Return the compiled fields' JSON by response key and the revision read, from a snapshot or the latest state.
 
@@ -424,17 +430,19 @@ class Api:
         except TrninvError:
             return None
 
-    def _run_compiled(self, prepared: "PreparedOperation", fleet: Fleet | None) -> tuple[dict[str, str], AsOf | None]:
+    def _run_compiled(
+        self, prepared: "PreparedOperation", fleet: BaseFleet | None
+    ) -> tuple[dict[str, str], AsOf | None]:
         statement, parameters = prepared.plan.statement_for(self._dialect, prepared.variables)
         if fleet is None:
             return self._readers.read(partial(self._run_single_statement, statement, parameters))
         return _run_on_snapshot(statement, parameters, fleet)
 
     def _run_single_statement(
-        self, statement: CompiledStatement, parameters: Mapping[str, Any], fleet: Fleet
+        self, statement: CompiledStatement, parameters: Mapping[str, Any], fleet: BaseFleet
     ) -> tuple[dict[str, str], AsOf | None]:
         if any(isinstance(value, AddressTest) for value in parameters.values()):
-            with fleet.in_one_state() as snapshot:
+            with fleet.snapshot() as snapshot:
                 return _run_on_snapshot(statement, parameters, snapshot)
         row, revision = self._statement_runners[fleet].fetch_row(statement.sql, parameters)
         return dict(zip(statement.keys, row, strict=True)), AsOf.latest(revision)
@@ -477,16 +485,16 @@ class Api:
 
 
 def _run_on_snapshot(
-    statement: CompiledStatement, parameters: Mapping[str, Any], fleet: Fleet
+    statement: CompiledStatement, parameters: Mapping[str, Any], fleet: BaseFleet
 ) -> tuple[dict[str, str], AsOf | None]:
-    with fleet.reading() as connection:
+    with fleet.connect() as connection:
         values = dict(zip(parameters, resolve_values(connection, parameters.values()), strict=True))
         row = connection.exec_driver_sql(statement.sql, values).one()
         return dict(zip(statement.keys, row, strict=True)), fleet.as_of()
 
 
 def _answer_response(
-    question: CompiledQuestion, answer: Any, as_of: AsOf | None, instances: tuple[StandingThere, ...] = ()
+    question: CompiledQuestion, answer: Any, as_of: AsOf | None, instances: tuple[ServerInstance, ...] = ()
 ) -> Response:
     """Encode an answer as the response to a document with this one field."""
     return Response(
@@ -509,7 +517,7 @@ def _merge_data(plan: OperationPlan, compiled_json: Mapping[str, str], resolved:
     return b'{"data":{' + b",".join(members) + b"}}"
 
 
-def _keyword_dialect(fleet: Fleet) -> Any:
+def _keyword_dialect(fleet: BaseFleet) -> Any:
     """Return the dialect of the fleet's database, with named parameters."""
     if fleet.engine.dialect.name == "sqlite":
         from sqlalchemy.dialects import sqlite  # noqa: PLC0415 # not needed on PostgreSQL

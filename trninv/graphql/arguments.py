@@ -225,7 +225,7 @@ def _compile_scope(address: str, values: list[Any]) -> FilterShape:
     values += [AddressTest(item, level, by_name=level != "rack") for item in addresses]
     if level in ALLOCATION_LEVELS:
         values.append(AddressTest(address, level, may_be_gone=True))
-    return "of", level
+    return "scope", level
 
 
 def _compile_since(time: str, values: list[Any]) -> FilterShape:
@@ -240,7 +240,7 @@ def _compile_until(time: str, values: list[Any]) -> FilterShape:
 
 _EXTRA_ARGUMENTS: Final[Mapping[str, Callable[[Any, list[Any]], FilterShape]]] = {
     "between": _compile_between,
-    "of": _compile_scope,
+    "scope": _compile_scope,
     "since": _compile_since,
     "until": _compile_until,
 }

@@ -72,7 +72,7 @@ class _ConditionCompiler:
                 return not_(func.coalesce(self.compile_filter(part), false()))
             case ("within", level, number):
                 return self._place_condition(level, number)
-            case ("between" | "of" as test, *levels):
+            case ("between" | "scope" as test, *levels):
                 return self._between_condition(*levels) if test == "between" else self._event_condition(*levels)
         return self._compile_test(*shape)
 

@@ -11,9 +11,9 @@ from trninv.graphql.arguments import ListArguments
 from trninv.graphql.context import ChildList
 from trninv.graphql.enums import stored_enum
 from trninv.graphql.lazy import list_type
-from trninv.graphql.pages import Edge, PageInfo
+from trninv.graphql.pages import EdgeType, PageInfoType
 from trninv.graphql.rows import Row, check_groups
-from trninv.graphql.scalars import Bandwidth, Capacity
+from trninv.graphql.scalars import BandwidthType, CapacityType
 from trninv.inventory.enumerations import COMPUTE_TYPE, GROUP_BY, GROUPS
 from trninv.routing.question import SCAN_COST
 from trninv.units import Bandwidth as Rate
@@ -39,7 +39,7 @@ class Direction(Enum):
 def _group_field(name: str, description: str) -> StrawberryField:
     group_type: type[Enum | str] = stored_enum(GROUPS[name]) if name in GROUPS else str
 
-    def resolve(parent: strawberry.Parent["Aggregate"]) -> Any:
+    def resolve(parent: strawberry.Parent["AggregateType"]) -> Any:
         value = parent.row.get(f"group_{name}")
         return None if value is None else group_type(value)
 
@@ -47,8 +47,8 @@ def _group_field(name: str, description: str) -> StrawberryField:
     return field
 
 
-@strawberry.type(description="Counts and sums of things that have something in common.")
-class Aggregate:
+@strawberry.type(name="Aggregate", description="Counts and sums of things that have something in common.")
+class AggregateType:
     row: strawberry.Private[Row]
 
     generation = _group_field("generation", "Generation of their chips; null unless grouped by it.")
@@ -60,14 +60,16 @@ class Aggregate:
     def count(self) -> int:
         return int(self.row["count"])
 
-    @strawberry.field(description="HBM of chips, host memory of servers; null of others.", graphql_type=Capacity | None)
+    @strawberry.field(
+        description="HBM of chips, host memory of servers; null of others.", graphql_type=CapacityType | None
+    )
     def memory(self) -> Size | None:
         total = self._sum("memory")
         return None if total is None else Size(total)
 
     @strawberry.field(
         description="Of chips their HBM's, of links and NICs their nominal one; one direction; null of others.",
-        graphql_type=Bandwidth | None,
+        graphql_type=BandwidthType | None,
     )
     def bandwidth(self) -> Rate | None:
         total = self._sum("bandwidth")
@@ -86,8 +88,8 @@ class Aggregate:
         return None if total is None else int(total)
 
 
-@strawberry.type(description="A page of a list.")
-class Connection(Generic[T]):
+@strawberry.type(name="Connection", description="A page of a list.")
+class ConnectionType(Generic[T]):
     child_list: strawberry.Private[ChildList]
     list_arguments: strawberry.Private[ListArguments]
     to_object: strawberry.Private[Callable[[Row], Any]]
@@ -98,18 +100,18 @@ class Connection(Generic[T]):
         return page_rows[::-1] if self.list_arguments.shape.backwards else page_rows
 
     @strawberry.field(description="The items of the page, with their cursors.")
-    async def edges(self) -> list[Edge[T]]:
-        return [Edge(node=self.to_object(row), cursor=row["cursor"]) for row in await self._read_page()]
+    async def edges(self) -> list[EdgeType[T]]:
+        return [EdgeType(node=self.to_object(row), cursor=row["cursor"]) for row in await self._read_page()]
 
     @strawberry.field(description="The items of the page.")
     async def nodes(self) -> list[T]:
         return [self.to_object(row) for row in await self._read_page()]
 
     @strawberry.field(description="Where the page begins and ends.")
-    async def page_info(self) -> PageInfo:
+    async def page_info(self) -> PageInfoType:
         page, shape = await self._read_page(), self.list_arguments.shape
         has_more = len(await self.child_list.page(self.list_arguments)) > self.list_arguments.size
-        return PageInfo(
+        return PageInfoType(
             has_next_page=shape.before if shape.backwards else has_more,
             has_previous_page=has_more if shape.backwards else shape.after,
             start_cursor=page[0]["cursor"] if page else None,
@@ -121,6 +123,6 @@ class Connection(Generic[T]):
         return await self.child_list.count(self.list_arguments)
 
     @strawberry.field(description="Counts and sums over all pages, group by group.", metadata={"price": SCAN_COST})
-    async def aggregates(self, by: Annotated[list[Enum] | None, _GROUPS_ARGUMENT] = None) -> list[Aggregate]:
+    async def aggregates(self, by: Annotated[list[Enum] | None, _GROUPS_ARGUMENT] = None) -> list[AggregateType]:
         names = check_groups(self.child_list.kind, (group.value for group in by or ()))
-        return [Aggregate(row=row) for row in await self.child_list.aggregates(self.list_arguments, names)]
+        return [AggregateType(row=row) for row in await self.child_list.aggregates(self.list_arguments, names)]

@@ -30,7 +30,7 @@ from trninv.inventory.fields import RelatedList, Thing
 from trninv.inventory.fields import select_thing as rows_of
 from trninv.inventory.kinds import THINGS
 from trninv.inventory.schema import TABLES
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.settings import Settings
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ class RequestContext:
     """The service's sweeps; None outside a service."""
 
     def __init__(
-        self, fleet: Fleet, settings: Settings, threads: ThreadPools, who: str = "", scope: str = "admin"
+        self, fleet: BaseFleet, settings: Settings, threads: ThreadPools, who: str = "", scope: str = "admin"
     ) -> None:
         self.fleet, self.settings, self.who, self.scope = fleet, settings, who, scope
         self._threads = threads
@@ -77,7 +77,7 @@ class RequestContext:
         """Run a change to completion in a thread; later reads of this request see it."""
 
         def run() -> T:
-            self.fleet.renew()
+            self.fleet.refresh()
             result = change()
             self.fleet.revision()  # later reads see this revision
             return result
@@ -89,7 +89,7 @@ class RequestContext:
         """Run a query in a thread, with a connection to the snapshot."""
 
         def run() -> T:
-            with self.fleet.reading() as connection:
+            with self.fleet.connect() as connection:
                 return query(connection, *args)
 
         return await self._threads.reading.run(run)

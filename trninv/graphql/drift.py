@@ -14,8 +14,8 @@ from trninv.live import findings
 from trninv.live.picture import unclaimed_types
 
 
-@strawberry.type(description="Something that was seen and differs from the design.")
-class Finding:
+@strawberry.type(name="Finding", description="Something that was seen and differs from the design.")
+class FindingType:
     id: strawberry.ID = strawberry.field(description="Its number, which the reasons of states that it set name.")
     rule: Any = strawberry.field(description="The rule that found it.", graphql_type=DriftRule)
     severity: Any = strawberry.field(description="How bad it is.", graphql_type=Severity)
@@ -24,16 +24,16 @@ class Finding:
     )
     instance: str | None = strawberry.field(description="The instance, or its host's name where only that is known.")
     expected: str | None = strawberry.field(description="What the design has, for people.")
-    found: str | None = strawberry.field(description="What was seen, for people.")
+    observed: str | None = strawberry.field(description="What was seen, for people.")
     evidence: list[int] = strawberry.field(description="Ids of the observations that show it.")
     first_seen: str = strawberry.field(description="When it was first found (UTC).")
     last_seen: str = strawberry.field(description="When it was last found (UTC).")
     cleared_at: str | None = strawberry.field(description="When it was over (UTC); null while it lasts.")
 
     @classmethod
-    def from_row(cls, row: findings.Finding) -> "Finding":
+    def from_row(cls, row: findings.Finding) -> "FindingType":
         """Convert a finding of the live room."""
-        same_fields = ("address", "instance", "expected", "found", "first_seen", "last_seen", "cleared_at")
+        same_fields = ("address", "instance", "expected", "observed", "first_seen", "last_seen", "cleared_at")
         return cls(
             id=strawberry.ID(str(row.id)),
             rule=DriftRule(row.rule),
@@ -58,16 +58,16 @@ async def unclaimed(_: object, info: AppInfo, _arguments: Mapping[str, Any]) -> 
 
 DRIFT_ARGUMENTS: tuple[OptionalArgument, ...] = (
     ("scope", Address, "Only what is at or below this place."),
-    ("least", Severity, "Only what is as bad as this, or worse."),
-    ("cleared", bool, "Whether to list what is over too."),
+    ("min_severity", Severity, "Only what is as bad as this, or worse."),
+    ("include_cleared", bool, "Whether to list what is over too."),
 )
 
 
-async def resolve_drift(_: object, info: AppInfo, arguments: Mapping[str, Any]) -> list[Finding]:
+async def resolve_drift(_: object, info: AppInfo, arguments: Mapping[str, Any]) -> list[FindingType]:
     """Return the findings that match the arguments, worst first."""
-    scope, min_severity = arguments.get("scope"), arguments.get("least")
+    scope, min_severity = arguments.get("scope"), arguments.get("min_severity")
     all_findings = await info.context.read(
-        findings.list_findings, None if scope is None else str(scope), bool(arguments.get("cleared"))
+        findings.list_findings, None if scope is None else str(scope), bool(arguments.get("include_cleared"))
     )
     severities = SEVERITIES[SEVERITIES.index(min_severity.value if min_severity else SEVERITIES[0]) :]
-    return [Finding.from_row(finding) for finding in all_findings if finding.severity in severities]
+    return [FindingType.from_row(finding) for finding in all_findings if finding.severity in severities]

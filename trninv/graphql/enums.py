@@ -34,7 +34,7 @@ def stored_enum(enumeration: Enumeration) -> type[Enum]:
 
 
 BindingEnding: Final = stored_enum(BINDING_ENDING)
-BindingHow: Final = stored_enum(BINDING_HOW)
+BindingMethod: Final = stored_enum(BINDING_HOW)
 Confidence: Final = stored_enum(CONFIDENCE)
 Disagreement: Final = stored_enum(DIFFERENCE)
 DriftRule: Final = stored_enum(RULE)

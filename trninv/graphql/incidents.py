@@ -10,12 +10,12 @@ from trninv.graphql.context import AppInfo
 from trninv.graphql.pages import OptionalArgument
 from trninv.graphql.scalars import Address
 from trninv.incidents import impact, listing, model
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.question import ROUTED_COST
 
 
-def _compute_impact(fleet: Fleet, incident: model.Incident) -> model.Impact:
-    with fleet.wirings() as reader:
+def _compute_impact(fleet: BaseFleet, incident: model.Incident) -> model.Impact:
+    with fleet.open_reader() as reader:
         return impact.estimate_impact(reader, incident)
 
 

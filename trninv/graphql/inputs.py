@@ -11,7 +11,7 @@ from trninv.graphql.arguments import LEVELS, TEXT_FORMS, is_ordered
 from trninv.graphql.connections import Direction
 from trninv.graphql.enums import stored_enum
 from trninv.graphql.lazy import lazy_type, list_type
-from trninv.graphql.scalars import Address, Bandwidth, BandwidthInput, BigInt, Capacity, CapacityInput
+from trninv.graphql.scalars import Address, BandwidthInput, BandwidthType, BigInt, CapacityInput, CapacityType
 from trninv.inventory.fields import Enumeration, Field, Thing, ValueFormat
 from trninv.inventory.kinds import THINGS
 
@@ -25,8 +25,8 @@ _SCALAR_BY_FORM: Final[dict[ValueFormat, Any]] = {
     ValueFormat.MILLIONTHS: float,
     ValueFormat.THOUSANDTHS: float,
     ValueFormat.BOOLEAN: bool,
-    ValueFormat.CAPACITY: Capacity,
-    ValueFormat.BANDWIDTH: Bandwidth,
+    ValueFormat.CAPACITY: CapacityType,
+    ValueFormat.BANDWIDTH: BandwidthType,
 }
 
 _TEST_DESCRIPTIONS: Final = {

@@ -23,9 +23,9 @@ from trninv.choice import DescribedEnum
 from trninv.errors import BusyError, InvalidArgumentError
 from trninv.routing.answer import CitedFact
 from trninv.routing.questions import find
-from trninv.routing.questions.sweep import MAX_CLASSES, SweepAnswer, SweepClass
-from trninv.routing.via import Via
-from trninv.solvers.damage import Measure
+from trninv.routing.questions.sweep import MAX_CLASSES, FailureClass, SweepAnswer
+from trninv.routing.via import LinkSelection
+from trninv.solvers.damage import SweepMeasure
 
 MAX_RUNNING: Final = 2
 """Concurrent sweeps of all workers together."""
@@ -35,7 +35,7 @@ _ID_PATTERN = re.compile(r"[0-9a-f]{32}")
 _REQUEST_FILE, _STATE_FILE, _LOCK_FILE, _CANCEL_FILE = "asked.json", "state.json", "lock", "cancel"
 
 
-class JobState(DescribedEnum):
+class SweepState(DescribedEnum):
     """What has become of a job."""
 
     RUNNING = "RUNNING", "It is at work."
@@ -49,7 +49,7 @@ class SweepRecord:
     """Progress of a sweep, and its answer once it is done."""
 
     id: str
-    state: JobState = JobState.RUNNING
+    state: SweepState = SweepState.RUNNING
     done: int = 0
     total: int | None = None
     error: str | None = None
@@ -75,8 +75,8 @@ class SweepStore:
 
         """
         values = find("sweep").coerce_values(**arguments)
-        if values["most"] > MAX_CLASSES:
-            raise InvalidArgumentError(f"most {values['most']:,}: a service solves {MAX_CLASSES:,} classes at most")
+        if values["limit"] > MAX_CLASSES:
+            raise InvalidArgumentError(f"limit {values['most']:,}: a service solves {MAX_CLASSES:,} classes at most")
         parameters = {parameter.name: values[parameter.name] for parameter in find("sweep").parameters}
         with _locked(self._directory / _LOCK_FILE):
             self._remove_oldest()
@@ -91,14 +91,16 @@ class SweepStore:
             was_running, record = _is_locked(sweep_directory / _LOCK_FILE), _read_record(sweep_directory)
         except FileNotFoundError:  # removed meanwhile
             return None
-        if record.state is JobState.RUNNING and not was_running:
-            return SweepRecord(key, JobState.FAILED, record.done, record.total, "its process has ended: start it again")
+        if record.state is SweepState.RUNNING and not was_running:
+            return SweepRecord(
+                key, SweepState.FAILED, record.done, record.total, "its process has ended: start it again"
+            )
         return record
 
     def cancel(self, key: str) -> SweepRecord | None:
         """Ask a sweep to stop after its current failure class; return it, or None if it does not exist."""
         record = self.find(key)
-        if record and record.state is JobState.RUNNING:
+        if record and record.state is SweepState.RUNNING:
             (self._directory / key / _CANCEL_FILE).touch()
         return record
 
@@ -168,14 +170,14 @@ def _read_record(sweep_directory: Path) -> SweepRecord:
     state = json.loads((sweep_directory / _STATE_FILE).read_text())
     answer = state.pop("answer")
     return SweepRecord(
-        sweep_directory.name, JobState[state.pop("state")], answer=answer and _parse_answer(answer), **state
+        sweep_directory.name, SweepState[state.pop("state")], answer=answer and _parse_answer(answer), **state
     )
 
 
 def _parse_answer(answer_json: dict[str, Any]) -> SweepAnswer:
-    classes = tuple(SweepClass(**item | {"failed": tuple(item["failed"])}) for item in answer_json["classes"])
+    classes = tuple(FailureClass(**item | {"failure": tuple(item["failure"])}) for item in answer_json["classes"])
     facts = tuple(CitedFact(**item) for item in answer_json["facts"])
-    words = {"measure": Measure[answer_json["measure"]], "via": Via[answer_json["via"]]}
+    words = {"measure": SweepMeasure[answer_json["measure"]], "via": LinkSelection[answer_json["via"]]}
     return SweepAnswer(**answer_json | words | {"classes": classes, "facts": facts})
 
 

@@ -25,8 +25,8 @@ from trninv.graphql.enums import State
 from trninv.graphql.lazy import list_type
 from trninv.graphql.questions import declared_arguments
 from trninv.graphql.scalars import Address
-from trninv.graphql.sweeps import SweepIdArgument, SweepJob, sweep_store
-from trninv.graphql.things import Located, resolve_addresses
+from trninv.graphql.sweeps import SweepIdArgument, SweepJobType, sweep_store
+from trninv.graphql.things import LocatedInterface, resolve_addresses
 from trninv.inventory.database import write_transaction
 from trninv.inventory.state import PPM, Condition, ConditionChange, set_state
 from trninv.jobs import closings, holding
@@ -35,10 +35,10 @@ from trninv.routing.question import ROUTED_COST, SCAN_COST
 from trninv.routing.questions import find
 
 
-@strawberry.type(description="A change of state.")
-class StateChange:
+@strawberry.type(name="StateChange", description="A change of state.")
+class StateChangeType:
     change: strawberry.Private[ConditionChange]
-    thing: Located = strawberry.field(description="What was changed, as it is now.")
+    target: LocatedInterface = strawberry.field(description="What was changed, as it is now.")
 
     @strawberry.field(description="Address of what was changed.")
     def address(self) -> Address:
@@ -86,7 +86,7 @@ class SetStateInput:
 
 @strawberry.type(description="What setState did.")
 class SetStatePayload:
-    changes: list[StateChange] = strawberry.field(
+    changes: list[StateChangeType] = strawberry.field(
         description="Each thing that is in another state now, in the order of the input; what was in it already is not."
     )
     client_mutation_id: str | None = strawberry.field(description=MUTATION_ID_RESULT)
@@ -96,14 +96,14 @@ def _start_sweep_field() -> Any:
     """Create the startSweep field with the parameters that the question declares."""
     question = find("sweep")
 
-    async def resolve(info: AppInfo, **arguments: Any) -> SweepJob:
-        return SweepJob.from_record(await info.context.ask(sweep_store(info).start, **arguments))
+    async def resolve(info: AppInfo, **arguments: Any) -> SweepJobType:
+        return SweepJobType.from_record(await info.context.ask(sweep_store(info).start, **arguments))
 
     field: Any = strawberry.mutation(
         resolver=resolve,
         description=f"Begin a sweep: {question.description} It goes on when the client leaves; "
         "sweepJob says how far it is.",
-        graphql_type=SweepJob,
+        graphql_type=SweepJobType,
         metadata={"price": ROUTED_COST},
     )
     field.arguments = declared_arguments(question)
@@ -111,7 +111,7 @@ def _start_sweep_field() -> Any:
 
 
 @strawberry.input(description="Chips for a job.")
-class HoldInput:
+class AllocateInput:
     job: str = strawberry.field(description="Name of the job.")
     places: list[Address] = strawberry.field(description="Chips, servers, racks and domains of one cluster.")
     spares: list[Address] = strawberry.field(default_factory=list, description="Held in reserve for it.")
@@ -135,12 +135,12 @@ class ReleaseInput:
 @strawberry.input(description="A job that moves, as makeRoom planned it.")
 class MoveInput:
     job: str = strawberry.field(description="Its name.")
-    to: list[Address] = strawberry.field(description="Where it goes: domains, servers or chips.")
+    destination: list[Address] = strawberry.field(description="Where it goes: domains, servers or chips.")
 
 
 @strawberry.input(description="A plan of makeRoom, to be carried out.")
 class MoveJobsInput:
-    of: Address = strawberry.field(description="The plan's scope.")
+    scope: Address = strawberry.field(description="The plan's scope.")
     moves: list[MoveInput] = strawberry.field(description="The plan's moves, in its order.")
     revision: str = strawberry.field(description="The plan's: refused with STALE_PLAN where the fleet is not as then.")
     who: str | None = strawberry.field(default=None, description=WHO_ARGUMENT)
@@ -164,7 +164,7 @@ class JobPayload:
 
 
 @strawberry.input(description="Servers that take no new jobs.")
-class CloseServerInput:
+class CordonInput:
     servers: list[Address] = strawberry.field(description="Servers, or racks and domains for all of theirs.")
     why: str = strawberry.field(description="The reason, kept with it.")
     who: str | None = strawberry.field(default=None, description=WHO_ARGUMENT)
@@ -172,7 +172,7 @@ class CloseServerInput:
 
 
 @strawberry.input(description="Servers that take new jobs again.")
-class OpenServerInput:
+class UncordonInput:
     servers: list[Address] = strawberry.field(description="Servers, or racks and domains for all of theirs.")
     who: str | None = strawberry.field(default=None, description=WHO_ARGUMENT)
     why: str | None = strawberry.field(default=None, description="The reason, kept with the event.")
@@ -180,15 +180,15 @@ class OpenServerInput:
 
 
 @strawberry.type(description="What closeServer or openServer did.")
-class ClosingPayload:
-    closings: list[Any] = strawberry.field(
+class CordonPayload:
+    cordons: list[Any] = strawberry.field(
         description="Each server that is closed or open now, and was not before.",
-        graphql_type=list_type(answer_type(closings.Closing)),
+        graphql_type=list_type(answer_type(closings.Cordon)),
     )
     client_mutation_id: str | None = strawberry.field(description=MUTATION_ID_RESULT)
 
 
-_ChangeInput = HoldInput | ReleaseInput | MoveJobsInput | CloseServerInput | OpenServerInput
+_ChangeInput = AllocateInput | ReleaseInput | MoveJobsInput | CordonInput | UncordonInput
 
 
 def _write_mutation(description: str) -> Any:
@@ -207,7 +207,7 @@ class Mutation:
         condition = Condition.from_user(input.state.value, input.factor)
         who = _acting_user(info.context.who, input.who)
 
-        def set_all() -> list[StateChange]:
+        def set_all() -> list[StateChangeType]:
             return _set_states(info.context.fleet.engine, input, condition, who)
 
         changes = await info.context.write(set_all)
@@ -234,15 +234,15 @@ class Mutation:
     start_sweep = _start_sweep_field()
 
     @strawberry.mutation(description="Have a sweep end after the failure that it is at; null if there is none.")
-    async def cancel_sweep(self, info: AppInfo, id: SweepIdArgument) -> SweepJob | None:  # noqa: A002
+    async def cancel_sweep(self, info: AppInfo, id: SweepIdArgument) -> SweepJobType | None:  # noqa: A002
         record = await info.context.ask(sweep_store(info).cancel, str(id))
-        return SweepJob.from_record(record) if record else None
+        return SweepJobType.from_record(record) if record else None
 
     @_write_mutation("Hold the chips of places for a job: all of them, or none. Again is no change.")
-    async def hold(
+    async def allocate(
         self,
         info: AppInfo,
-        input: Annotated[HoldInput, strawberry.argument(description="What to hold.")],  # noqa: A002 # Relay's name
+        input: Annotated[AllocateInput, strawberry.argument(description="What to hold.")],  # noqa: A002 # Relay's name
     ) -> JobPayload:
         options = {"spares": input.spares, "pinned": input.pinned, "revision": input.revision}
         job = await _run_change(info, input, holding.allocate, input.job, input.places, **options)
@@ -263,26 +263,26 @@ class Mutation:
         info: AppInfo,
         input: Annotated[MoveJobsInput, strawberry.argument(description="The plan.")],  # noqa: A002 # Relay's name
     ) -> MoveJobsPayload:
-        jobs = await _run_change(info, input, move_jobs, input.of, input.moves, input.revision)
+        jobs = await _run_change(info, input, move_jobs, input.scope, input.moves, input.revision)
         return MoveJobsPayload(jobs=jobs, client_mutation_id=input.client_mutation_id)
 
     @_write_mutation("Let servers take no new jobs; what runs there goes on.")
-    async def close_server(
+    async def cordon(
         self,
         info: AppInfo,
-        input: Annotated[CloseServerInput, strawberry.argument(description="What to close.")],  # noqa: A002 # Relay's name
-    ) -> ClosingPayload:
+        input: Annotated[CordonInput, strawberry.argument(description="What to close.")],  # noqa: A002 # Relay's name
+    ) -> CordonPayload:
         cordons = await _run_change(info, input, closings.cordon, input.servers)
-        return ClosingPayload(closings=cordons, client_mutation_id=input.client_mutation_id)
+        return CordonPayload(cordons=cordons, client_mutation_id=input.client_mutation_id)
 
     @_write_mutation("Let servers take new jobs again.")
-    async def open_server(
+    async def uncordon(
         self,
         info: AppInfo,
-        input: Annotated[OpenServerInput, strawberry.argument(description="What to open.")],  # noqa: A002 # Relay's name
-    ) -> ClosingPayload:
+        input: Annotated[UncordonInput, strawberry.argument(description="What to open.")],  # noqa: A002 # Relay's name
+    ) -> CordonPayload:
         cordons = await _run_change(info, input, closings.uncordon, input.servers)
-        return ClosingPayload(closings=cordons, client_mutation_id=input.client_mutation_id)
+        return CordonPayload(cordons=cordons, client_mutation_id=input.client_mutation_id)
 
 
 async def _run_change(
@@ -305,7 +305,7 @@ def _acting_user(token_name: str, claimed_user: str | None) -> str:
     return token_name or claimed_user or ""
 
 
-def _set_states(engine: Engine, change_input: SetStateInput, condition: Condition, who: str) -> list[StateChange]:
+def _set_states(engine: Engine, change_input: SetStateInput, condition: Condition, who: str) -> list[StateChangeType]:
     last_known_event = change_input.unchanged_since
     with write_transaction(engine) as connection:
         changes = set_state(
@@ -318,4 +318,4 @@ def _set_states(engine: Engine, change_input: SetStateInput, condition: Conditio
             unchanged_since=last_known_event,
         )
         targets = resolve_addresses(connection, (change.address for change in changes))
-    return [StateChange(change=change, thing=target) for change, target in zip(changes, targets, strict=True)]
+    return [StateChangeType(change=change, target=target) for change, target in zip(changes, targets, strict=True)]

@@ -46,16 +46,16 @@ def read_arguments(info: Info[Any, Any]) -> dict[str, Any]:
     return get_argument_values(field, raw.field_nodes[0], raw.variable_values)
 
 
-@strawberry.type(description="Where a page begins and ends.")
-class PageInfo:
+@strawberry.type(name="PageInfo", description="Where a page begins and ends.")
+class PageInfoType:
     has_next_page: bool = strawberry.field(description="Whether anything follows; of a page before a cursor, true.")
     has_previous_page: bool = strawberry.field(description="Whether anything precedes; of a page after a cursor, true.")
     start_cursor: str | None = strawberry.field(description="Cursor of the first item.")
     end_cursor: str | None = strawberry.field(description="Cursor of the last item: pass it as after.")
 
 
-@strawberry.type(description="An item of a page, with its cursor.")
-class Edge(Generic[T]):
+@strawberry.type(name="Edge", description="An item of a page, with its cursor.")
+class EdgeType(Generic[T]):
     node: T = strawberry.field(description="The item.")
     cursor: str = strawberry.field(description="Its place in the list, for after and before.")
 
@@ -92,16 +92,16 @@ class InMemoryPage(Generic[T]):
         return cls(page=items[start:end], cursors=cursors[start:end], first=start, total=len(items))
 
     @strawberry.field(description="The items of the page, with their cursors.")
-    def edges(self) -> list[Edge[T]]:
-        return [Edge(node=item, cursor=cursor) for item, cursor in zip(self.page, self.cursors, strict=True)]
+    def edges(self) -> list[EdgeType[T]]:
+        return [EdgeType(node=item, cursor=cursor) for item, cursor in zip(self.page, self.cursors, strict=True)]
 
     @strawberry.field(description="The items of the page.")
     def nodes(self) -> list[T]:
         return list(self.page)
 
     @strawberry.field(description="Where the page begins and ends.")
-    def page_info(self) -> PageInfo:
-        return PageInfo(
+    def page_info(self) -> PageInfoType:
+        return PageInfoType(
             has_next_page=self.first + len(self.page) < self.total,
             has_previous_page=self.first > 0,
             start_cursor=self.cursors[0] if self.cursors else None,

@@ -16,16 +16,16 @@ from trninv.graphql.answers import answer_type
 from trninv.graphql.arguments import MAX_NUMBER
 from trninv.graphql.context import AppInfo, ChildList
 from trninv.graphql.enums import TokenScope
-from trninv.graphql.layout import DomainArgument, Layout, NarrowArgument
+from trninv.graphql.layout import DomainArgument, LayoutType, NarrowArgument
 from trninv.graphql.lazy import lazy_list, lazy_type
 from trninv.graphql.pages import OptionalArgument, paged_field
-from trninv.graphql.questions import Derating, Holding, QuestionFields, Scenario
-from trninv.graphql.reports import Report, ReportNameArgument, ReportRows, ValuesArgument, parse_values
+from trninv.graphql.questions import AssumedAllocationInput, DeratingInput, QuestionFields, ScenarioType
+from trninv.graphql.reports import ReportNameArgument, ReportRowsType, ReportType, ValuesArgument, parse_values
 from trninv.graphql.scalars import Address
-from trninv.graphql.search import MAX_HITS, FirstArgument, Hit, NearArgument, TextArgument, search_inventory
-from trninv.graphql.sweeps import SweepIdArgument, SweepJob, sweep_store
-from trninv.graphql.systems import Conflict, System, resolve_conflicts
-from trninv.graphql.things import Located, Node, connection_field, resolve_addresses, to_object
+from trninv.graphql.search import MAX_HITS, FirstArgument, HitType, NearArgument, TextArgument, search_inventory
+from trninv.graphql.sweeps import SweepIdArgument, SweepJobType, sweep_store
+from trninv.graphql.systems import ConflictType, SystemType, resolve_conflicts
+from trninv.graphql.things import LocatedInterface, NodeInterface, connection_field, resolve_addresses, to_object
 from trninv.inventory.kinds import THINGS
 from trninv.inventory.schema import TOKEN_SCOPES, TOKEN_SCOPES_ALLOWED
 from trninv.jobs import holding
@@ -36,16 +36,16 @@ from trninv.routing.question import ROUTED_COST, SCAN_COST
 
 
 @strawberry.input(description="Two places that links join: each a chip, switch, NIC, network node, or what holds them.")
-class Between:
+class EndpointsInput:
     a: Address = strawberry.field(description="The one place.")
     b: Address = strawberry.field(description="The other place; the same one, for the links inside of it.")
 
 
-@strawberry.type(description="Who is asking.")
-class Viewer:
+@strawberry.type(name="Viewer", description="Who is asking.")
+class ViewerType:
     name: str | None = strawberry.field(description="Name of the token; null where the service asks for none.")
     scope: Any = strawberry.field(description="What they may do.", graphql_type=TokenScope)
-    allows: list[Any] = strawberry.field(
+    scopes: list[Any] = strawberry.field(
         description="What it includes: whatever wants one of these scopes is allowed, as mutations want OPERATE.",
         graphql_type=list[TokenScope],  # type: ignore[valid-type] # an enum made of a declaration
     )
@@ -79,11 +79,11 @@ _FACT_ARGUMENTS: Final[Sequence[OptionalArgument]] = (
 _EXTRA_ARGUMENTS: Final[Mapping[str, Sequence[OptionalArgument]]] = {
     "facts": (*_FACT_ARGUMENTS, ("disputed", bool, "Whether sources disagree on it; null: either.")),
     "events": (
-        ("of", Address, "Only those of this place, of all that it holds and of the links that end there."),
+        ("scope", Address, "Only those of this place, of all that it holds and of the links that end there."),
         ("since", str, "None before this time: an ISO time with its zone."),
         ("until", str, "None after this time."),
     ),
-    "links": (("between", Between, "Only links that join these two places, in either direction."),),
+    "links": (("between", EndpointsInput, "Only links that join these two places, in either direction."),),
 }
 _DESCRIPTIONS: Final = {
     "events": (
@@ -121,7 +121,7 @@ class Query(QuestionFields):
         self,
         info: AppInfo,
         address: Annotated[Address, strawberry.argument(description="Of anything; a link's is A--B.")],
-    ) -> Located:
+    ) -> LocatedInterface:
         (target,) = await info.context.read(resolve_addresses, [address])
         return target  # type: ignore[no-any-return]
 
@@ -131,21 +131,21 @@ class Query(QuestionFields):
         metadata={"price": SCAN_COST},
     )
     async def search(
-        self, info: AppInfo, text: TextArgument, here: NearArgument = None, first: FirstArgument = MAX_HITS
-    ) -> list[Hit]:
-        return await search_inventory(info.context, text, here, first)
+        self, info: AppInfo, text: TextArgument, near: NearArgument = None, first: FirstArgument = MAX_HITS
+    ) -> list[HitType]:
+        return await search_inventory(info.context, text, near, first)
 
     @strawberry.field(description="Where the parts of a domain are drawn.", metadata={"price": SCAN_COST})
-    async def layout(self, info: AppInfo, of: DomainArgument, narrow: NarrowArgument = False) -> Layout:
-        return await info.context.read(Layout.from_domain, of, narrow)
+    async def layout(self, info: AppInfo, place: DomainArgument, narrow: NarrowArgument = False) -> LayoutType:
+        return await info.context.read(LayoutType.from_domain, place, narrow)
 
     @strawberry.field(description="Anything by its id; null if it is not there any more.")
     async def node(
         self,
         info: AppInfo,
         id: Annotated[strawberry.ID, strawberry.argument(description="An id that this API gave out.")],  # noqa: A002
-    ) -> Node | None:
-        nodes: list[Node | None] = await info.context.read(_resolve_ids, [id])
+    ) -> NodeInterface | None:
+        nodes: list[NodeInterface | None] = await info.context.read(_resolve_ids, [id])
         return nodes[0]
 
     @strawberry.field(
@@ -157,16 +157,16 @@ class Query(QuestionFields):
         ids: Annotated[
             list[strawberry.ID], strawberry.argument(description=f"Ids that this API gave out, {MAX_IDS:,} at most.")
         ],
-    ) -> list[Node | None]:
+    ) -> list[NodeInterface | None]:
         if len(ids) > MAX_IDS:
             raise InvalidArgumentError(f"nodes: {len(ids):,} ids: ask for at most {MAX_IDS:,} at once")
         return await info.context.read(_resolve_ids, ids)
 
     @strawberry.field(description="Who is asking, and what they may do.")
-    def viewer(self, info: AppInfo) -> Viewer:
+    def viewer(self, info: AppInfo) -> ViewerType:
         scope = info.context.scope
-        allows = [TokenScope(token_scope) for token_scope in TOKEN_SCOPES if token_scope in TOKEN_SCOPES_ALLOWED[scope]]
-        return Viewer(name=info.context.who or None, scope=TokenScope(scope), allows=allows)
+        scopes = [TokenScope(token_scope) for token_scope in TOKEN_SCOPES if token_scope in TOKEN_SCOPES_ALLOWED[scope]]
+        return ViewerType(name=info.context.who or None, scope=TokenScope(scope), scopes=scopes)
 
     clusters, servers, chips, cores, racks, domains = map(
         _list_field, ("clusters", "servers", "chips", "cores", "racks", "domains")
@@ -182,9 +182,9 @@ class Query(QuestionFields):
         raise InvalidArgumentError("asOf stands at the root of a document: name each time once")
 
     @strawberry.field(description="How far a sweep is that startSweep began; null if there is none (any more).")
-    async def sweep_job(self, info: AppInfo, id: SweepIdArgument) -> SweepJob | None:  # noqa: A002
+    async def sweep_job(self, info: AppInfo, id: SweepIdArgument) -> SweepJobType | None:  # noqa: A002
         record = await info.context.ask(sweep_store(info).find, str(id))
-        return SweepJob.from_record(record) if record else None
+        return SweepJobType.from_record(record) if record else None
 
     @strawberry.field(description="The same questions on a changed wiring; nothing is written.")
     def what_if(
@@ -194,16 +194,16 @@ class Query(QuestionFields):
             list[Address] | None, strawberry.argument(description="Places and links that carry nothing.")
         ] = None,
         derate: Annotated[
-            list[Derating] | None, strawberry.argument(description="Places and links that carry a part.")
+            list[DeratingInput] | None, strawberry.argument(description="Places and links that carry a part.")
         ] = None,
         with_: Annotated[
-            list[Holding] | None,
+            list[AssumedAllocationInput] | None,
             strawberry.argument(name="with", description="Jobs that hold places, to questions about placement."),
         ] = None,
         without: Annotated[
             list[str] | None, strawberry.argument(description="Jobs that have ended, to questions about placement.")
         ] = None,
-    ) -> Scenario:
+    ) -> ScenarioType:
         factors: dict[str, float] = {}
         for derating in derate or ():
             factors[str(derating.address)] = min(derating.factor, factors.get(str(derating.address), 1.0))
@@ -211,14 +211,14 @@ class Query(QuestionFields):
         for assumed in with_ or ():
             allocations.setdefault(assumed.job, []).extend(map(str, assumed.places))
         places = [str(address) for address in down or ()]
-        return Scenario(fleet=info.context.fleet.what_if(places, factors, with_=allocations, without=without or ()))
+        return ScenarioType(fleet=info.context.fleet.what_if(places, factors, with_=allocations, without=without or ()))
 
     @strawberry.field(description="Every system that can be seeded.")
-    def systems(self) -> list[System]:
-        return [System.from_catalog(system) for system in default_systems().systems]
+    def systems(self) -> list[SystemType]:
+        return [SystemType.from_catalog(system) for system in default_systems().systems]
 
     conflicts = paged_field(
-        Conflict,
+        ConflictType,
         "Every subject and attribute that documents disagree on.",
         resolve_conflicts,
         lambda conflict: f"{conflict.subject} {conflict.attribute}",
@@ -234,7 +234,7 @@ class Query(QuestionFields):
     )
 
     drift = paged_field(
-        drift.Finding,
+        drift.FindingType,
         "Where what machines reported differs from the design, the worst first: as it did at comparedAt, since nothing "
         "is compared here. Run trninv drift after imports.",
         drift.resolve_drift,
@@ -245,11 +245,11 @@ class Query(QuestionFields):
     @strawberry.field(
         description="When trninv drift last compared what machines reported with the design (UTC); null: never."
     )
-    async def compared_at(self, info: AppInfo) -> str | None:
+    async def drift_compared_at(self, info: AppInfo) -> str | None:
         return await info.context.read(last_comparison_time)
 
     bindings = paged_field(
-        bindings.Binding,
+        bindings.BindingType,
         "Which instances stand in which slots, in the order of the slots.",
         bindings.resolve_bindings,
         bindings.binding_cursor,
@@ -265,18 +265,21 @@ class Query(QuestionFields):
     jobs = paged_field(
         answer_type(holding.Job),
         "Jobs that hold chips, the oldest first.",
-        lambda _self, info, arguments: info.context.read(_read_jobs, arguments.get("of"), arguments.get("ended")),
+        lambda _self, info, arguments: info.context.read(
+            _read_jobs, arguments.get("scope"), arguments.get("include_ended")
+        ),
         lambda job: str(job.key),
         (
-            ("of", Address, "Only those that hold chips of this place."),
-            ("ended", bool, "Whether those that have ended are listed as well."),
+            ("scope", Address, "Only those that hold chips of this place."),
+            ("include_ended", bool, "Whether those that have ended are listed as well."),
         ),
     )
 
     @strawberry.field(description="Every report: trninv's own, and those of TRNINV_REPORTS.")
-    def reports(self, info: AppInfo) -> list[Report]:
+    def reports(self, info: AppInfo) -> list[ReportType]:
         return [
-            Report.from_definition(report) for report in library.read_reports(info.context.settings.reports).values()
+            ReportType.from_definition(report)
+            for report in library.read_reports(info.context.settings.reports).values()
         ]
 
     @strawberry.field(description="Formats that /reports/NAME.FORMAT has here; parquet needs PyArrow.")
@@ -284,9 +287,9 @@ class Query(QuestionFields):
         return available_formats()
 
     @strawberry.field(description="The rows of a report, 10,000 at most.", metadata={"price": ROUTED_COST})
-    async def report(self, info: AppInfo, name: ReportNameArgument, values: ValuesArgument = None) -> ReportRows:
+    async def report(self, info: AppInfo, name: ReportNameArgument, values: ValuesArgument = None) -> ReportRowsType:
         definition, context = library.find_report(name, info.context.settings.reports), info.context
-        return await context.ask(partial(ReportRows.run_report, context, definition, parse_values(values)))
+        return await context.ask(partial(ReportRowsType.run_report, context, definition, parse_values(values)))
 
     @strawberry.field(description="Every source.", graphql_type=lazy_list("Source"))
     async def sources(self, info: AppInfo) -> list[Any]:

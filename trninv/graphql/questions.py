@@ -14,7 +14,7 @@ from trninv.graphql.context import AppInfo
 from trninv.graphql.lazy import list_type
 from trninv.graphql.scalars import Address, BandwidthInput, BigInt
 from trninv.jobs import questions as placement_questions
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.question import FreeText, Question, QuestionParameter
 from trninv.routing.questions import all_questions
 
@@ -30,13 +30,13 @@ _ARGUMENT_TYPES: Final[dict[type, Any]] = {
 
 
 @strawberry.input(description="A place or link, and the part of what it carries now that is left.")
-class Derating:
+class DeratingInput:
     address: Address = strawberry.field(description="Of the place or link.")
     factor: float = strawberry.field(description="More than 0, less than 1.")
 
 
 @strawberry.input(description="A job, and what it would hold.")
-class Holding:
+class AssumedAllocationInput:
     job: str = strawberry.field(description="Its name.")
     places: list[Address] = strawberry.field(description="Chips, servers, racks or domains.")
 
@@ -49,7 +49,7 @@ def question_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def _question_field(question: Question) -> Any:
     async def resolve(self: Any, info: AppInfo, **arguments: Any) -> Any:
-        fleet = self.fleet if isinstance(self, Scenario) else info.context.fleet
+        fleet = self.fleet if isinstance(self, ScenarioType) else info.context.fleet
         return await info.context.ask(fleet.ask, question, **question_arguments(arguments))
 
     field: Any = strawberry.field(
@@ -90,6 +90,8 @@ for _question in (*all_questions(), *placement_questions.all_questions()):
 strawberry.type(QuestionFields)
 
 
-@strawberry.type(description="What would be: answers have the unchanged wiring's as baseline, and the difference.")
-class Scenario(QuestionFields):
-    fleet: strawberry.Private[Fleet]
+@strawberry.type(
+    name="Scenario", description="What would be: answers have the unchanged wiring's as baseline, and the difference."
+)
+class ScenarioType(QuestionFields):
+    fleet: strawberry.Private[BaseFleet]

@@ -14,37 +14,37 @@ from trninv.reports.asked import run_report
 from trninv.reports.reader import run_query
 
 
-@strawberry.type(description="Something that a report may be given.")
-class ReportParameter:
+@strawberry.type(name="ReportParameter", description="Something that a report may be given.")
+class ReportParameterType:
     name: str = strawberry.field(description="Its name.")
     default: str = strawberry.field(description="Its value where none is given.")
-    says: str = strawberry.field(description="What it is.")
+    description: str = strawberry.field(description="What it is.")
 
 
-@strawberry.type(description="What may be drawn of a report's rows, by names of columns.")
-class ReportChart:
+@strawberry.type(name="ReportChart", description="What may be drawn of a report's rows, by names of columns.")
+class ReportChartType:
     x: str = strawberry.field(description="Length of the bar of a row, or how far right its point is.")
     y: str | None = strawberry.field(description="How high the point of a row is; null of bars.")
     by: str = strawberry.field(description="Name of a row's bar or point.")
 
 
-@strawberry.type(description="A question that SQL answers.")
-class Report:
+@strawberry.type(name="Report", description="A question that SQL answers.")
+class ReportType:
     name: str = strawberry.field(description="Name to run it by.")
     title: str = strawberry.field(description="What it is about.")
-    answers: str = strawberry.field(description="The question that it answers.")
-    parameters: list[ReportParameter] = strawberry.field(description="What it may be given.")
-    chart: ReportChart | None = strawberry.field(description="What may be drawn of its rows, if anything.")
+    summary: str = strawberry.field(description="The question that it answers.")
+    parameters: list[ReportParameterType] = strawberry.field(description="What it may be given.")
+    chart: ReportChartType | None = strawberry.field(description="What may be drawn of its rows, if anything.")
 
     @classmethod
-    def from_definition(cls, report: library.Report) -> "Report":
+    def from_definition(cls, report: library.Report) -> "ReportType":
         """Convert a report of the library."""
         parameters = [
-            ReportParameter(name=parameter.name, default=str(parameter.default), says=parameter.description)
+            ReportParameterType(name=parameter.name, default=str(parameter.default), description=parameter.description)
             for parameter in report.parameters
         ]
-        chart = ReportChart(**asdict(report.chart)) if report.chart else None
-        return cls(name=report.name, title=report.title, answers=report.summary, parameters=parameters, chart=chart)
+        chart = ReportChartType(**asdict(report.chart)) if report.chart else None
+        return cls(name=report.name, title=report.title, summary=report.summary, parameters=parameters, chart=chart)
 
 
 @strawberry.input(description="A value of a report's parameter.")
@@ -53,22 +53,22 @@ class ReportValue:
     value: str = strawberry.field(description="Its value, a number in digits.")
 
 
-@strawberry.type(description="What a report found.")
-class ReportRows:
+@strawberry.type(name="ReportRows", description="What a report found.")
+class ReportRowsType:
     columns: list[str] = strawberry.field(description="Names of the columns, with their units.")
     rows: list[JSON] = strawberry.field(description="Rows of texts, numbers and nulls, in the order of the columns.")
     truncated: bool = strawberry.field(description="Whether rows were left off.")
 
     @classmethod
-    def run_report(cls, context: RequestContext, report: library.Report, values: dict[str, str]) -> "ReportRows":
+    def run_report(cls, context: RequestContext, report: library.Report, values: dict[str, str]) -> "ReportRowsType":
         """Run a report on the document's snapshot; on SQLite, on the latest state."""
         fleet, settings = context.fleet, context.settings
         dialect, seconds, max_bytes = fleet.engine.dialect.name, settings.request_seconds, settings.answer_bytes
         run = partial(run_query, fleet.engine, seconds=seconds, max_bytes=max_bytes, login=context.login)
         if dialect == "sqlite":
-            result = fleet.beside(partial(run_report, report, values, dialect, run))
+            result = fleet.read_separately(partial(run_report, report, values, dialect, run))
         else:
-            result = run_report(report, values, dialect, partial(run, open_snapshot=fleet.reading))
+            result = run_report(report, values, dialect, partial(run, open_snapshot=fleet.connect))
         rows: Any = [list(row) for row in result.rows]
         return cls(columns=list(result.columns), rows=rows, truncated=result.truncated)
 

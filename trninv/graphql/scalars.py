@@ -87,23 +87,23 @@ def _fact_field() -> StrawberryField:
     return field
 
 
-@strawberry.type(description="What a link, path, flow or cut carries in one direction.")
-class Bandwidth:
+@strawberry.type(name="Bandwidth", description="What a link, path, flow or cut carries in one direction.")
+class BandwidthType:
     fact: Any = _fact_field()
     bytes_per_second: BigInt = strawberry.field(description="Exact bytes per second, one direction.")
     gigabytes_per_second: float = strawberry.field(description="10⁹ bytes per second, one direction.")
     gigabits_per_second: float = strawberry.field(description="10⁹ bits per second, one direction.")
 
 
-@strawberry.type(description="A size of memory.")
-class Capacity:
+@strawberry.type(name="Capacity", description="A size of memory.")
+class CapacityType:
     fact: Any = _fact_field()
     bytes: BigInt = strawberry.field(description="Exact bytes.")
     gibibytes: float = strawberry.field(description="2³⁰ bytes.")
 
 
-@strawberry.type(description="A time.")
-class Duration:
+@strawberry.type(name="Duration", description="A time.")
+class DurationType:
     nanoseconds: BigInt = strawberry.field(description="Exact nanoseconds.")
     microseconds: float = strawberry.field(description="10⁻⁶ seconds.")
 

@@ -10,7 +10,7 @@ from trninv.errors import InvalidArgumentError
 from trninv.graphql.context import AppInfo, RequestContext
 from trninv.graphql.enums import stored_enum
 from trninv.graphql.scalars import Address
-from trninv.graphql.things import Located, resolve_addresses
+from trninv.graphql.things import LocatedInterface, resolve_addresses
 from trninv.inventory import search
 from trninv.inventory.address import LEVELS
 from trninv.inventory.fields import Enumeration
@@ -29,8 +29,8 @@ _MEANINGS: Final = {
 HitKind: Final = stored_enum(Enumeration("HitKind", "What a hit of search is.", lambda: _MEANINGS))
 
 
-@strawberry.type(description="Something that a text may mean.")
-class Hit:
+@strawberry.type(name="Hit", description="Something that a text may mean.")
+class HitType:
     kind: Any = strawberry.field(description="What it is.", graphql_type=HitKind)
     name: str = strawberry.field(description="An address, or the name of an instance, host, job or report.")
     address: Address | None = strawberry.field(
@@ -38,7 +38,7 @@ class Hit:
     )
 
     @strawberry.field(description="What the address names.")
-    async def thing(self, info: AppInfo) -> Located | None:
+    async def target(self, info: AppInfo) -> LocatedInterface | None:
         if self.address is None:
             return None
         return await info.context.load(("at address",), resolve_addresses, str(self.address))  # type: ignore[no-any-return]
@@ -57,7 +57,7 @@ NearArgument = Annotated[
 FirstArgument = Annotated[int, strawberry.argument(description=f"How many, {MAX_HITS} at most.")]
 
 
-async def search_inventory(context: RequestContext, text: str, near: str | None, first: int) -> list[Hit]:
+async def search_inventory(context: RequestContext, text: str, near: str | None, first: int) -> list[HitType]:
     """Return the hits of a search, likeliest first: the exact address, hits near the reader, others, names."""
     if not 0 <= first <= MAX_HITS:
         raise InvalidArgumentError(f"first: {first} hits: ask for 0 to {MAX_HITS}")
@@ -69,7 +69,7 @@ async def search_inventory(context: RequestContext, text: str, near: str | None,
     candidates = [candidate for group in _share_limit(groups, first) for candidate in group]
     addresses = (None if candidate.address is None else Address(candidate.address) for candidate in candidates)
     return [
-        Hit(kind=HitKind(candidate.kind), name=candidate.name, address=address)
+        HitType(kind=HitKind(candidate.kind), name=candidate.name, address=address)
         for candidate, address in zip(candidates, addresses, strict=True)
     ]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import trninv
 from trninv.errors import TrninvError, WorkerError
-from trninv.graphql.jobs import JobState, SweepRecord, is_cancelled, read_request, write_progress
+from trninv.graphql.jobs import SweepRecord, SweepState, is_cancelled, read_request, write_progress
 from trninv.routing.answer import Answer
 from trninv.routing.questions import find
 from trninv.settings import Settings
@@ -46,17 +46,17 @@ def main(directory: Path) -> None:
     try:
         answer = _run_sweep(directory, progress)
     except _SweepCancelledError:
-        progress.write(state=JobState.CANCELLED)
+        progress.write(state=SweepState.CANCELLED)
     except TrninvError as error:
-        progress.write(state=JobState.FAILED, error=str(error))
+        progress.write(state=SweepState.FAILED, error=str(error))
     else:
-        progress.write(state=JobState.DONE, answer=answer)
+        progress.write(state=SweepState.DONE, answer=answer)
 
 
 def _run_sweep(directory: Path, progress: _ProgressWriter) -> Answer:
     with (
         trninv.open(Settings.load().database_url) as fleet,
-        fleet.in_one_state() as snapshot,
+        fleet.snapshot() as snapshot,
         ThreadPoolExecutor(1) as executor,
     ):
         answer: Answer = snapshot.ask(find("sweep"), **read_request(directory), executor=executor, progress=progress)

@@ -7,16 +7,16 @@ import strawberry
 from trninv.errors import UsageError
 from trninv.graphql.answers import answer_type, enum_type
 from trninv.graphql.context import AppInfo
-from trninv.graphql.jobs import JobState, SweepRecord, SweepStore
+from trninv.graphql.jobs import SweepRecord, SweepState, SweepStore
 from trninv.routing.questions.sweep import SweepAnswer
 
 SweepIdArgument = Annotated[strawberry.ID, strawberry.argument(description="The job's id.")]
 
 
-@strawberry.type(description="A sweep that a service is at, or was.")
-class SweepJob:
+@strawberry.type(name="SweepJob", description="A sweep that a service is at, or was.")
+class SweepJobType:
     id: strawberry.ID = strawberry.field(description="What to ask for it by; whoever knows it may.")
-    state: Any = strawberry.field(description="What has become of it.", graphql_type=enum_type(JobState))
+    state: Any = strawberry.field(description="What has become of it.", graphql_type=enum_type(SweepState))
     done: int = strawberry.field(description="Classes of failures that are solved.")
     total: int | None = strawberry.field(description="Of how many; null until the first is solved.")
     error: str | None = strawberry.field(description="Why it failed.")
@@ -26,7 +26,7 @@ class SweepJob:
     )
 
     @classmethod
-    def from_record(cls, record: SweepRecord) -> "SweepJob":
+    def from_record(cls, record: SweepRecord) -> "SweepJobType":
         """Convert a sweep's record."""
         return cls(
             id=strawberry.ID(record.id),

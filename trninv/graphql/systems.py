@@ -15,30 +15,30 @@ from trninv.graphql.arguments import ListArguments
 from trninv.graphql.context import AppInfo
 from trninv.graphql.enums import Disagreement
 from trninv.graphql.lazy import lazy_list, lazy_type
-from trninv.graphql.scalars import Bandwidth, Capacity, CitedBandwidth, CitedCapacity
+from trninv.graphql.scalars import BandwidthType, CapacityType, CitedBandwidth, CitedCapacity
 from trninv.graphql.things import to_object
 from trninv.inventory.fields import select_thing
 from trninv.inventory.kinds import THINGS
 from trninv.inventory.schema import TABLES
 
 
-@strawberry.type(description="Facts of one subject and attribute that disagree.")
-class Conflict:
+@strawberry.type(name="Conflict", description="Facts of one subject and attribute that disagree.")
+class ConflictType:
     subject: str = strawberry.field(description="The part, model or system that they are about.")
     attribute: str = strawberry.field(description="Which of its numbers they give.")
-    differs_in: Any = strawberry.field(description="What they differ in.", graphql_type=Disagreement)
+    disagreement: Any = strawberry.field(description="What they differ in.", graphql_type=Disagreement)
     note: str | None = strawberry.field(description="How to read them.")
     facts: list[Any] = strawberry.field(
         description="All of them, the picked one first.", graphql_type=lazy_list("Fact")
     )
 
     @strawberry.field(description="The one that counts.", graphql_type=lazy_type("Fact"))
-    def picked(self) -> Any:
+    def selected(self) -> Any:
         return self.facts[0]
 
 
-@strawberry.type(description="Something that can be seeded.")
-class System:
+@strawberry.type(name="System", description="Something that can be seeded.")
+class SystemType:
     slug: str = strawberry.field(description="Name to seed it by.")
     name: str = strawberry.field(description="What it is.")
     aliases: list[str] = strawberry.field(description="Other names it answers to.")
@@ -47,30 +47,30 @@ class System:
     domains: int = strawberry.field(description="Scale-up domains.")
     domain_model: str = strawberry.field(description="Name of the model of its domains.")
     memory: Any = strawberry.field(
-        description="HBM of all chips; the fact is of one chip.", graphql_type=Capacity | None
+        description="HBM of all chips; the fact is of one chip.", graphql_type=CapacityType | None
     )
     memory_bandwidth: Any = strawberry.field(
-        description="HBM bandwidth of all chips; the fact is of one chip.", graphql_type=Bandwidth | None
+        description="HBM bandwidth of all chips; the fact is of one chip.", graphql_type=BandwidthType | None
     )
     teraflops: float | None = strawberry.field(
         description="10¹² dense BF16 operations per second of all chips; null if no document says."
     )
     host_memory: Any = strawberry.field(
-        description="Memory of all servers; the fact is of one server.", graphql_type=Capacity | None
+        description="Memory of all servers; the fact is of one server.", graphql_type=CapacityType | None
     )
     nics: int = strawberry.field(description="EFA devices in all.")
     efa_bandwidth: Any = strawberry.field(
-        description="Of all EFA devices; the fact is of one.", graphql_type=Bandwidth | None
+        description="Of all EFA devices; the fact is of one.", graphql_type=BandwidthType | None
     )
     links: int = strawberry.field(description="Scale-up links in all.")
     link_bandwidth: Any = strawberry.field(
-        description="Of all scale-up links, added up by kind of wire.", graphql_type=Bandwidth | None
+        description="Of all scale-up links, added up by kind of wire.", graphql_type=BandwidthType | None
     )
     network_nodes: int = strawberry.field(description="Network nodes of its EFA fabric.")
     sources: list[Any] = strawberry.field(description="Documents that it rests on.", graphql_type=lazy_list("Source"))
 
     @classmethod
-    def from_catalog(cls, system: CatalogSystem) -> "System":
+    def from_catalog(cls, system: CatalogSystem) -> "SystemType":
         """Convert a system of the catalog."""
         same_fields = {name: getattr(system, name) for name in ("slug", "name", "chips", "servers", "domains")}
         sources: list[Any] = [to_object("source", asdict(source)) for source in system.sources(default_catalog())]
@@ -103,7 +103,7 @@ def _cite(
     return quantity
 
 
-async def resolve_conflicts(_: object, info: AppInfo, arguments: Mapping[str, Any]) -> list[Conflict]:
+async def resolve_conflicts(_: object, info: AppInfo, arguments: Mapping[str, Any]) -> list[ConflictType]:
     """Return the conflicts about a subject, an attribute, or both.
 
     Raises
@@ -122,7 +122,7 @@ async def resolve_conflicts(_: object, info: AppInfo, arguments: Mapping[str, An
     ]
 
 
-def read_conflicts(connection: Database) -> list[Conflict]:
+def read_conflicts(connection: Database) -> list[ConflictType]:
     """Return every subject and attribute on which documents disagree, or which needs a note to be read correctly."""
     fact = TABLES["fact"]
     query = select_thing(THINGS["fact"]).where(fact.c.differs_in.is_not(None)).order_by(fact.c.id)
@@ -130,10 +130,10 @@ def read_conflicts(connection: Database) -> list[Conflict]:
     for row in connection.execute(query).mappings():
         groups.setdefault((row["subject"], row["attribute"]), []).append(row)
     return [
-        Conflict(
+        ConflictType(
             subject=subject,
             attribute=attribute,
-            differs_in=Disagreement(fact_rows[0]["differs_in"]),
+            disagreement=Disagreement(fact_rows[0]["differs_in"]),
             note=fact_rows[0]["note"],
             facts=[to_object("fact", row) for row in fact_rows],
         )

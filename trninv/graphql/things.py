@@ -9,7 +9,7 @@ from strawberry.types.field import StrawberryField
 from strawberry.utils.str_converters import to_camel_case as camel
 
 from trninv.graphql.arguments import ListArguments
-from trninv.graphql.connections import Connection
+from trninv.graphql.connections import ConnectionType
 from trninv.graphql.context import AppInfo, ChildList, RequestContext
 from trninv.graphql.enums import stored_enum
 from trninv.graphql.inputs import FILTERS, ORDERS, field_type
@@ -22,8 +22,8 @@ from trninv.inventory.fields import DIVISORS, Field, RelatedList, Relation, Thin
 from trninv.inventory.kinds import THINGS
 
 
-@strawberry.interface(description="Something with an id, which node and nodes take.")
-class Node:
+@strawberry.interface(name="Node", description="Something with an id, which node and nodes take.")
+class NodeInterface:
     kind: strawberry.Private[Thing]
     row: strawberry.Private[Row]
 
@@ -32,8 +32,8 @@ class Node:
         return strawberry.ID(f"{self.kind.name}:{self.row['id']}")
 
 
-@strawberry.interface(description="Something that an address names.")
-class Located:
+@strawberry.interface(name="Located", description="Something that an address names.")
+class LocatedInterface:
     kind: strawberry.Private[Thing]
     row: strawberry.Private[Row]
 
@@ -128,13 +128,13 @@ def connection_field(
 
     def resolve(self: Any, info: AppInfo, **_: Any) -> Any:
         list_arguments = ListArguments.parse(kind, read_arguments(info))
-        return Connection(
+        return ConnectionType(
             child_list=children(info, self),
             list_arguments=list_arguments,
             to_object=lambda row: to_object(kind.name, row),
         )
 
-    connection_type: Any = Connection
+    connection_type: Any = ConnectionType
     field = strawberry.field(
         resolver=resolve, description=description, graphql_type=connection_type[lazy_type(kind.type)]
     )
@@ -182,7 +182,7 @@ def _create_type(kind: Thing) -> type:
     for name, member in namespace.items():  # attributes end in _ so that they don't shadow kind and row
         if hasattr(member, "graphql_name"):
             member.graphql_name = camel(name.removesuffix("_"))
-    bases = (*([Node] if kind.is_node else []), *([Located] if kind.is_located else []))
+    bases = (*([NodeInterface] if kind.is_node else []), *([LocatedInterface] if kind.is_located else []))
     generated: type = strawberry.type(description=kind.description)(type(kind.type, bases, namespace))
     return generated
 

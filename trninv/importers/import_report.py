@@ -50,11 +50,11 @@ class ImportResult:
     name: str
     servers: int
     chips: int
-    is_known: bool
+    is_duplicate: bool
     missing_fields: tuple[MissingField, ...] = ()
     unknown_keys: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
-    unclaimed: tuple[UnclaimedType, ...] = ()
+    unclaimed_types: tuple[UnclaimedType, ...] = ()
 
 
 def describe_missing_fields(kind: str, servers: Counter[str]) -> tuple[MissingField, ...]:

@@ -188,9 +188,9 @@ def store_import(connection: Connection, parsed: ParsedImport, newest: int = LEA
     stored = [_store_file(connection, parsed, file, now, islice(batches, file.batches)) for file in parsed.files]
     types = _instance_types(connection, [key for key, _ in stored])
     pairs = zip(parsed.files, stored, strict=True)
-    speakers = {read.speaker for read, (_, file) in pairs if read.speaker and not file.is_known}
+    speakers = {read.speaker for read, (_, file) in pairs if read.speaker and not file.is_duplicate}
     remove_superseded(connection, parsed.kind, sorted(speakers), newest)
-    return [replace(file, unclaimed=count_unclaimed_types(types[key].values())) for key, file in stored]
+    return [replace(file, unclaimed_types=count_unclaimed_types(types[key].values())) for key, file in stored]
 
 
 def is_known(connection: Connection, kind: str, content: IO[bytes]) -> bool:
@@ -254,7 +254,7 @@ def _store_file(
             pass
         missing = describe_missing_fields(parsed.kind, _count_missing_fields(connection, existing.id))
         return existing.id, ImportResult(
-            file.name, existing.servers, existing.chips, is_known=True, missing_fields=missing
+            file.name, existing.servers, existing.chips, is_duplicate=True, missing_fields=missing
         )
     if file.is_duplicate:
         raise BusyError(f"what was known of {file.name} is gone: newer observations superseded it: import it again")

@@ -7,10 +7,10 @@ from typing import Any, Final, Self
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, or_, select
 
-from trninv.incidents.model import DriftThere, UnhealthyPart
+from trninv.incidents.model import RelatedFinding, UnhealthyPart
 from trninv.inventory.past import as_of_time
 from trninv.inventory.schema import TABLES
-from trninv.routing.servers import StandingThere
+from trninv.routing.servers import ServerInstance
 from trninv.timestamps import format_timestamp
 
 _MAX_ADDRESSES: Final = 500
@@ -22,8 +22,8 @@ _BINDING, _FINDING = TABLES["binding"], TABLES["finding"]
 class IncidentContext:
     """Of all that is not up: by server and by address."""
 
-    instances: dict[str, StandingThere] = field(default_factory=dict)
-    findings: dict[str, list[DriftThere]] = field(default_factory=lambda: defaultdict(list))
+    instances: dict[str, ServerInstance] = field(default_factory=dict)
+    findings: dict[str, list[RelatedFinding]] = field(default_factory=lambda: defaultdict(list))
 
     @classmethod
     def load(cls, connection: Connection, parts: Iterable[UnhealthyPart]) -> Self:
@@ -32,9 +32,9 @@ class IncidentContext:
         addresses = {part.address for part in parts}
         addresses |= {server for address in addresses for server in enclosing_servers(address)}
         for row in _open_rows(connection, _BINDING, "since", "until", addresses):
-            context.instances[row.address] = StandingThere(row.address, row.instance, row.host)
+            context.instances[row.address] = ServerInstance(row.address, row.instance, row.host)
         for row in _open_rows(connection, _FINDING, "first_seen", "cleared_at", addresses):
-            context.findings[row.address].append(DriftThere(row.id, row.rule, row.address, row.found))
+            context.findings[row.address].append(RelatedFinding(row.id, row.rule, row.address, row.found))
         return context
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from sqlalchemy import Connection, func, select
 
 from trninv.incidents.beside import is_open_then
-from trninv.incidents.model import MAX_DOMAINS, MAX_LISTED, DomainImpact, Impact, Incident, JobTouched
+from trninv.incidents.model import MAX_DOMAINS, MAX_LISTED, AffectedJob, DomainImpact, Impact, Incident
 from trninv.incidents.places import place_addresses
 from trninv.incidents.reading import select_by_ids
 from trninv.inventory.schema import TABLES
@@ -59,12 +59,12 @@ def _chips_by_job(connection: Connection, incident: Incident) -> Counter[int]:
     return counts
 
 
-def _affected_job(connection: Connection, key: int, chips: int) -> JobTouched:
+def _affected_job(connection: Connection, key: int, chips: int) -> AffectedJob:
     row = connection.execute(select(_JOB).where(_JOB.c.id == key)).one()
     allocated = select(func.count()).where(
         _ALLOCATION.c.job_id == key, is_open_then(connection, _ALLOCATION.c.began, _ALLOCATION.c.ended)
     )
-    return JobTouched(row.name, row.system, row.external_id, connection.scalar(allocated) or 0, chips)
+    return AffectedJob(row.name, row.system, row.external_id, connection.scalar(allocated) or 0, chips)
 
 
 def _domain_impact(reader: SnapshotReader, incident: Incident, key: int, address: str) -> DomainImpact:

@@ -14,12 +14,12 @@ from trninv.incidents.beside import IncidentContext, enclosing_servers
 from trninv.incidents.causes import grouping_rule, root_causes
 from trninv.incidents.model import (
     MAX_LISTED,
-    DriftThere,
     Incident,
     IncidentChange,
     IncidentSeverity,
     PartCount,
     PartKey,
+    RelatedFinding,
     UnhealthyPart,
     classify_severity,
 )
@@ -135,21 +135,21 @@ def _build_incident(
         causes=tuple(cause_addresses),
         cause_count=len(group.causes),
         parts=_count_parts(group.members),
-        staying=sum(part.failed_itself for part in group.members) - len(group.causes),
-        since=first_summary and first_summary.time,
+        independent_failures=sum(part.failed_itself for part in group.members) - len(group.causes),
+        started_at=first_summary and first_summary.time,
         who=cause_summary and cause_summary.who,
         why=cause_summary and cause_summary.why,
         source=cause_summary and cause_summary.source,
         last_change=_last_change(group, summaries),
-        standing=tuple(instances[:MAX_LISTED]),
-        drift=tuple(findings[:MAX_LISTED]),
+        instances=tuple(instances[:MAX_LISTED]),
+        findings=tuple(findings[:MAX_LISTED]),
         truncated=max(len(group.causes), len(instances), len(findings)) > MAX_LISTED,
         changes=group.changes,
         members=group.members,
     )
 
 
-def _related_findings(group: _PartGroup, context: IncidentContext) -> Iterator[DriftThere]:
+def _related_findings(group: _PartGroup, context: IncidentContext) -> Iterator[RelatedFinding]:
     for part in group.members:
         yield from context.findings.get(part.address, ())
 

@@ -8,7 +8,7 @@ from trninv.choice import DescribedEnum
 from trninv.inventory.schema import NODE_KINDS
 from trninv.inventory.state import Condition
 from trninv.routing.answer import AddressText, Bounds, SchemaScalar
-from trninv.routing.servers import StandingThere
+from trninv.routing.servers import ServerInstance
 from trninv.units import Capacity
 
 MAX_LISTED: Final = 100
@@ -97,7 +97,7 @@ class IncidentChange:
     """A change of states that is part of an incident."""
 
     event: Annotated[int, "Number of its first event."]
-    at: Annotated[str, "When, UTC."]
+    time: Annotated[str, "When, UTC."]
     who: Annotated[str, "Who made it."]
     why: Annotated[str, "The reason given."]
     source: Annotated[str | None, "Where it came from: command, api, import, drift or sql."]
@@ -113,13 +113,13 @@ class PartCount:
 
 
 @dataclass(frozen=True, slots=True)
-class DriftThere:
+class RelatedFinding:
     """What drift found of a part of an incident."""
 
     id: Annotated[int, "The finding's number."]
     rule: Annotated[str, "The rule that found it."]
     address: Annotated[AddressText, "Of what."]
-    found: Annotated[str | None, "What was seen, for people."]
+    observed: Annotated[str | None, "What was seen, for people."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,14 +133,16 @@ class Incident:
     causes: Annotated[tuple[AddressText, ...], f"What brought it about, the first {MAX_LISTED}."]
     cause_count: Annotated[int, "How many causes."]
     parts: Annotated[tuple[PartCount, ...], "What is not up, causes too, by kind and state."]
-    staying: Annotated[int, "Parts beside the causes that are not up by themselves: to be brought back on their own."]
-    since: Annotated[str | None, "When its first change was made, UTC; null where that is not known."]
+    independent_failures: Annotated[
+        int, "Parts beside the causes that are not up by themselves: to be brought back on their own."
+    ]
+    started_at: Annotated[str | None, "When its first change was made, UTC; null where that is not known."]
     who: Annotated[str | None, "Who gave the first of its causes its state."]
     why: Annotated[str | None, "The reason given for that."]
     source: Annotated[str | None, "Where that came from: command, api, import, drift or sql."]
     last_change: Annotated[IncidentChange | None, "The last change of what is not up."]
-    standing: Annotated[tuple[StandingThere, ...], "Instances and hosts in the servers of its causes."]
-    drift: Annotated[tuple[DriftThere, ...], "Findings of drift that are open on its parts."]
+    instances: Annotated[tuple[ServerInstance, ...], "Instances and hosts in the servers of its causes."]
+    findings: Annotated[tuple[RelatedFinding, ...], "Findings of drift that are open on its parts."]
     truncated: Annotated[bool, f"Whether causes, standing or drift list the first {MAX_LISTED} of more."]
     changes: Annotated[tuple[int, ...], SchemaScalar.HIDDEN]
     members: Annotated[tuple[UnhealthyPart, ...], SchemaScalar.HIDDEN]
@@ -152,14 +154,14 @@ class Incident:
 
 
 @dataclass(frozen=True, slots=True)
-class JobTouched:
+class AffectedJob:
     """A job that holds chips of an incident."""
 
     name: Annotated[str, "Its name."]
     system: Annotated[str, "What runs it; trninv where it was held here."]
     external_id: Annotated[str, "What its system calls it."]
     chips: Annotated[int, "Chips that it holds in all."]
-    touched: Annotated[int, "Those that are in the incident."]
+    affected_chips: Annotated[int, "Those that are in the incident."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,7 @@ class Impact:
     chips: Annotated[int, "Chips of it that carry nothing."]
     cores: Annotated[int, "Their NeuronCores."]
     memory: Annotated[Capacity, "Their HBM."]
-    jobs: Annotated[tuple[JobTouched, ...], f"Jobs that hold chips of it, the first {MAX_LISTED}."]
+    jobs: Annotated[tuple[AffectedJob, ...], f"Jobs that hold chips of it, the first {MAX_LISTED}."]
     job_count: Annotated[int, "How many jobs."]
     domains: Annotated[tuple[DomainImpact, ...], f"What its domains can do, of the first {MAX_DOMAINS}."]
     domain_count: Annotated[int, "How many domains have parts of it."]

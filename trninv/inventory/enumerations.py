@@ -71,7 +71,7 @@ ACTION: Final = Enumeration(
 )
 PART_KIND: Final = Enumeration("PartKind", "A kind of part that has a state.", lambda: PART_KIND_MEANINGS)
 BINDING_HOW: Final = Enumeration(
-    "BindingHow", "How it is known which instance stands in a slot.", lambda: BINDING_METHOD_MEANINGS
+    "BindingMethod", "How it is known which instance stands in a slot.", lambda: BINDING_METHOD_MEANINGS
 )
 CONFIDENCE: Final = Enumeration("Confidence", "How sure a binding is.", lambda: CONFIDENCE_MEANINGS)
 BINDING_ENDING: Final = Enumeration("BindingEnding", "Why a binding ended.", lambda: BINDING_END_MEANINGS)

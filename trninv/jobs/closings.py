@@ -20,19 +20,19 @@ _T: Final = TABLES
 
 
 @dataclass(frozen=True, slots=True)
-class Closing:
+class Cordon:
     """A server that takes no new jobs, or did until now."""
 
     server: Annotated[AddressText, "The server."]
-    since: Annotated[str, "Since when, UTC."]
-    until: Annotated[str | None, "Until when; null while it is closed."]
+    started_at: Annotated[str, "Since when, UTC."]
+    ended_at: Annotated[str | None, "Until when; null while it is closed."]
     who: Annotated[str, "Who closed it."]
     why: Annotated[str, "The reason."]
 
 
 def cordon(
     connection: Connection, places: Sequence[str], *, who: str, why: str, source: str = "command"
-) -> list[Closing]:
+) -> list[Cordon]:
     """Cordon servers, so that they take no new jobs; running jobs stay. Servers already cordoned stay as they are.
 
     Parameters
@@ -109,7 +109,7 @@ def cordon_omitted_jobs(
 
 def uncordon(
     connection: Connection, places: Sequence[str], *, who: str = "", why: str = "", source: str = "command"
-) -> list[Closing]:
+) -> list[Cordon]:
     """Uncordon servers; others stay as they are.
 
     Parameters
@@ -135,7 +135,7 @@ def uncordon(
     return _read_cordons(connection, cordon_table.c.id.in_(keys))
 
 
-def list_cordons(connection: Connection, limit: int) -> list[Closing]:
+def list_cordons(connection: Connection, limit: int) -> list[Cordon]:
     """List the cordoned servers."""
     return _read_cordons(connection, _T["closing"].c.until.is_(None), limit)
 
@@ -159,7 +159,7 @@ def _select_servers(place: Place) -> Select[Any]:
     return select(server.c.id).where(columns[place.level] == place.id).order_by(server.c.id)
 
 
-def _read_cordons(connection: Connection, condition: Any, limit: int | None = None) -> list[Closing]:  # of SQLAlchemy
+def _read_cordons(connection: Connection, condition: Any, limit: int | None = None) -> list[Cordon]:  # of SQLAlchemy
     cordon_table, server, domain, cluster = (_T[name] for name in ("closing", "server", "domain", "cluster"))
     query = (
         select(cordon_table, address_expression("server").label("address"))
@@ -170,4 +170,4 @@ def _read_cordons(connection: Connection, condition: Any, limit: int | None = No
         .order_by(server.c.id)
         .limit(limit)
     )
-    return [Closing(row.address, row.since, row.until, row.who, row.why) for row in connection.execute(query)]
+    return [Cordon(row.address, row.since, row.until, row.who, row.why) for row in connection.execute(query)]

@@ -12,13 +12,13 @@ from trninv import deadline, solvers
 from trninv.catalog.facts import default_catalog
 from trninv.choice import DescribedEnum
 from trninv.jobs.model import AnyServers, LegalSets
-from trninv.jobs.search import NO_MINIMUM, Candidate, CandidateSearch, Policy
+from trninv.jobs.search import NO_MINIMUM, Candidate, CandidateSearch, PlacementPolicy
 from trninv.jobs.stock import FreeCapacity
 from trninv.solvers.blocks import MaskRows, pack_masks
 from trninv.solvers.slices import BlockLimits
 
 
-class Spread(DescribedEnum):
+class SpreadLevel(DescribedEnum):
     """What copies of a job, and sets to spare, have none of in common."""
 
     CHIP = "CHIP", "They have no chip in common."
@@ -35,7 +35,7 @@ class Constraints:
     min_limits: BlockLimits = NO_MINIMUM
     healthy_only: bool = False
     same_rack: bool = False
-    policy: Policy = Policy.QUALITY
+    policy: PlacementPolicy = PlacementPolicy.QUALITY
     has_avoided: bool = False
 
 
@@ -60,7 +60,7 @@ class ReplicaSearch:
     legal_sets: LegalSets
     requested_sets: Sequence[int] | AnyServers
     constraints: Constraints
-    spread_level: Spread = Spread.CHIP
+    spread_level: SpreadLevel = SpreadLevel.CHIP
     excluded: MaskRows | None = None
 
     @cached_property
@@ -159,11 +159,11 @@ class ReplicaSearch:
     def excluded_chips(self, mask: int) -> int:
         """Return the chips of a domain that no other replica may have beside a set."""
         model = self.capacity.model
-        groups = [[index] for index in range(model.servers)] if self.spread_level is Spread.SERVER else model.racks
+        groups = [[index] for index in range(model.servers)] if self.spread_level is SpreadLevel.SERVER else model.racks
         match self.spread_level:
-            case Spread.CHIP:
+            case SpreadLevel.CHIP:
                 return mask
-            case Spread.SERVER | Spread.RACK:
+            case SpreadLevel.SERVER | SpreadLevel.RACK:
                 group_masks = (sum(model.server_masks[server] for server in servers) for servers in groups)
                 return sum(group_mask for group_mask in group_masks if group_mask & mask)
         return model.full
@@ -172,9 +172,9 @@ class ReplicaSearch:
     def _domains_per_group(self) -> int:
         """How many domains following each other only one of which may be taken."""
         match self.spread_level:
-            case Spread.RACK:
+            case SpreadLevel.RACK:
                 return self.capacity.model.domain_model.domains_per_rack
-            case Spread.NETWORK_NODE:
+            case SpreadLevel.NETWORK_NODE:
                 return int(default_catalog().picked_value(self.capacity.model.slug, "domains_per_network_node"))
         return 1
 

@@ -14,7 +14,7 @@ from trninv.jobs.gangs import place_gang
 from trninv.jobs.model import AnyServers, LegalSets
 from trninv.jobs.moving import MovePlanner, PlannedMove, alternative_sets, best_destination
 from trninv.jobs.room import are_intact
-from trninv.jobs.search import CandidateSearch, Policy
+from trninv.jobs.search import CandidateSearch, PlacementPolicy
 from trninv.jobs.stock import FreeCapacity, read_cluster_capacity
 from trninv.jobs.tenants import JobAllocation
 from trninv.routing.scenario import ScenarioChanges
@@ -26,7 +26,7 @@ RowMask = tuple[int, int]
 """Row of the stock, and a set of its chips."""
 
 
-class Way(DescribedEnum):
+class DrainOutcome(DescribedEnum):
     """What can become of a job."""
 
     REPLACED = "REPLACED", "What it loses is replaced, and the rest of it stays."
@@ -83,7 +83,7 @@ def _descending_sizes(masks: Iterator[int]) -> list[int]:
 class JobOutcome:
     """Where a job is afterwards, and which others move before; nowhere new if it is nowhere."""
 
-    outcome: Way
+    outcome: DrainOutcome
     destination: tuple[RowMask, ...] = ()
     moves: tuple[PlannedMove, ...] = ()
 
@@ -189,13 +189,13 @@ class DrainImpact:
         """Of a job of whole domains: others that hang below other network nodes."""
         full = capacity.model.full
         if any(mask != full for mask in job.allocation.work.values()):
-            return JobOutcome(Way.NOWHERE)
+            return JobOutcome(DrainOutcome.NOWHERE)
         in_scope = capacity.in_scope.copy()
         in_scope[sorted(self._subtrees[0])] = 0
         new_gang = place_gang(replace(capacity, in_scope=in_scope), len(job.allocation.work))
         if new_gang is None:
-            return JobOutcome(Way.NOWHERE)
-        outcome = Way.REPLACED if set(new_gang.rows) & set(job.allocation.work) else Way.ELSEWHERE
+            return JobOutcome(DrainOutcome.NOWHERE)
+        outcome = DrainOutcome.REPLACED if set(new_gang.rows) & set(job.allocation.work) else DrainOutcome.ELSEWHERE
         return JobOutcome(outcome, tuple((row, full) for row in new_gang.rows))
 
 
@@ -210,7 +210,7 @@ def _job_outcome(
     work, rows = job.allocation.work, {*job.lost_chips, *job.disconnected_rows}
     kept = {row: mask for row, mask in work.items() if row not in rows}
     if not rows:
-        return JobOutcome(Way.STAYS, tuple(kept.items()))
+        return JobOutcome(DrainOutcome.STAYS, tuple(kept.items()))
     current, destination, moves = (
         capacity.with_allocated(_update_allocated(capacity.allocated, (), kept.items())),
         list(kept.items()),
@@ -223,7 +223,7 @@ def _job_outcome(
         ) or _best_candidate(current, legal_sets, mask)
         if candidate is None:
             if moves or not (plan := _after_moves(current, legal_sets, mask, others, immovable)):
-                return JobOutcome(Way.NOWHERE)
+                return JobOutcome(DrainOutcome.NOWHERE)
             candidate, moves = plan
             current = current.with_allocated(
                 _update_allocated(current.allocated, [(move.row, move.mask) for move in moves], ())
@@ -235,7 +235,7 @@ def _job_outcome(
             )
         )
     keeps_some = any(work.get(row, 0) & mask for row, mask in destination)
-    outcome = Way.AFTER_MOVES if moves else Way.REPLACED if keeps_some else Way.ELSEWHERE
+    outcome = DrainOutcome.AFTER_MOVES if moves else DrainOutcome.REPLACED if keeps_some else DrainOutcome.ELSEWHERE
     return JobOutcome(outcome, tuple(sorted(destination)), moves)
 
 
@@ -248,7 +248,7 @@ def _same_domain_candidate(capacity: FreeCapacity, legal_sets: LegalSets, part: 
     domain = capacity.select([row], capacity.in_scope)
     sets = _same_rack_servers(domain, kept, options.servers) if isinstance(options, AnyServers) else options
     search = CandidateSearch(domain, legal_sets, [option for option in sets if option & kept == kept])
-    candidates = search.best(search.intact, 1, Policy.QUALITY)
+    candidates = search.best(search.intact, 1, PlacementPolicy.QUALITY)
     return (row, candidates[0].mask) if candidates else None
 
 
@@ -264,7 +264,7 @@ def _same_rack_servers(domain: FreeCapacity, kept: int, servers: int) -> tuple[i
 
 
 def _best_candidate(capacity: FreeCapacity, legal_sets: LegalSets, mask: int) -> RowMask | None:
-    candidate = best_destination(capacity, legal_sets, mask, Policy.QUALITY, keep_all_gather=False)
+    candidate = best_destination(capacity, legal_sets, mask, PlacementPolicy.QUALITY, keep_all_gather=False)
     return (candidate.row, candidate.mask) if candidate else None
 
 

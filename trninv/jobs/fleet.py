@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from trninv.incidents.model import Impact, Incident
     from trninv.jobs.imported import JobImportResult
     from trninv.jobs.questions.capacity import CapacityAnswer
-    from trninv.jobs.questions.drain import DrainAnswer
-    from trninv.jobs.questions.fits import FitsAnswer
+    from trninv.jobs.questions.drain import DrainImpactAnswer
+    from trninv.jobs.questions.fits import PlacementsAnswer
     from trninv.jobs.questions.fragmentation import FragmentationAnswer
-    from trninv.jobs.questions.free import FreeAnswer
-    from trninv.jobs.questions.make_room import RoomAnswer
+    from trninv.jobs.questions.free import FreeCapacityAnswer
+    from trninv.jobs.questions.make_room import MakeRoomAnswer
 
 
-class Fleet(fleet.Fleet):
+class Fleet(fleet.BaseFleet):
     """A database of trninv, open for questions and for holding chips. Thread safe; nothing is ever answered stale."""
 
-    def fits(
+    def placements(
         self,
-        of: str,
+        scope: str,
         shape: str | None = None,
         chips: int | None = None,
         memory: int | str | None = None,
@@ -48,61 +48,61 @@ class Fleet(fleet.Fleet):
         copies: int = 1,
         spread: str = "chip",
         spares: int = 0,
-    ) -> "FitsAnswer":
+    ) -> "PlacementsAnswer":
         """Where a job fits: one of a shape ("2x2x4"), chips, memory, servers and domains; the best places first.
 
         ``copies`` are free at once and apart by ``spread``: "chip", "server", "rack", "domain" or "network_node".
         """
         request = shape, chips, memory, servers, domains, k, any_block, as_written, healthy
         constraints = avoid, min_all_gather, min_bisection, policy, rack, tier
-        answer: FitsAnswer = self.ask(find("fits"), of, *request, *constraints, copies, spread, spares)
+        answer: PlacementsAnswer = self.ask(find("placements"), scope, *request, *constraints, copies, spread, spares)
         return answer
 
-    def free(self, of: str) -> "FreeAnswer":
+    def free(self, scope: str) -> "FreeCapacityAnswer":
         """How much of a scope is free, the largest block, and how many jobs of each size fit at once."""
-        answer: FreeAnswer = self.ask(find("free"), of)
+        answer: FreeCapacityAnswer = self.ask(find("free"), scope)
         return answer
 
-    def fragmentation(self, of: str) -> "FragmentationAnswer":
+    def fragmentation(self, scope: str) -> "FragmentationAnswer":
         """How much of what is free jobs of each size can't use, and why."""
-        answer: FragmentationAnswer = self.ask(find("fragmentation"), of)
+        answer: FragmentationAnswer = self.ask(find("fragmentation"), scope)
         return answer
 
     def incidents(self, scope: str | None = None) -> "list[Incident]":
         """List incidents of a place or of all: unhealthy parts grouped by root cause, the worst first."""
         from trninv.incidents.listing import list_incidents  # noqa: PLC0415 # only where it is asked
 
-        with self.reading() as connection:
+        with self.connect() as connection:
             return list_incidents(connection, scope)
 
-    def impact(self, of: "Incident") -> "Impact":
+    def impact(self, incident: "Incident") -> "Impact":
         """Estimate what an incident costs: chips, memory and jobs, and what its domains could do with its parts up."""
         from trninv.incidents.impact import estimate_impact  # noqa: PLC0415 # only where it is asked
 
-        with self.wirings() as reader:
-            return estimate_impact(reader, of)
+        with self.open_reader() as reader:
+            return estimate_impact(reader, incident)
 
-    def drain(self, of: str) -> "DrainAnswer":
+    def drain_impact(self, scope: str) -> "DrainImpactAnswer":
         """Compute which jobs a drain of a place disrupts, where they can go, and what is free afterwards."""
-        answer: DrainAnswer = self.ask(find("drain"), of)
+        answer: DrainImpactAnswer = self.ask(find("drain_impact"), scope)
         return answer
 
     def make_room(
         self,
         shape: str | None = None,
-        of: str | None = None,
+        scope: str | None = None,
         chips: int | None = None,
         servers: int | None = None,
         domains: int | None = None,
         pinned: Sequence[str] | str = (),
-    ) -> "RoomAnswer":
+    ) -> "MakeRoomAnswer":
         """Which jobs to move so that a shape ("4x4x1"), chips, servers or domains are free; `relocate` moves them."""
-        answer: RoomAnswer = self.ask(find("make_room"), shape, of, chips, servers, domains, pinned)
+        answer: MakeRoomAnswer = self.ask(find("make_room"), shape, scope, chips, servers, domains, pinned)
         return answer
 
     def capacity(
         self,
-        of: str,
+        scope: str,
         rates: str | None = None,
         mission: int | None = None,
         start: str = "now",
@@ -118,26 +118,26 @@ class Fleet(fleet.Fleet):
         ``rates`` is TOML, ``mission`` the hours without repair, ``start`` "now" or "new". The figures are the same on
         any executor; without one, this process draws. ``progress`` is called with the draws done and in all.
         """
-        arguments = of, rates, mission, start, gang, samples, seed
+        arguments = scope, rates, mission, start, gang, samples, seed
         answer: CapacityAnswer = self.ask(find("capacity"), *arguments, executor=executor, progress=progress)
         return answer
 
-    def relocate(self, plan: "RoomAnswer", *, who: str, why: str = "") -> list[holding.Job]:
+    def move_jobs(self, plan: "MakeRoomAnswer", *, who: str, why: str = "") -> list[holding.Job]:
         """Move jobs as `make_room` planned, all or none; refused where the fleet is not as it was then."""
         from trninv.jobs.relocation import move_jobs  # noqa: PLC0415 # only where it is asked
 
         with write_transaction(self.engine) as connection:
-            return move_jobs(connection, plan.of, plan.moves, plan.revision, who=who, why=why)
+            return move_jobs(connection, plan.scope, plan.moves, plan.revision, who=who, why=why)
 
-    def jobs(self, scope: str | None = None, *, ended: bool = False, most: int = 1_000) -> list[holding.Job]:
+    def jobs(self, scope: str | None = None, *, ended: bool = False, limit: int = 1_000) -> list[holding.Job]:
         """Jobs that hold chips of a place, or of any; as `trninv.jobs.holding.jobs`."""
-        with self.reading() as connection:
-            return holding.list_jobs(connection, scope, most, include_ended=ended)
+        with self.connect() as connection:
+            return holding.list_jobs(connection, scope, limit, include_ended=ended)
 
-    def closed(self, most: int = 1_000) -> list[closings.Closing]:
+    def cordons(self, limit: int = 1_000) -> list[closings.Cordon]:
         """Servers that take no new jobs."""
-        with self.reading() as connection:
-            return closings.list_cordons(connection, most)
+        with self.connect() as connection:
+            return closings.list_cordons(connection, limit)
 
     def hold(
         self,
@@ -180,12 +180,12 @@ class Fleet(fleet.Fleet):
                 connection, system or kind, jobs, partial=partial, allow_empty=allow_empty, keep_going=keep_going
             )
 
-    def close_servers(self, places: Sequence[str], *, who: str, why: str) -> list[closings.Closing]:
+    def close_servers(self, places: Sequence[str], *, who: str, why: str) -> list[closings.Cordon]:
         """Let servers take no new jobs; as `trninv.jobs.closings.close`."""
         with write_transaction(self.engine) as connection:
             return closings.cordon(connection, places, who=who, why=why)
 
-    def open_servers(self, places: Sequence[str], *, who: str = "", why: str = "") -> list[closings.Closing]:
+    def open_servers(self, places: Sequence[str], *, who: str = "", why: str = "") -> list[closings.Cordon]:
         """Let servers take new jobs again; as `trninv.jobs.closings.open_`."""
         with write_transaction(self.engine) as connection:
             return closings.uncordon(connection, places, who=who, why=why)

@@ -53,11 +53,11 @@ class Job:
     cluster: Annotated[AddressText, "Whose chips it holds."]
     chips: Annotated[int, "Chips that it holds, spares too, or held when it ended."]
     servers: Annotated[int, "Servers that they are in."]
-    first: Annotated[AddressText | None, "The first of those."]
-    wounded: Annotated[int, "Chips that it holds and that carry nothing now."]
-    began: Annotated[str, "Since when it holds chips, UTC, wherever they were."]
-    moved: Annotated[str | None, "When it last moved, by trninv or as an import told, UTC; null: never."]
-    ended: Annotated[str | None, "Until when; null while it holds them."]
+    first_server: Annotated[AddressText | None, "The first of those."]
+    failed_chips: Annotated[int, "Chips that it holds and that carry nothing now."]
+    started_at: Annotated[str, "Since when it holds chips, UTC, wherever they were."]
+    moved_at: Annotated[str | None, "When it last moved, by trninv or as an import told, UTC; null: never."]
+    ended_at: Annotated[str | None, "Until when; null while it holds them."]
     pinned: Annotated[bool, "Whether plans leave it where it is."]
     who: Annotated[str, "Who said so."]
 
@@ -223,11 +223,11 @@ def jobs_by_key(connection: Connection, keys: Sequence[int]) -> list[Job]:
             cluster=row.slug,
             chips=row.chips,
             servers=row.servers,
-            first=names.get(row.first),
-            wounded=row.wounded,
-            began=row.first_began or row.began,
-            moved=row.moved or (row.began if row.first_began else None),
-            ended=row.ended,
+            first_server=names.get(row.first),
+            failed_chips=row.wounded,
+            started_at=row.first_began or row.began,
+            moved_at=row.moved or (row.began if row.first_began else None),
+            ended_at=row.ended,
             pinned=bool(row.pinned),
             who=row.who,
         )

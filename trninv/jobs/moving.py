@@ -19,7 +19,7 @@ from trninv.errors import UnknownJobError, suggestion
 from trninv.jobs.asked import JobRequest
 from trninv.jobs.model import AnyServers, LegalSets
 from trninv.jobs.room import are_intact
-from trninv.jobs.search import NO_MINIMUM, Candidate, CandidateSearch, Policy
+from trninv.jobs.search import NO_MINIMUM, Candidate, CandidateSearch, PlacementPolicy
 from trninv.jobs.stock import FreeCapacity
 from trninv.jobs.tenants import JobAllocation
 from trninv.solvers.blocks import MaskRows, intersects, pack_masks, unpack_masks
@@ -96,7 +96,7 @@ def alternative_sets(capacity: FreeCapacity, legal_sets: LegalSets, mask: int) -
 
 
 def best_destination(
-    capacity: FreeCapacity, legal_sets: LegalSets, mask: int, policy: Policy, *, keep_all_gather: bool
+    capacity: FreeCapacity, legal_sets: LegalSets, mask: int, policy: PlacementPolicy, *, keep_all_gather: bool
 ) -> Candidate | None:
     """Return the best free candidate for a job that has a set now; ``as_good`` keeps its all-gather limit."""
     if not (options := alternative_sets(capacity, legal_sets, mask)):
@@ -270,7 +270,7 @@ class MovePlanner:
                 capacity.with_allocated(capacity.allocated | reserved),
                 self._legal_sets,
                 mask,
-                Policy.PACK,
+                PlacementPolicy.PACK,
                 keep_all_gather=True,
             )
             if destination is None:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from trninv.errors import InvalidArgumentError
 from trninv.jobs.asked import JobRequest
-from trninv.jobs.copies import Constraints, ReplicaPlacement, ReplicaSearch, Spread
+from trninv.jobs.copies import Constraints, ReplicaPlacement, ReplicaSearch, SpreadLevel
 from trninv.jobs.gangs import Gang, domain_limits, free_domains, place_gangs
 from trninv.jobs.model import AnyServers, LegalSets, format_shape
-from trninv.jobs.search import NO_MINIMUM, CandidateSearch, Policy
+from trninv.jobs.search import NO_MINIMUM, CandidateSearch, PlacementPolicy
 from trninv.jobs.stock import FreeCapacity
 from trninv.routing.answer import AddressText
 from trninv.solvers.blocks import MaskRows
@@ -35,14 +35,14 @@ class Placement:
     bisection: Annotated[Bandwidth, "Between two halves of the chips of a domain, alone; one direction."]
     degraded: Annotated[bool, "Whether a part of it is degraded; the limits are as it is."]
     tier: Annotated[int | None, "Least tier of the fabric in common; null within one domain."]
-    harm: Annotated[
+    fragmentation_cost: Annotated[
         float, "Chips of free sets for schedulers that it takes or breaks up; the mean of all sizes above 1."
     ]
-    leaves: Annotated[int, "Free chips that its domain has left."]
+    remaining_free: Annotated[int, "Free chips that its domain has left."]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FilterStep:
     """How many domains are left after a condition."""
 
     condition: Annotated[str, "What they have."]
@@ -55,7 +55,7 @@ class ReplicaRequest:
 
     replicas: int
     spares: int
-    spread_level: Spread
+    spread_level: SpreadLevel
     tier: int
 
     @property
@@ -63,7 +63,7 @@ class ReplicaRequest:
         """What is wanted at once."""
         spare = f" with {self.spares:,} to spare{' each' if self.replicas > 1 else ''}" if self.spares else ""
         separation = f", no two with the same {self.spread_level.lower().replace('_', ' ')}"
-        return f"{self.replicas:,} wanted{spare}" + (separation if self.spread_level is not Spread.CHIP else "")
+        return f"{self.replicas:,} wanted{spare}" + (separation if self.spread_level is not SpreadLevel.CHIP else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class SearchResult:
     placements: tuple[Placement, ...]
     positions: int
     domains: int
-    filter_steps: tuple[Step, ...]
+    filter_steps: tuple[FilterStep, ...]
     shortfall: str | None = None
     best: BlockLimits | None = None
 
@@ -110,7 +110,7 @@ def place_in_domains(
         relaxed = ReplicaSearch(
             capacity, legal_sets, sets, replace(constraints, min_limits=NO_MINIMUM), replica_request.spread_level
         )
-        best = next(iter(relaxed.search.best(relaxed.matches, 1, Policy.QUALITY)), None)
+        best = next(iter(relaxed.search.best(relaxed.matches, 1, PlacementPolicy.QUALITY)), None)
         return SearchResult((), *counts, best=best.limits if best else None)
     needed = replica_request.replicas * (1 + spares)
     spare_text = f"of {needed:,} sets " if spares else ""
@@ -128,38 +128,38 @@ def place_in_domains(
     return SearchResult(tuple(placed), *counts)
 
 
-def _scope_steps(capacity: FreeCapacity, chips: int, constraints: Constraints) -> Iterator[Step]:
-    yield Step("is in the scope", len(capacity.ordinals))
+def _scope_steps(capacity: FreeCapacity, chips: int, constraints: Constraints) -> Iterator[FilterStep]:
+    yield FilterStep("is in the scope", len(capacity.ordinals))
     if (large_enough := int((_set_sizes(capacity.in_scope) >= chips).sum())) < len(capacity.ordinals):
-        yield Step(
+        yield FilterStep(
             f"has {pluralize(chips, 'chip')} in it{' that are not avoided' if constraints.has_avoided else ''}",
             large_enough,
         )
 
 
-def _size_steps(capacity: FreeCapacity, chips: int) -> Iterator[Step]:
+def _size_steps(capacity: FreeCapacity, chips: int) -> Iterator[FilterStep]:
     for label, sets in (("usable", capacity.usable), ("free", capacity.free)):
-        yield Step(f"has {pluralize(chips, 'chip')} {label}", int((_set_sizes(sets) >= chips).sum()))
+        yield FilterStep(f"has {pluralize(chips, 'chip')} {label}", int((_set_sizes(sets) >= chips).sum()))
 
 
-def _search_steps(search: CandidateSearch, constraints: Constraints) -> Iterator[Step]:
-    yield Step("has such a set of free chips", search.count_domains(search.free))
-    yield Step("has it with every link up", search.count_domains(search.intact))
+def _search_steps(search: CandidateSearch, constraints: Constraints) -> Iterator[FilterStep]:
+    yield FilterStep("has such a set of free chips", search.count_domains(search.free))
+    yield FilterStep("has it with every link up", search.count_domains(search.intact))
     matches = search.intact
     if constraints.same_rack:
         matches = matches & search.is_single_rack[None, :]
-        yield Step("has it in one rack", search.count_domains(matches))
+        yield FilterStep("has it in one rack", search.count_domains(matches))
     if constraints.healthy_only:
-        yield Step("has it with nothing degraded", search.count_domains(matches & ~search.degraded))
+        yield FilterStep("has it with nothing degraded", search.count_domains(matches & ~search.degraded))
 
 
-def _limit_steps(min_limits: BlockLimits, domains: int, prefix: str = "it with ") -> Iterator[Step]:
+def _limit_steps(min_limits: BlockLimits, domains: int, prefix: str = "it with ") -> Iterator[FilterStep]:
     """Filter candidates by the requested minimum limits, if any."""
     requested = {"all-gather": min_limits.all_gather, "bisection": min_limits.bisection}
     if conditions := " and ".join(
         f"{limit_name} of {Bandwidth(value)}" for limit_name, value in requested.items() if value
     ):
-        yield Step(f"has {prefix}{conditions} or more", domains)
+        yield FilterStep(f"has {prefix}{conditions} or more", domains)
 
 
 def _set_sizes(sets: MaskRows) -> NDArray[np.int64]:
@@ -185,8 +185,8 @@ def place_on_domains(
     """
     model = capacity.model
     if replica_request.replicas > 1 and (
-        replica_request.spread_level is Spread.NETWORK_NODE
-        or (replica_request.spread_level is Spread.RACK and model.domain_model.domains_per_rack > 1)
+        replica_request.spread_level is SpreadLevel.NETWORK_NODE
+        or (replica_request.spread_level is SpreadLevel.RACK and model.domain_model.domains_per_rack > 1)
     ):
         raise InvalidArgumentError(
             f"--spread {replica_request.spread_level.lower().replace('_', '-')}: "
@@ -196,15 +196,15 @@ def place_on_domains(
     rows = free_domains(capacity)
     steps = [
         *_scope_steps(capacity, model.chips, constraints),
-        Step("is usable as a whole", usable),
-        Step("is free as a whole, with every link up", len(rows)),
+        FilterStep("is usable as a whole", usable),
+        FilterStep("is free as a whole, with every link up", len(rows)),
     ]
     if constraints.same_rack and len(model.racks) > 1:
-        steps.append(Step("is in one rack", 0))
+        steps.append(FilterStep("is in one rack", 0))
         return SearchResult((), 0, 0, tuple(steps))
     if constraints.healthy_only:
         rows = free_domains(capacity, healthy_only=True)
-        steps.append(Step("has nothing degraded", len(rows)))
+        steps.append(FilterStep("has nothing degraded", len(rows)))
     if constraints.min_limits != NO_MINIMUM:
         unlimited_rows, rows = (
             rows,
@@ -221,7 +221,7 @@ def place_on_domains(
         request.domains + replica_request.spares,
         [row for row in rows if row not in capacity.failures_by_row],
     )
-    spread = constraints.policy is Policy.SPREAD
+    spread = constraints.policy is PlacementPolicy.SPREAD
     for candidate_rows in (healthy_rows, rows):
         placed = place_gangs(
             capacity,
@@ -268,8 +268,8 @@ def _domain_placement(capacity: FreeCapacity, gang: Gang, domains: int) -> Place
         bisection=Bandwidth(min(limits.bisection for limits in worth)),
         degraded=any(row in capacity.failures_by_row for row in gang.rows),
         tier=gang.tier,
-        harm=0.0,
-        leaves=0,
+        fragmentation_cost=0.0,
+        remaining_free=0,
     )
 
 
@@ -293,6 +293,6 @@ def _set_placement(
         bisection=Bandwidth(candidate.limits.bisection),
         degraded=candidate.is_degraded,
         tier=None,
-        harm=candidate.fragmentation_cost,
-        leaves=candidate.remaining_free,
+        fragmentation_cost=candidate.fragmentation_cost,
+        remaining_free=candidate.remaining_free,
     )

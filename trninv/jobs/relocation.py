@@ -32,7 +32,7 @@ class RequestedMove(Protocol):
         """As it is released."""
 
     @property
-    def to(self) -> "Sequence[str]":
+    def destination(self) -> "Sequence[str]":
         """Addresses of domains, servers or chips."""
 
 
@@ -91,10 +91,10 @@ def _move_jobs(
         connection.execute(update(job).where(job.c.id.in_(batch)).values(ended=time, moved=time))
     new_keys = []
     for key, move in zip(keys, moves, strict=True):
-        chips = resolve_chips(connection, move.to, ())
+        chips = resolve_chips(connection, move.destination, ())
         if (
             len(chips) != old_jobs[key].chips
-            or resolve_place(connection, expand_chip_ranges(move.to)[0]).cluster_id != cluster
+            or resolve_place(connection, expand_chip_ranges(move.destination)[0]).cluster_id != cluster
         ):
             raise ConflictError(
                 f"job {move.job} keeps its {old_jobs[key].chips} chips, in its cluster: ask for a new plan"

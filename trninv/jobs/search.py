@@ -23,7 +23,7 @@ from trninv.solvers.blocks import MaskRows, contains, intersects, pack_masks, un
 from trninv.solvers.slices import BlockLimits
 
 
-class Policy(DescribedEnum):
+class PlacementPolicy(DescribedEnum):
     """What goes first among places that fit."""
 
     QUALITY = "QUALITY", "All-gather, then bisection of the place, then least harm to what larger jobs need."
@@ -267,18 +267,19 @@ class CandidateSearch:
         )
         return [mask for rack in racks for mask in rack.servers[rack.any_of.servers : rack.required]]
 
-    def best(self, matches: NDArray[np.bool_], k: int, policy: Policy) -> list[Candidate]:
+    def best(self, matches: NDArray[np.bool_], k: int, policy: PlacementPolicy) -> list[Candidate]:
         """Return the k best candidates, degraded ones last; ties by domain, then by chips."""
         degraded = self.degraded if self.capacity.failures_by_row else np.zeros_like(matches)
         candidates = [*islice(self._rank(matches & ~degraded, k, policy), k)]
         return [*candidates, *islice(self._rank_degraded(matches & degraded, policy), k - len(candidates))]
 
-    def _rank(self, matches: NDArray[np.bool_], k: int, policy: Policy) -> Iterator[Candidate]:
+    def _rank(self, matches: NDArray[np.bool_], k: int, policy: PlacementPolicy) -> Iterator[Candidate]:
         grades = [(-limits.all_gather, -limits.bisection) for limits in self.limits]
         grade = np.unique(grades, axis=0, return_inverse=True)[1].ravel() if grades else np.zeros(0, np.intp)
-        first = {Policy.QUALITY: grade, Policy.SPREAD: self._max_rack_share * (len(grades) + 1) + grade}.get(
-            policy, 0 * grade
-        )
+        first = {
+            PlacementPolicy.QUALITY: grade,
+            PlacementPolicy.SPREAD: self._max_rack_share * (len(grades) + 1) + grade,
+        }.get(policy, 0 * grade)
         for rank in np.unique(first):
             columns = np.flatnonzero(first == rank)
             classes, indices = np.nonzero(matches[:, columns])
@@ -291,11 +292,11 @@ class CandidateSearch:
             )
             cost = (
                 self._next_size_overlap(domain_classes, columns)[which, indices]
-                if policy is Policy.SLURM
+                if policy is PlacementPolicy.SLURM
                 else fragmentation
             )
             indices = columns[indices]
-            worth = np.zeros_like(indices) if policy is Policy.SLURM else grade[indices]
+            worth = np.zeros_like(indices) if policy is PlacementPolicy.SLURM else grade[indices]
             order = np.lexsort((indices, self._first_rows[classes], worth, free_after, cost))[:k]
             pairs = [
                 (cost[i], free_after[i], worth[i], int(classes[i]), int(indices[i]), fragmentation[i]) for i in order
@@ -312,7 +313,7 @@ class CandidateSearch:
             for _, remaining_free, _, row, which, fragmentation_cost in spread[:k]:
                 yield self._candidate(row, which, self.limits[which], float(fragmentation_cost), int(remaining_free))
 
-    def _rank_degraded(self, matches: NDArray[np.bool_], policy: Policy) -> Iterator[Candidate]:
+    def _rank_degraded(self, matches: NDArray[np.bool_], policy: PlacementPolicy) -> Iterator[Candidate]:
         """Places with something degraded, the best first by what they carry: solved only if they may be the next."""
         classes, indices = np.nonzero(matches)
         domain_classes, which = np.unique(classes, return_inverse=True)
@@ -323,15 +324,18 @@ class CandidateSearch:
         )
         overlap = (
             self._next_size_overlap(domain_classes, columns)[which, indices]
-            if policy is Policy.SLURM
+            if policy is PlacementPolicy.SLURM
             else fragmentation
         )
         rows = self._first_rows[classes].tolist()
 
         def key(i: int, carried: BlockLimits) -> tuple[float, ...]:
             worth, cost = (-carried.all_gather, -carried.bisection), (overlap[i], free_after[i])
-            order: dict[Policy, tuple[float, ...]] = {Policy.PACK: cost + worth, Policy.SLURM: cost}
-            share = (self._max_rack_share[indices[i]],) if policy is Policy.SPREAD else ()
+            order: dict[PlacementPolicy, tuple[float, ...]] = {
+                PlacementPolicy.PACK: cost + worth,
+                PlacementPolicy.SLURM: cost,
+            }
+            share = (self._max_rack_share[indices[i]],) if policy is PlacementPolicy.SPREAD else ()
             return (*order.get(policy, (*share, *worth, *cost)), rows[i], int(indices[i]))
 
         waiting = list[tuple[tuple[float, ...], int, BlockLimits | None]]()

@@ -48,8 +48,8 @@ class AdoptedModel:
     model: str
     domains: int
     machines: int
-    empty: int
-    ordered: int
+    empty_slots: int
+    placed_by_order: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class AdoptionResult:
     cluster: str
     models: tuple[AdoptedModel, ...]
     tiers: tuple[int, ...]
-    left_out: tuple[SkippedMachine, ...]
-    is_known: bool = False
-    filled: tuple[str, ...] = ()
+    skipped: tuple[SkippedMachine, ...]
+    is_extended: bool = False
+    filled_slots: tuple[str, ...] = ()
 
 
 def adopt(
@@ -147,7 +147,7 @@ def _grow_adopted(
     if not dry_run:
         set_state(connection, filled, UP, why="an instance stands there now", who=AUTHOR, source="import")
     result = _result(slug, extension.domains, extension.plan, extension.skipped, plan)
-    return replace(result, is_known=True, filled=tuple(filled))
+    return replace(result, is_extended=True, filled_slots=tuple(filled))
 
 
 def _occupy(

@@ -168,7 +168,7 @@ def _apply_states(
                 failed_drafts[finding.id].evidence,
             )
             who = ", ".join(sorted({sources[number] for number in evidence}))
-            why = f"finding {finding.id}: {finding.rule}: {finding.found}"[:MAX_LENGTH]
+            why = f"finding {finding.id}: {finding.rule}: {finding.observed}"[:MAX_LENGTH]
             yield from set_state(
                 connection, parts, Condition(state), why=why, who=who, only_carrying=True, source="drift"
             )

@@ -32,7 +32,7 @@ class Finding:
     address: str | None
     instance: str | None
     expected: str | None
-    found: str | None
+    observed: str | None
     evidence: tuple[int, ...]
     first_seen: str
     last_seen: str

@@ -146,7 +146,7 @@ def load_slots(connection: Connection, place: Place | None) -> list[Slot]:
 def recent_machines(latest: LatestObservations, expiry: timedelta) -> list[Machine]:
     """Machines that were seen not much longer ago than what was seen last; the others are taken for gone."""
     last_times = {
-        name: max(observation.at for observation in machine.observations)
+        name: max(observation.observed_at for observation in machine.observations)
         for name, machine in latest.machines.items()
         if machine.observations
     }
@@ -270,7 +270,10 @@ def _is_after(new: Machine, old: Machine) -> bool:
     """Whether a manager that has seen both saw the old one for the last time before the new one."""
     for source in MANAGERS:
         old_time, new_time = (
-            max((observation.at for observation in machine.observations if observation.source == source), default="")
+            max(
+                (observation.observed_at for observation in machine.observations if observation.source == source),
+                default="",
+            )
             for machine in (old, new)
         )
         if "" < old_time < new_time:

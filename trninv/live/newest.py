@@ -26,7 +26,7 @@ class MachineObservation(NamedTuple):
 
     source: str
     observation: int
-    at: str
+    observed_at: str
     id: int
     instance: str | None
     host: str | None
@@ -130,7 +130,7 @@ class Machine:
         read_fact = _FACT_READERS[fact]
         for observation in self.observations:
             if (reported := read_fact(observation)) is not None:
-                return ObservedValue(reported, observation.source, observation.observation, observation.at)
+                return ObservedValue(reported, observation.source, observation.observation, observation.observed_at)
         return None
 
     def value(self, fact: str) -> Any:
@@ -144,7 +144,7 @@ class Machine:
         for observation in self.observations:
             if observation.source not in by_source and (reported := read_fact(observation)) is not None:
                 by_source[observation.source] = ObservedValue(
-                    reported, observation.source, observation.observation, observation.at
+                    reported, observation.source, observation.observation, observation.observed_at
                 )
         return by_source
 
@@ -210,7 +210,7 @@ def _machine_for(machines: dict[str, Machine], instance: str | None, host: str |
 
 
 def _age_key(observation: MachineObservation) -> tuple[str, int]:
-    return observation.at, observation.id
+    return observation.observed_at, observation.id
 
 
 def _read_observations(connection: Connection) -> Iterator[MachineObservation]:
@@ -249,7 +249,7 @@ class _HostNameClaims:
     def add(self, instance: str, host: str, observation: MachineObservation) -> None:
         host_claims = self._by_host.setdefault(host, {})
         host_claims[instance] = max(
-            host_claims.get(instance, (False, "")), (observation.source in MANAGERS, observation.at)
+            host_claims.get(instance, (False, "")), (observation.source in MANAGERS, observation.observed_at)
         )
 
     def settle(self) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:

@@ -172,7 +172,7 @@ def _missing_machines(connection: Connection, latest: LatestObservations) -> dic
 
 def last_seen_time(machine: Machine) -> str:
     """When anything was last said of a machine."""
-    return max((observation.at for observation in machine.observations), default="")
+    return max((observation.observed_at for observation in machine.observations), default="")
 
 
 def _last_listings(connection: Connection, names: list[str]) -> dict[tuple[str, str], int]:

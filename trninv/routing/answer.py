@@ -14,7 +14,7 @@ from enum import Enum, auto
 from typing import Annotated, Self
 
 from trninv.choice import DescribedEnum
-from trninv.routing.via import Via
+from trninv.routing.via import LinkSelection
 from trninv.units import Bandwidth, Duration, pluralize
 
 
@@ -35,14 +35,14 @@ ExactInt = Annotated[int, SchemaScalar.EXACT]
 HiddenInt = Annotated[int, SchemaScalar.HIDDEN]
 
 
-class Basis(DescribedEnum):
+class WiringSource(DescribedEnum):
     """What the wiring of an answer rests on."""
 
     DESIGN = "DESIGN", "The design."
     OBSERVED = "OBSERVED", "The design as observed: wiring as the driver's table says, not measured."
 
     @classmethod
-    def from_observed(cls, *, is_observed: bool) -> "Basis":
+    def from_observed(cls, *, is_observed: bool) -> "WiringSource":
         """Return OBSERVED if the wiring of any of the places was observed."""
         return cls.OBSERVED if is_observed else cls.DESIGN
 
@@ -92,17 +92,17 @@ class CitedFact:
     subject: str
     attribute: str
     value: str
-    written: str
+    as_written: str
     quote: str
     source: str
-    grounds: str | None
+    reading_reason: str | None
     note: str | None
     disputed: bool
     assumed: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class AnswerDifference:
     """What a scenario changes in an answer: scenario less baseline, null where that says nothing."""
 
     hops: Annotated[int | None, "Of the best path."] = None
@@ -137,10 +137,10 @@ class Answer(ABC):
     """What every answer says of itself."""
 
     definition: Annotated[str, "The quantity in words, with its direction."]
-    via: Annotated[Via, "Over which links."] = Via.SCALE_UP
+    via: Annotated[LinkSelection, "Over which links."] = LinkSelection.SCALE_UP
     truncated: Annotated[bool, "Whether anything was cut off at a limit."] = False
     facts: Annotated[tuple[CitedFact, ...], "What it rests on."]
-    basis: Annotated[Basis, "What the wiring rests on."] = Basis.DESIGN
+    wiring_source: Annotated[WiringSource, "What the wiring rests on."] = WiringSource.DESIGN
     baseline: Annotated[Self | None, "The same answer without whatIf; null outside of it."] = None
 
     @property
@@ -154,13 +154,13 @@ class Answer(ABC):
         return any(fact.assumed for fact in self.facts)
 
     @property
-    def difference(self) -> Difference | None:
+    def difference(self) -> AnswerDifference | None:
         """What whatIf changes; null outside of it."""
         return None if self.baseline is None else self.difference_from(self.baseline)
 
-    def difference_from(self, other: Self) -> Difference:  # noqa: ARG002 # for subclasses
+    def difference_from(self, other: Self) -> AnswerDifference:  # noqa: ARG002 # for subclasses
         """Return this answer less another of the same class; empty unless a class overrides it."""
-        return Difference()
+        return AnswerDifference()
 
     def is_satisfied(self) -> bool:
         """Return whether the answer is positive; if not, the command exits with status 1."""

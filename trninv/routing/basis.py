@@ -10,7 +10,7 @@ from sqlalchemy import Connection, and_, or_, select
 from trninv.inventory.address import parse, resolve_place
 from trninv.inventory.named import replace_machine_name
 from trninv.inventory.schema import TABLES
-from trninv.routing.answer import Answer, Basis
+from trninv.routing.answer import Answer, WiringSource
 from trninv.routing.wiring import SnapshotReader
 
 A = TypeVar("A", bound=Answer)
@@ -26,7 +26,7 @@ def with_wiring_source(answer: A, reader: SnapshotReader, addresses: Iterable[st
         reader.cached(("observed", address), partial(has_observed_wiring, reader.connection, address))
         for address in places
     )
-    return replace(answer, basis=Basis.from_observed(is_observed=is_observed))
+    return replace(answer, wiring_source=WiringSource.from_observed(is_observed=is_observed))
 
 
 def has_observed_wiring(connection: Connection, place: str) -> bool:

@@ -11,7 +11,7 @@ from trninv.errors import WrongLevelError
 from trninv.inventory.address import Place, chip_ids_of, parse_or_look_up, resolve_place
 from trninv.routing.answer import Path
 from trninv.routing.scenario import ScenarioChanges
-from trninv.routing.via import Via
+from trninv.routing.via import LinkSelection
 from trninv.routing.wiring import SnapshotReader, Wiring, domains_of_nodes, link_ref
 from trninv.solvers.arcs import node_of_port
 from trninv.solvers.paths import NodePath, PathCriterion, PathMetric, best_paths, transfer_time
@@ -38,7 +38,7 @@ class Endpoints:
     sources: frozenset[int]
     targets: frozenset[int]
     wiring: Wiring
-    via: Via
+    via: LinkSelection
     avoid: tuple[str, ...]
 
     @classmethod
@@ -48,7 +48,7 @@ class Endpoints:
         sources: Sequence[str],
         targets: Sequence[str],
         avoid: Iterable[str] = (),
-        via: Via | None = None,
+        via: LinkSelection | None = None,
     ) -> "Endpoints":
         """Resolve the places and load the wiring without the places and links to avoid.
 
@@ -63,8 +63,8 @@ class Endpoints:
             _resolve_places(reader, places) for places in (sources, targets)
         )
         domains = sorted(source_domains | target_domains)
-        selection = Via.for_domains(domains, via)
-        wiring = reader.load(domains, fabric=selection is Via.ANY)
+        selection = LinkSelection.for_domains(domains, via)
+        wiring = reader.load(domains, fabric=selection is LinkSelection.ANY)
         if avoid:
             changes = ScenarioChanges()
             for address in avoid:
@@ -102,8 +102,10 @@ class Endpoints:
             return "no links join clusters, and they are of different ones"
         wider = (
             self
-            if self.via is Via.ANY
-            else Endpoints.resolve(reader, [*self.source_addresses], [*self.target_addresses], self.avoid, Via.ANY)
+            if self.via is LinkSelection.ANY
+            else Endpoints.resolve(
+                reader, [*self.source_addresses], [*self.target_addresses], self.avoid, LinkSelection.ANY
+            )
         )
         return self.via.disconnected_reason("them", "there is a way" if wider.is_connected else "there is none either")
 

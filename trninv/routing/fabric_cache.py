@@ -20,7 +20,7 @@ from sqlalchemy import select
 from trninv.inventory.address import Address
 from trninv.inventory.schema import TABLES
 from trninv.routing import evidence
-from trninv.routing.answer import Basis, CitedFact, LinkRef, Path
+from trninv.routing.answer import CitedFact, LinkRef, Path, WiringSource
 from trninv.routing.basis import has_observed_wiring
 from trninv.routing.wiring import SnapshotReader, Wiring, WiringCache, link_ref
 from trninv.solvers.arcs import node_of_port
@@ -193,11 +193,13 @@ class PathCache:
 
         return self.answer_for_chips((source, target), find)
 
-    def wiring_source(self, *places: Address) -> Basis | None:
+    def wiring_source(self, *places: Address) -> WiringSource | None:
         """Return the source of the wiring of the chips' domains, or None if it takes the tables to tell."""
         return self.answer_for_chips(
             places,
-            lambda *chips: Basis.from_observed(is_observed=any(chip.domain.is_wiring_observed for chip in chips)),
+            lambda *chips: WiringSource.from_observed(
+                is_observed=any(chip.domain.is_wiring_observed for chip in chips)
+            ),
         )
 
     def answer_for_chips(self, addresses: Sequence[Address], answer: "Callable[..., A | None]") -> A | None:

@@ -28,7 +28,7 @@ from trninv.routing.fabric_cache import PathCache, cached_only
 from trninv.routing.question import Question
 from trninv.routing.questions import find
 from trninv.routing.scenario import Scenario
-from trninv.routing.servers import StandingThere
+from trninv.routing.servers import ServerInstance
 from trninv.routing.wiring import SnapshotReader, WiringCache, domains_of_nodes, load_wiring
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from trninv.routing.questions.diff import DiffAnswer
     from trninv.routing.questions.distances import DistanceAnswer
     from trninv.routing.questions.path import PathAnswer
-    from trninv.routing.questions.placement import PlacementAnswer
+    from trninv.routing.questions.placement import MemoryPlacementAnswer
     from trninv.routing.questions.pool import PoolAnswer
-    from trninv.routing.questions.split_profile import ProfileAnswer
+    from trninv.routing.questions.split_profile import SplitProfileAnswer
     from trninv.routing.questions.sweep import SweepAnswer
     from trninv.routing.questions.timeline import TimelineAnswer
     from trninv.solvers.graph import Graph
@@ -58,7 +58,7 @@ MAX_TIMES_CACHED = 16
 """Earlier times whose fleets, with their caches, are kept."""
 
 
-class Fleet:
+class BaseFleet:
     """A trninv database opened for questions; thread-safe. Every question reads the current wiring.
 
     Each question is declared in a file of trninv/routing/questions with its parameters, their limits and its answer;
@@ -83,7 +83,7 @@ class Fleet:
         self.close()
 
     @property
-    def watched(self) -> RevisionTracker:
+    def revision_tracker(self) -> RevisionTracker:
         """Tracker of the database's revision."""
         return self._wiring_cache.tracker
 
@@ -91,7 +91,7 @@ class Fleet:
         """Return the revision: equal for equal states of the database; None if the database can't tell."""
         return self._wiring_cache.current_revision()
 
-    def in_one_state(self) -> Self:
+    def snapshot(self) -> Self:
         """Return a fleet that reads everything from one snapshot, which the first read opens and `close` ends.
 
         Concurrent reads are serialized if they can't get the same revision on connections of their own.
@@ -107,32 +107,32 @@ class Fleet:
         """Return the time and revision of the snapshot; None without a snapshot, or before its first read."""
         return self._snapshot.as_of if self._snapshot else None
 
-    def stamped(self, read: Callable[[], A]) -> tuple[A, AsOf]:
+    def read_with_revision(self, read: Callable[[], A]) -> tuple[A, AsOf]:
         """Run ``read``, which opens its own connection, and return its result with the time and revision that it saw.
 
         The revision is None if the database changed meanwhile.
         """
-        return read_with_revision(self.watched, read)
+        return read_with_revision(self.revision_tracker, read)
 
-    def beside(self, read: Callable[[], A]) -> A:
+    def read_separately(self, read: Callable[[], A]) -> A:
         """Run ``read``, which opens its own connection, and return its result.
 
         If the database has changed since the snapshot, the revision of `as_of` becomes None.
         """
         return self._snapshot.read_separately(read) if self._snapshot else read()
 
-    def renew(self) -> None:
+    def refresh(self) -> None:
         """Release the snapshot; the next read opens a new one."""
         if self._snapshot:
             self._snapshot.refresh()
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def connect(self) -> Iterator[Connection]:
         """Open a connection to read the tables."""
         with self._wiring_cache.open_reader() as reader:
             yield reader.connection
 
-    def events(self, scope: str | None = None, *, most: int = 50, **tests: Any) -> "tuple[Event, ...]":
+    def events(self, scope: str | None = None, *, limit: int = 50, **tests: Any) -> "tuple[Event, ...]":
         """Return the latest events of a place, of its contents and of the links that end there, newest first.
 
         Events of parts that followed their server's event are omitted.
@@ -154,11 +154,11 @@ class Fleet:
         """
         from trninv.history.events import list_events  # noqa: PLC0415 # it imports the catalog, which questions don't need
 
-        with self.reading() as connection:
-            return tuple(list_events(connection, scope, limit=most, **tests))
+        with self.connect() as connection:
+            return tuple(list_events(connection, scope, limit=limit, **tests))
 
     @contextmanager
-    def wirings(self) -> Iterator[SnapshotReader]:
+    def open_reader(self) -> Iterator[SnapshotReader]:
         """Open a reader of one snapshot, with the fleet's scenario applied."""
         with self._wiring_cache.open_reader() as reader:
             yield reader.with_scenario(self._scenario) if self._scenario else reader
@@ -227,7 +227,7 @@ class Fleet:
 
         """
         present = self._present or self
-        with present.reading() as connection:
+        with present.connect() as connection:
             point_in_time = resolve_point_in_time(connection, time)
         fleets = present._fleets_by_time  # noqa: SLF001 # same class
         if (past := fleets.pop(point_in_time, None)) is None:
@@ -264,10 +264,12 @@ class Fleet:
             answer = question.function(reader.with_scenario(self._scenario), **values)
             if question.has_baseline:
                 baseline = with_wiring_source(question.function(reader, **values), reader, question.addresses(values))
-                return replace(answer, baseline=baseline, basis=baseline.basis)
+                return replace(answer, baseline=baseline, wiring_source=baseline.wiring_source)
             return with_wiring_source(answer, reader, question.addresses(values))
 
-    def known(self, question: Question, *, at_hand: bool = False, **keywords: Any) -> tuple[Any, AsOf] | None:
+    def cached_answer(
+        self, question: Question, *, without_waiting: bool = False, **keywords: Any
+    ) -> tuple[Any, AsOf] | None:
         """Return the answer to a declared question with the time and revision it is for, or None if it is not cached.
 
         Parameters
@@ -283,14 +285,16 @@ class Fleet:
         """
         if self._scenario is not None or question.answer_from_cache is None:
             return None
-        revision = self.watched.current_if_cheap() if at_hand else self._wiring_cache.current_revision()
+        revision = (
+            self.revision_tracker.current_if_cheap() if without_waiting else self._wiring_cache.current_revision()
+        )
         if revision is None:
             return None
         cache, values = (
             self._path_cache.with_wirings(self._wiring_cache.at_revision(revision)),
             question.coerce_values(**keywords),
         )
-        with cached_only() if at_hand else nullcontext():
+        with cached_only() if without_waiting else nullcontext():
             answer = question.answer_from_cache(cache, **values)
         return None if answer is None else (answer, AsOf.latest(revision))
 
@@ -335,7 +339,7 @@ class Fleet:
 
     def memory_pool(
         self,
-        of: str,
+        scope: str,
         max_hops: int | None = None,
         min_bandwidth: int | str | None = None,
         via: str = "scale_up",
@@ -344,70 +348,70 @@ class Fleet:
 
         A bandwidth is bytes per second, or text such as "64 GB/s".
         """
-        answer: PoolAnswer = self.ask(find("pool"), of, max_hops, min_bandwidth, via)
+        answer: PoolAnswer = self.ask(find("pool"), scope, max_hops, min_bandwidth, via)
         return answer
 
-    def bisection(self, of: str, chips: Sequence[str] | str = (), *, transit: bool = False) -> "BisectionAnswer":
+    def bisection(self, scope: str, chips: Sequence[str] | str = (), *, transit: bool = False) -> "BisectionAnswer":
         """Return the least capacity between two halves of a scope's chips, or of the given ones of them.
 
         With ``transit``, other healthy chips of their domains may forward.
         """
-        answer: BisectionAnswer = self.ask(find("bisection"), of, chips, transit)
+        answer: BisectionAnswer = self.ask(find("bisection"), scope, chips, transit)
         return answer
 
-    def profile(self, of: str, chips: int | None = None) -> "ProfileAnswer":
+    def split_profile(self, scope: str, chips: int | None = None) -> "SplitProfileAnswer":
         """Return the minimum cut between i chips and the rest, for each i up to half of a scope, or for one i."""
-        answer: ProfileAnswer = self.ask(find("split_profile"), of, chips)
+        answer: SplitProfileAnswer = self.ask(find("split_profile"), scope, chips)
         return answer
 
-    def distances(self, of: str, via: str | None = None) -> "DistanceAnswer":
+    def distances(self, scope: str, via: str | None = None) -> "DistanceAnswer":
         """Return diameter, mean and distribution of the hops between a scope's chips."""
-        answer: DistanceAnswer = self.ask(find("distances"), of, via)
+        answer: DistanceAnswer = self.ask(find("distances"), scope, via)
         return answer
 
-    def cut_tree(self, of: str) -> "CutTreeAnswer":
+    def cut_tree(self, scope: str) -> "CutTreeAnswer":
         """Return the Gomory-Hu tree of a scope within a domain, and its worst connected pair of chips."""
-        answer: CutTreeAnswer = self.ask(find("cut_tree"), of)
+        answer: CutTreeAnswer = self.ask(find("cut_tree"), scope)
         return answer
 
-    def capability(self, of: str) -> "CapabilityAnswer":
+    def capability(self, scope: str) -> "CapabilityAnswer":
         """Return a domain's chips, idle links, largest memory pool, bisection and all-gather bandwidth."""
-        answer: CapabilityAnswer = self.ask(find("capability"), of)
+        answer: CapabilityAnswer = self.ask(find("capability"), scope)
         return answer
 
-    def collectives(self, of: str, chips: Sequence[str] | str = ()) -> "CollectivesAnswer":
+    def collectives(self, scope: str, chips: Sequence[str] | str = ()) -> "CollectivesAnswer":
         """Return the limits of the wiring on all-to-all, all-gather, reduce-scatter and all-reduce.
 
         The collectives run on all chips of a scope, or on the given ones of them.
         """
-        answer: CollectivesAnswer = self.ask(find("collectives"), of, chips)
+        answer: CollectivesAnswer = self.ask(find("collectives"), scope, chips)
         return answer
 
-    def placement(self, of: str, memory: int | str, *, best: bool = True) -> "PlacementAnswer":
+    def memory_placement(self, scope: str, memory: int | str, *, best: bool = True) -> "MemoryPlacementAnswer":
         """Return the fewest chips with this much memory around a place's best chip, or around the place itself.
 
         Memory is bytes, or text such as "1,024 GiB".
         """
-        answer: PlacementAnswer = self.ask(find("placement"), of, memory, best)
+        answer: MemoryPlacementAnswer = self.ask(find("memory_placement"), scope, memory, best)
         return answer
 
     def availability(
-        self, of: str, since: str | None = None, until: str | None = None, by: str = "kind"
+        self, scope: str, since: str | None = None, until: str | None = None, by: str = "kind"
     ) -> "AvailabilityAnswer":
         """Return share of time up, failures, and mean times between failures and to repair, of a place's parts.
 
         ``by`` groups the parts of each kind: "kind", "model", "rack" or "cluster".
         """
-        answer: AvailabilityAnswer = self.ask(find("availability"), of, since, until, by)
+        answer: AvailabilityAnswer = self.ask(find("availability"), scope, since, until, by)
         return answer
 
     def diff(
         self,
         from_: Time,
         to: Time | None = None,
-        of: str | None = None,
+        scope: str | None = None,
         by: str = "place",
-        most: int = 1_000,
+        limit: int = 1_000,
         skip: int = 0,
     ) -> "DiffAnswer":
         """Return what differs between two times, in a place or everywhere: states, jobs, cordons and bindings.
@@ -415,24 +419,24 @@ class Fleet:
         ``by`` groups the states: "place", "kind" or "part". Parts that changed and changed back are only counted. Each
         list has up to ``most`` lines after the first ``skip``.
         """
-        answer: DiffAnswer = self.ask(find("diff"), from_, to, of, by, most, skip)
+        answer: DiffAnswer = self.ask(find("diff"), from_, to, scope, by, limit, skip)
         return answer
 
     def timeline(
-        self, of: str, since: str | None = None, until: str | None = None, buckets: int = 60
+        self, scope: str, since: str | None = None, until: str | None = None, buckets: int = 60
     ) -> "TimelineAnswer":
         """Count a place's unhealthy parts by state, and the events, in each of ``buckets`` equal time intervals."""
-        answer: TimelineAnswer = self.ask(find("timeline"), of, since, until, buckets)
+        answer: TimelineAnswer = self.ask(find("timeline"), scope, since, until, buckets)
         return answer
 
     def sweep(
         self,
-        of: str,
+        scope: str,
         fail: str = "link",
         measure: str = "bisection",
         *,
         pairs: bool = False,
-        most: int = 2_000,
+        limit: int = 2_000,
         executor: "Executor | None" = None,
         journal: Path | None = None,
         progress: Callable[[str, int, int], None] = lambda *_: None,
@@ -456,7 +460,7 @@ class Fleet:
 
         """
         resources = {"executor": executor, "journal": journal, "progress": progress}
-        answer: SweepAnswer = self.ask(find("sweep"), of, fail, measure, pairs, most, **resources)
+        answer: SweepAnswer = self.ask(find("sweep"), scope, fail, measure, pairs, limit, **resources)
         return answer
 
     def bindings(self, scope: str | None = None, *, ended: bool = False) -> tuple[Binding, ...]:
@@ -472,10 +476,10 @@ class Fleet:
             place = None if scope is None else resolve_place(reader.connection, scope)
             return tuple(binding.list_bindings(reader.connection, place, ended=ended))
 
-    def standing(self, servers: Iterable[str]) -> tuple[StandingThere, ...]:
+    def instances(self, servers: Iterable[str]) -> tuple[ServerInstance, ...]:
         """Return the instance bound to each server, in the order of the servers' addresses."""
         with self._wiring_cache.open_reader() as reader:
-            return tuple(StandingThere(*row) for row in binding.bound_machines(reader.connection, servers))
+            return tuple(ServerInstance(*row) for row in binding.bound_machines(reader.connection, servers))
 
     def bind(self, slot: str, instance: str, *, who: str) -> BindingChanges:
         """Bind an instance, by its id or host name, to a slot; existing bindings of the slot end.

@@ -18,7 +18,7 @@ from trninv.inventory.schema import CARRYING_STATES, TABLES
 from trninv.routing.cluster import DomainClass
 from trninv.routing.patterns import first_ids
 from trninv.routing.scope import Scope
-from trninv.routing.via import Via
+from trninv.routing.via import LinkSelection
 from trninv.routing.wiring import MAX_DOMAINS, SnapshotReader
 from trninv.solvers.arcs import directed_adjacency
 
@@ -55,9 +55,9 @@ class _FabricTree:
     parents: Mapping[int, int]
 
 
-def count_hops(reader: SnapshotReader, scope: Scope, classes: Sequence[DomainClass], via: Via) -> "Counts":
+def count_hops(reader: SnapshotReader, scope: Scope, classes: Sequence[DomainClass], via: LinkSelection) -> "Counts":
     """Return the number of pairs of a scope's chips at each number of hops."""
-    if via is Via.SCALE_UP:
+    if via is LinkSelection.SCALE_UP:
         return solvers.distances.sum_counts(
             _pairs_in_domain(domain_class, solvers.quotient.scale_up_graph(domain_class.island.graph))
             * len(domain_class.domains)

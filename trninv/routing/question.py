@@ -158,7 +158,7 @@ class Question:
     cost
         Its cost in a GraphQL document.
     command
-        Its name on the command line.
+        Its name on the command line; with an option, if another question has the command without it.
     field
         Its field of GraphQL's Query type; empty if it has none.
     examples

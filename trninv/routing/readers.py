@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from sqlalchemy import Engine
 
 from trninv.errors import DatabaseError
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 
 T = TypeVar("T")
 
@@ -32,14 +32,14 @@ class ReadReplicas:
     """
 
     def __init__(
-        self, primary: Fleet, standby: Fleet | None = None, on_read: Callable[[str], None] = lambda _: None
+        self, primary: BaseFleet, standby: BaseFleet | None = None, on_read: Callable[[str], None] = lambda _: None
     ) -> None:
         self.logins = dict[Engine, Engine]()
         self.fleets = (primary,) if standby is None else (primary, standby)
         self._primary, self._standby, self._on_read = primary, standby, on_read
         self._lock, self._standby_pause_until = Lock(), 0.0
 
-    def read(self, work: Callable[[Fleet], T]) -> T:
+    def read(self, work: Callable[[BaseFleet], T]) -> T:
         """Run ``work`` on the standby's fleet, or, if the standby fails, again from the beginning on the primary's."""
         if self._standby is not None and self._should_try_standby():
             try:

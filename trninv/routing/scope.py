@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from trninv import solvers
 from trninv.errors import ScopeTooLargeError, WrongLevelError
 from trninv.inventory.address import Place, chip_ids_of, resolve_place
-from trninv.routing.via import Via
+from trninv.routing.via import LinkSelection
 from trninv.routing.wiring import SnapshotReader, domains_in_cluster, domains_of_nodes
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ class Scope:
         return cls(place, domains_of_nodes(connection, members), members, forwarding)
 
     @property
-    def via(self) -> Via:
+    def via(self) -> LinkSelection:
         """Links that traffic may use by default."""
-        return Via.for_domains(self.domains)
+        return LinkSelection.for_domains(self.domains)
 
     def graph(self, reader: SnapshotReader, question: str) -> "ScopeGraph":
         """Return the graph of a scope within one domain.

@@ -14,7 +14,7 @@ _SKIPPED_FIELDS = {"facts", "baseline"}
 
 
 @dataclass(frozen=True, slots=True)
-class StandingThere:
+class ServerInstance:
     """What stands in a server."""
 
     server: Annotated[AddressText, "The server."]

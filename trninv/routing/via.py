@@ -10,14 +10,14 @@ from typing import Annotated
 from trninv.choice import DescribedEnum
 
 
-class Via(DescribedEnum):
+class LinkSelection(DescribedEnum):
     """Over which links."""
 
     SCALE_UP = "SCALE_UP", "Scale-up links (NeuronLink and its switches) alone."
     ANY = "ANY", "Scale-up links and the EFA fabric."
 
     @classmethod
-    def for_domains(cls, domains: Collection[int], requested: "Via | None" = None) -> "Via":
+    def for_domains(cls, domains: Collection[int], requested: "LinkSelection | None" = None) -> "LinkSelection":
         """Return the requested selection, or the default for this number of domains."""
         return requested or (cls.ANY if len(domains) > 1 else cls.SCALE_UP)
 
@@ -25,13 +25,13 @@ class Via(DescribedEnum):
     def definition_suffix(self) -> str:
         """End of an answer's definition."""
         return {
-            Via.SCALE_UP: "; over scale-up links",
-            Via.ANY: "; over scale-up links and the EFA fabric, through no other domain",
+            LinkSelection.SCALE_UP: "; over scale-up links",
+            LinkSelection.ANY: "; over scale-up links and the EFA fabric, through no other domain",
         }[self]
 
     def disconnected_reason(self, subject: str, alternative: str = "") -> str:
         """Return a sentence that nothing joins ``subject``; ``alternative`` states the result over EFA as well."""
-        if self is Via.ANY:
+        if self is LinkSelection.ANY:
             return f"no links that are up join {subject}"
         reason = f"no scale-up links that are up join {subject}"
         return f"{reason}; via ANY, over EFA as well, {alternative}" if alternative else reason

@@ -18,7 +18,7 @@ from trninv.errors import BusyError, ForbiddenError, InvalidTimeError, RequestEr
 from trninv.history.events import last_event_number
 from trninv.history.within import ScopeMatcher
 from trninv.inventory.happened import EVENT
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.service.access import authenticate
 from trninv.service.connections import END_RESPONSE_KEY
 from trninv.service.news import BroadcastEvent
@@ -60,8 +60,8 @@ async def event_stream_response(request: Request, scope: str | None, format_even
     """
     services, number = get_services(request), _last_event_id(request)
 
-    def read_position(fleet: Fleet) -> tuple[int, int, ScopeMatcher | None]:
-        with fleet.reading() as connection:
+    def read_position(fleet: BaseFleet) -> tuple[int, int, ScopeMatcher | None]:
+        with fleet.connect() as connection:
             newest = last_event_number(connection)
             oldest = connection.scalar(select(func.min(EVENT.c.id))) or 1
             scope_filter = None if scope is None else ScopeMatcher.from_scope(connection, scope)

@@ -10,7 +10,7 @@ from starlette.routing import Route
 from trninv.graphql.api import Request as DocumentRequest
 from trninv.inventory.pinned import AsOf
 from trninv.jobs.holders import read_allocation_map
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.routing.overview import read_overview
 from trninv.routing.wiring import SnapshotReader
 from trninv.service import wire
@@ -46,7 +46,7 @@ async def _cluster_response(
     services, cluster = get_services(request), request.path_params["cluster"]
     time = query_parameters(request, ["at"]).get("at")
 
-    def select_fleet(fleet: Fleet) -> Fleet:
+    def select_fleet(fleet: BaseFleet) -> BaseFleet:
         return fleet if time is None else fleet.at(time)
 
     revision = await services.read(lambda: select_fleet(services.fleet).revision())
@@ -56,8 +56,8 @@ async def _cluster_response(
     if not_modified := wire.not_modified(request, etag):
         return not_modified
 
-    def read(fleet: Fleet) -> tuple[bytes, AsOf | None]:
-        with select_fleet(fleet).in_one_state() as snapshot, snapshot.wirings() as reader:
+    def read(fleet: BaseFleet) -> tuple[bytes, AsOf | None]:
+        with select_fleet(fleet).snapshot() as snapshot, snapshot.open_reader() as reader:
             return encode(reader, cluster), snapshot.as_of()
 
     body, state = await services.read(services.readers.read, read)

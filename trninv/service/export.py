@@ -13,7 +13,7 @@ from trninv.errors import BusyError, NotFoundError
 from trninv.inventory.pinned import AsOf
 from trninv.reports.export import TABLES_AND_VIEWS
 from trninv.reports.streaming import ExportSpool
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.service.access import authenticate
 from trninv.service.found import MEDIA_TYPES
 from trninv.service.query import query_parameters
@@ -37,9 +37,9 @@ async def export_table(request: Request) -> Response:
         raise BusyError(f"{services.exports.max_value} exports run already: ask again later") from None
     spool = ExportSpool(name, style, parameters.get("columns", "*"), parameters.get("cluster"))
 
-    def open_spool(present: Fleet) -> AsOf:
+    def open_spool(present: BaseFleet) -> AsOf:
         fleet = present.at(parameters["at"]) if "at" in parameters else present
-        return fleet.stamped(partial(spool.open, fleet.engine))[1]
+        return fleet.read_with_revision(partial(spool.open, fleet.engine))[1]
 
     try:
         state = await services.read(services.readers.read, open_spool)

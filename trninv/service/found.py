@@ -12,7 +12,7 @@ from trninv.inventory.pinned import AsOf
 from trninv.reports.asked import QueryRunner
 from trninv.reports.output import column_types, to_json, to_text, write_parquet
 from trninv.reports.reader import QueryResult, RowStream, run_query
-from trninv.routing.fleet import Fleet
+from trninv.routing.fleet import BaseFleet
 from trninv.service.shared import Services
 from trninv.service.stamped import revision_headers
 
@@ -47,7 +47,7 @@ async def query_response(
 
 
 def _read_body(
-    services: Services, read: Callable[[QueryRunner], QueryResult], style: str, time: str | None, present: Fleet
+    services: Services, read: Callable[[QueryRunner], QueryResult], style: str, time: str | None, present: BaseFleet
 ) -> tuple[tuple[bytes, bool], AsOf]:
     seconds, max_bytes, login = (
         services.settings.request_seconds,
@@ -56,7 +56,7 @@ def _read_body(
     )
     fleet = present if time is None else present.at(time)
     run = partial(run_query, fleet.engine, seconds=seconds, max_bytes=max_bytes, login=login)
-    rows, state = fleet.stamped(partial(read, run))
+    rows, state = fleet.read_with_revision(partial(read, run))
     return (_encode(rows, style), rows.truncated), state
 
 

@@ -46,7 +46,7 @@ def _import_to_json(report: ImportResult) -> dict[str, object]:
         {"field": field.field, "sourceField": field.source_field, "servers": field.servers}
         for field in report.missing_fields
     ]
-    answer = {"servers": report.servers, "chips": report.chips, "isKnown": report.is_known}
+    answer = {"servers": report.servers, "chips": report.chips, "isKnown": report.is_duplicate}
     return answer | {"missingFields": missing, "unknownKeys": list(report.unknown_keys), "unread": list(report.unread)}
 
 
@@ -81,7 +81,7 @@ def _import_observation(engine: Engine, body: bytes, who: Principal, settings: S
             who.usage.check(read.rows, len(body), quota, now)
         with write_transaction(engine) as connection:
             kept = store_import(connection, read, settings.observations)[0]
-            if speaker and not kept.is_known:
+            if speaker and not kept.is_duplicate:
                 charge(connection, speaker, read.rows, len(body), quota, now)
             return kept
 

@@ -73,8 +73,8 @@ class Services:
         self.exports = Semaphore(settings.exports, max_value=settings.exports)
         self.listeners = Semaphore(settings.listeners, max_value=settings.listeners)
         self.metrics.listeners.set_function(lambda: settings.listeners - self.listeners.value)
-        self.broadcaster = EventBroadcaster(self.read_for_probe, self.read, self.fleet.watched, self.log)
-        self._fleet_metrics = FleetMetrics(self.fleet.watched)
+        self.broadcaster = EventBroadcaster(self.read_for_probe, self.read, self.fleet.revision_tracker, self.log)
+        self._fleet_metrics = FleetMetrics(self.fleet.revision_tracker)
         self.process_id = secrets.token_hex(8)
         for fleet in self.readers.fleets:
             count_statements(fleet.engine)

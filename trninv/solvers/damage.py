@@ -17,7 +17,7 @@ DISCONNECTED = 2**31
 """Diameter of chips that are not all connected."""
 
 
-class Measure(DescribedEnum):
+class SweepMeasure(DescribedEnum):
     """What is measured, of one direction."""
 
     BISECTION = "BISECTION", "Bisection of the healthy chips (balance LIVE), bytes per second."
@@ -49,7 +49,7 @@ class MeasureTask:
     nodes: tuple[tuple[int, str, tuple[int, ...] | None], ...]
     edges: tuple[tuple[int, int, int], ...]
     failed_count: int
-    measure: Measure
+    measure: SweepMeasure
     max_nodes: int
 
     @classmethod
@@ -59,7 +59,7 @@ class MeasureTask:
         endpoints: Collection[int],
         failed_count: int,
         failure: Failure,
-        measure: Measure,
+        measure: SweepMeasure,
         max_nodes: int,
     ) -> "MeasureTask":
         """Build the task for a graph without the parts of a failure; ``failed_count`` endpoints failed before."""
@@ -117,21 +117,21 @@ def measure_task(task: MeasureTask) -> tuple[int, int]:
     chips = list(task.endpoints)
     others = len(chips) - 1
     match task.measure:
-        case Measure.BISECTION | Measure.NOMINAL:
-            fillers = task.failed_count if task.measure is Measure.NOMINAL else 0
+        case SweepMeasure.BISECTION | SweepMeasure.NOMINAL:
+            fillers = task.failed_count if task.measure is SweepMeasure.NOMINAL else 0
             cut = solvers.bisection.bisect(graph, chips, fillers=fillers, max_nodes=task.max_nodes)
             return cut.lower, cut.upper
-        case Measure.ALL_GATHER:
+        case SweepMeasure.ALL_GATHER:
             all_gather = solvers.collectives.all_gather_rate(graph, dict.fromkeys(chips, 1))
             rate = all_gather.rate * others if all_gather else 0
             return floor(rate), ceil(rate)
-        case Measure.ALL_TO_ALL:
+        case SweepMeasure.ALL_TO_ALL:
             all_to_all = solvers.collectives.max_concurrent_flow(graph, dict.fromkeys(chips, 1))
             return floor(all_to_all.lower * others), ceil(all_to_all.upper * others)
-        case Measure.WORST_FLOW:
+        case SweepMeasure.WORST_FLOW:
             min_flow, _ = solvers.cut_tree.minimum_edge(solvers.cut_tree.gomory_hu_tree(graph), set(chips))
             return min_flow, min_flow
-        case Measure.DIAMETER:
+        case SweepMeasure.DIAMETER:
             hops = [solvers.reach.hops_from(graph, [chip]) for chip in chips]
             farthest = max((reached.get(other, DISCONNECTED) for reached in hops for other in chips), default=0)
             return farthest, farthest

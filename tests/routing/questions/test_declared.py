@@ -20,7 +20,7 @@ from trninv.routing.answer import Answer
 from trninv.routing.question import PARAMETER_TYPES, ROUTED_COST, SCAN_COST, Argument, FreeText, Question, question
 from trninv.routing.questions import all_questions, find
 from trninv.routing.shown import answer_fields
-from trninv.routing.via import Via
+from trninv.routing.via import LinkSelection
 from trninv.units import Bandwidth
 
 EVERY = pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_values_are_read_in_the_forms_of_the_parameters() -> None:
         "of": "a/d0",
         "max_hops": None,
         "min_bandwidth": Bandwidth(64 * 10**9),
-        "via": Via.SCALE_UP,
+        "via": LinkSelection.SCALE_UP,
     }
     assert find("path").coerce_values("a", "b", "bandwidth", avoid="c")["avoid"] == ("c",)
     for wrong, error in (

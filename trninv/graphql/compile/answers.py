@@ -35,7 +35,7 @@ from trninv.graphql.compile.builder import Variables
 from trninv.graphql.compile.selections import Nodes, SelectionCollector
 from trninv.graphql.questions import question_arguments
 from trninv.routing.question import Question
-from trninv.routing.servers import StandingThere
+from trninv.routing.servers import ServerInstance
 
 _STRAWBERRY: Final = "strawberry-definition"
 Serializer = Callable[[Any], Any]
@@ -49,8 +49,8 @@ class _FieldNotCachedError(Exception):
 class _AnswerWithInstances:
     """An answer with the instances in its servers."""
 
-    def __init__(self, answer: object, instances: tuple[StandingThere, ...]) -> None:
-        self._answer, self.standing = answer, instances
+    def __init__(self, answer: object, instances: tuple[ServerInstance, ...]) -> None:
+        self._answer, self.instances = answer, instances
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._answer, name)
@@ -101,7 +101,7 @@ class CompiledQuestion:
         """Return the question's arguments for these variables."""
         return self._arguments.values(variables)
 
-    def json(self, answer: object, instances: tuple[StandingThere, ...] = ()) -> bytes:
+    def json(self, answer: object, instances: tuple[ServerInstance, ...] = ()) -> bytes:
         """Encode the selected part of an answer, and of the instances in its servers."""
         return orjson.dumps(self._serialize(_AnswerWithInstances(answer, instances) if self.has_instances else answer))
 
@@ -196,10 +196,10 @@ class _SerializerBuilder:
             return lambda _: object_type.name, lambda named: named
         definition = object_type.fields[name]
         declared = _strawberry_field(definition)
-        attribute = declared.metadata.get("held", None if declared.base_resolver else declared.python_name)
+        attribute = declared.metadata.get("attribute", None if declared.base_resolver else declared.python_name)
         if attribute is None:
             raise _FieldNotCachedError
-        self.has_instances |= "stands" in declared.metadata
+        self.has_instances |= "has_instances" in declared.metadata
         return attrgetter(attribute), self.build(definition.type, nodes)
 
 

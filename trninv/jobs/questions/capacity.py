@@ -43,7 +43,7 @@ _DEFINITION = (
 )
 
 
-class Start(DescribedEnum):
+class InitialState(DescribedEnum):
     """What the fleet is like to begin with."""
 
     NOW = "NOW", "As it is: what is down stays down."
@@ -51,18 +51,18 @@ class Start(DescribedEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class RateUsed:
+class AppliedRate:
     """A rate that was given."""
 
     kind: Annotated[str, "Which parts."]
     mtbf_hours: Annotated[float, "Mean time between failures, hours."]
     mttr_hours: Annotated[float | None, "Mean time to repair, hours."]
-    likely: Annotated[float, "How likely one is down, 0 to 1."]
+    probability: Annotated[float, "How likely one is down, 0 to 1."]
     parts: Annotated[int, "How many there are in each domain; of racks that several share, 1."]
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class CapacityEstimate:
     """What is left: mean and percentiles."""
 
     job_chips: Annotated[int | None, "Chips of a job; null of whole domains."]
@@ -80,7 +80,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class SpareNeed:
+class SpareRequirement:
     """Whole domains to have in reserve."""
 
     domains: Annotated[int, "Domains that a job needs."]
@@ -91,24 +91,28 @@ class SpareNeed:
 class CapacityAnswer(Answer):
     """What is left when parts fail."""
 
-    of: Annotated[AddressText, "The scope."]
+    scope: Annotated[AddressText, "The scope."]
     mission_hours: Annotated[int | None, "How long nothing is repaired; null at any time, with repairs."]
-    start: Annotated[Start, "What the fleet is like to begin with."]
-    rates: Annotated[tuple[RateUsed, ...], "As they were given."]
-    domains: Annotated[Figure, "Domains that are whole, which is as many as the largest job of whole domains has."]
-    sizes: Annotated[tuple[Figure, ...], "Chips in jobs of each size that schedulers grant."]
-    domain_likely: Annotated[float | None, "How likely a domain is whole that was; null where domains fail together."]
-    spares: Annotated[tuple[SpareNeed, ...], "So that a job of whole domains has enough in 99 of 100 cases."]
+    start: Annotated[InitialState, "What the fleet is like to begin with."]
+    rates: Annotated[tuple[AppliedRate, ...], "As they were given."]
+    domains: Annotated[
+        CapacityEstimate, "Domains that are whole, which is as many as the largest job of whole domains has."
+    ]
+    sizes: Annotated[tuple[CapacityEstimate, ...], "Chips in jobs of each size that schedulers grant."]
+    domain_probability: Annotated[
+        float | None, "How likely a domain is whole that was; null where domains fail together."
+    ]
+    spares: Annotated[tuple[SpareRequirement, ...], "So that a job of whole domains has enough in 99 of 100 cases."]
     samples: Annotated[int, "Draws; 0 where all is exact."]
     seed: Annotated[int, "From which they follow."]
 
     def render(self) -> Rendered:
         period = "at any time" if self.mission_hours is None else f"after {self.mission_hours:,} hours without repair"
         drawn = f"; {self.samples:,} draws, seed {self.seed}" if self.samples else ""
-        yield f"{self.of}: what is left {period}, from {self.start.lower()}{drawn}"
+        yield f"{self.scope}: what is left {period}, from {self.start.lower()}{drawn}"
         yield RenderedTable(
             ["rate", "MTBF h", "MTTR h", "down"],
-            ([r.kind, f"{r.mtbf_hours:,g}", _format_hours(r.mttr_hours), f"{r.likely:.3g}"] for r in self.rates),
+            ([r.kind, f"{r.mtbf_hours:,g}", _format_hours(r.mttr_hours), f"{r.probability:.3g}"] for r in self.rates),
         )
         yield RenderedTable(
             ["", "at most", "mean", "±", "P5", "P50", "P95"], map(_estimate_row, (self.domains, *self.sizes))
@@ -123,11 +127,11 @@ def _format_hours(hours: float | None) -> str:
     return "" if hours is None else f"{hours:,g}"
 
 
-def _format_spares(requirement: SpareNeed) -> str:
+def _format_spares(requirement: SpareRequirement) -> str:
     return f"{requirement.spares:,}" if requirement.spares is not None else "too many"
 
 
-def _estimate_row(estimate: Figure) -> Sequence[str]:
+def _estimate_row(estimate: CapacityEstimate) -> Sequence[str]:
     name = "whole domains" if estimate.job_chips is None else f"chips in jobs of {estimate.job_chips}"
     error = "exact" if estimate.standard_error is None else f"{estimate.standard_error:.2g}"
     return [
@@ -144,7 +148,7 @@ def _estimate_row(estimate: Figure) -> Sequence[str]:
 @question(cost=ROUTED_COST, examples=("capacity u-trn2x64 --rates rates.toml",), has_baseline=False)
 def capacity(
     reader: SnapshotReader,
-    of: Annotated[str, Argument("Chip, server, rack, domain or cluster to look at.", metavar="SCOPE")],
+    scope: Annotated[str, Argument("Chip, server, rack, domain or cluster to look at.", metavar="SCOPE")],
     rates: Annotated[
         FreeText | None,
         Argument(
@@ -155,7 +159,9 @@ def capacity(
         int | None,
         Argument("After so many hours without repair, not at any time", minimum=1, maximum=MAX_HOURS, metavar="HOURS"),
     ] = None,
-    start: Annotated[Start, Argument("What the fleet is like to begin with.", option="--from")] = Start.NOW,
+    start: Annotated[
+        InitialState, Argument("What the fleet is like to begin with.", option="--from")
+    ] = InitialState.NOW,
     gang: Annotated[
         int | None, Argument("Spares for a job of so many whole domains too", minimum=1, maximum=_MAX_SPARES)
     ] = None,
@@ -175,12 +181,12 @@ def capacity(
         raise InvalidArgumentError(
             f"{samples:,} draws: ask for at most {_MAX_INLINE_SAMPLES:,}, or on the command line with --workers"
         )
-    initial = read_capacity(reader, of)
+    initial = read_capacity(reader, scope)
     model = initial.model
     legal_sets = reader.cached(("legal", model.slug), lambda: read_legal_sets(reader.connection, model))
     failure_model, failure_rates = FailureModel(model, legal_sets), parse_rates(rates)
     causes = failure_model.causes({rate.kind: rate.unavailability(mission) for rate in failure_rates}, initial)
-    if start is Start.NEW:
+    if start is InitialState.NEW:
         initial = initial.all_up()
     counts = [
         solvers.survival.CountedSets(failure_model.whole_domain),
@@ -202,26 +208,28 @@ def capacity(
         else None
     )
     return CapacityAnswer(
-        of=of.strip(),
+        scope=scope.strip(),
         mission_hours=mission,
         start=start,
         rates=tuple(_applied_rate(rate, mission, cause) for rate, cause in zip(failure_rates, causes, strict=True)),
         domains=figures[0],
         sizes=tuple(figures[1:]),
-        domain_likely=probability,
+        domain_probability=probability,
         spares=tuple(_spare_requirements(len(initial.ordinals), probability, gang)),
         samples=0 if drawn is None else samples,
         seed=seed,
         definition=_DEFINITION.format(
             reading="nothing is repaired meanwhile" if mission else "down is MTTR / (MTBF + MTTR) of the time",
-            start="what is down now stays down" if start is Start.NOW else "everything is up to begin with",
+            start="what is down now stays down" if start is InitialState.NOW else "everything is up to begin with",
         ),
         facts=evidence.cite(reader, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]),
     )
 
 
-def _applied_rate(rate: FailureRate, mission_time: int | None, cause: "FailureCause") -> RateUsed:
-    return RateUsed(rate.kind, rate.mtbf_hours, rate.mttr_hours, rate.unavailability(mission_time), len(cause.destroys))
+def _applied_rate(rate: FailureRate, mission_time: int | None, cause: "FailureCause") -> AppliedRate:
+    return AppliedRate(
+        rate.kind, rate.mtbf_hours, rate.mttr_hours, rate.unavailability(mission_time), len(cause.destroys)
+    )
 
 
 def _exact_distribution(
@@ -266,23 +274,23 @@ def _estimate(
     unit: int,
     job_chips: int | None,
     drawn: NDArray[np.int64] | None,
-) -> Figure:
+) -> CapacityEstimate:
     if exact is not None:
         trials, below, probability = exact
         p5, p50, p95 = (int(np.searchsorted(below, part)) * unit for part in _QUANTILES)
-        return Figure(job_chips, total * unit, trials * probability * unit, p5, p50, p95, None)
+        return CapacityEstimate(job_chips, total * unit, trials * probability * unit, p5, p50, p95, None)
     values = np.zeros(0, np.int64) if drawn is None else drawn * unit
     p5, p50, p95 = (int(value) for value in np.quantile(values, _QUANTILES, method="inverted_cdf"))
     error = float(values.std(ddof=1)) / sqrt(len(values))
-    return Figure(job_chips, total * unit, float(values.mean()), p5, p50, p95, error)
+    return CapacityEstimate(job_chips, total * unit, float(values.mean()), p5, p50, p95, error)
 
 
-def _spare_requirements(domains: int, probability: float | None, gang_size: int | None) -> "list[SpareNeed]":
+def _spare_requirements(domains: int, probability: float | None, gang_size: int | None) -> "list[SpareRequirement]":
     """For jobs of 1, 10, 100, … domains of the scope, and of as many as are asked about."""
     if probability is None:
         return []
     sizes = {10**power for power in range(7) if 10**power <= domains} | ({gang_size} if gang_size else set())
     return [
-        SpareNeed(size, solvers.survival.spares_needed(size, probability, CONFIDENCE, _MAX_SPARES))
+        SpareRequirement(size, solvers.survival.spares_needed(size, probability, CONFIDENCE, _MAX_SPARES))
         for size in sorted(sizes)
     ]

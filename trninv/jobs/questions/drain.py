@@ -6,7 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
-from trninv.jobs.draining import DisruptedJob, DrainImpact, JobOutcome, Way
+from trninv.jobs.draining import DisruptedJob, DrainImpact, DrainOutcome, JobOutcome
 from trninv.jobs.model import LegalSets, read_legal_sets
 from trninv.jobs.named import abbreviate_places
 from trninv.jobs.questions.make_room import JobMove, render_moves
@@ -40,61 +40,61 @@ class DrainedJob:
 
     job: Annotated[str, "Its name, or SYSTEM:ID of one that another system runs."]
     chips: Annotated[int, "Chips that it works on."]
-    loses: Annotated[int, "Those that go; 0 where only links do."]
-    stops: Annotated[bool, "Whether it stops: by any loss that no spare replaces."]
-    way: Annotated[Way, "What can become of it."]
-    to: Annotated[tuple[AddressText, ...], "Where it is then: domains, servers or chips; empty if nowhere."]
-    degraded_then: Annotated[bool, "Whether a part of where it goes is degraded; limits are of what is there."]
+    lost_chips: Annotated[int, "Those that go; 0 where only links do."]
+    must_stop: Annotated[bool, "Whether it stops: by any loss that no spare replaces."]
+    outcome: Annotated[DrainOutcome, "What can become of it."]
+    destination: Annotated[tuple[AddressText, ...], "Where it is then: domains, servers or chips; empty if nowhere."]
+    degraded_after: Annotated[bool, "Whether a part of where it goes is degraded; limits are of what is there."]
     all_gather: Annotated[
         Bandwidth,
         "Limit of an all-gather where it is, 0 with a chip down; of several domains the least; one direction.",
     ]
-    all_gather_then: Annotated[Bandwidth | None, "Limit of an all-gather where it goes."]
+    all_gather_after: Annotated[Bandwidth | None, "Limit of an all-gather where it goes."]
     bisection: Annotated[
         Bandwidth, "Between two halves of it where it is; of several domains the least; one direction."
     ]
-    bisection_then: Annotated[Bandwidth | None, "Between two halves of it where it goes."]
+    bisection_after: Annotated[Bandwidth | None, "Between two halves of it where it goes."]
     moves: Annotated[tuple[JobMove, ...], "What moves before, in order."]
 
 
 @dataclass(frozen=True, slots=True)
-class SizeLeft:
+class SizeImpact:
     """What jobs of one size can use of what is free, before and after."""
 
     chips: Annotated[int, "Chips of a job."]
     jobs: Annotated[int, "How many fit at once."]
-    jobs_then: Annotated[int, "How many fit at once after it."]
+    jobs_after: Annotated[int, "How many fit at once after it."]
     stranded: Annotated[float | None, "Share of the free chips that they can't use; null if nothing is free."]
-    stranded_then: Annotated[float | None, "The same after it."]
+    stranded_after: Annotated[float | None, "The same after it."]
 
 
 @dataclass(frozen=True, slots=True)
-class ModesLost:
+class LostJobSizes:
     """Sizes that no job can have any more in a domain, even in an empty one."""
 
     domain: Annotated[AddressText, "Its address."]
     lost: Annotated[tuple[int, ...], "Chips of such jobs."]
-    left: Annotated[tuple[int, ...], "Chips of the jobs that it still takes."]
+    remaining: Annotated[tuple[int, ...], "Chips of the jobs that it still takes."]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrainAnswer(Answer):
+class DrainImpactAnswer(Answer):
     """What taking a place out of service does."""
 
-    of: Annotated[AddressText, "The place."]
-    touched: Annotated[int, "Jobs that lose something."]
+    scope: Annotated[AddressText, "The place."]
+    disrupted: Annotated[int, "Jobs that lose something."]
     stopped: Annotated[int, "Those that stop."]
     chips: Annotated[int, "Usable chips that go."]
     jobs: Annotated[tuple[DrainedJob, ...], "The jobs, the largest first, in the order in which they find places."]
-    largest: Annotated[int, "Chips of the cluster's largest free block."]
-    largest_then: Annotated[int, "The same after it."]
-    sizes: Annotated[tuple[SizeLeft, ...], "Each size that schedulers grant."]
-    modes: Annotated[tuple[ModesLost, ...], "Domains that lose the room for a size."]
+    largest_block: Annotated[int, "Chips of the cluster's largest free block."]
+    largest_block_after: Annotated[int, "The same after it."]
+    sizes: Annotated[tuple[SizeImpact, ...], "Each size that schedulers grant."]
+    lost_sizes: Annotated[tuple[LostJobSizes, ...], "Domains that lose the room for a size."]
     revision: Annotated[str, "Of what it rests on, as of a plan of makeRoom: moveJobs takes its moves with it."]
 
     def render(self) -> Rendered:
-        summary = f"{pluralize(self.touched, 'job')} touched, {self.stopped:,} of them stopped"
-        yield f"{self.of}: {pluralize(self.chips, 'chip')} lost, {summary}"
+        summary = f"{pluralize(self.disrupted, 'job')} touched, {self.stopped:,} of them stopped"
+        yield f"{self.scope}: {pluralize(self.chips, 'chip')} lost, {summary}"
         if self.jobs:
             yield RenderedTable(
                 ["job", "chips", "loses", "stops", "can go", "all-gather", "then"], map(_job_row, self.jobs)
@@ -104,33 +104,38 @@ class DrainAnswer(Answer):
                 yield f"before {entry.job}:"
                 yield render_moves(entry.moves)
         yield from (
-            f"{entry.domain}, empty, then takes jobs of {_join_sizes(entry.left) or 'no'} chips; "
+            f"{entry.domain}, empty, then takes jobs of {_join_sizes(entry.remaining) or 'no'} chips; "
             f"not of {_join_sizes(entry.lost)}"
-            for entry in self.modes
+            for entry in self.lost_sizes
         )
-        yield f"largest free block: {self.largest:,} chips, then {self.largest_then:,}"
+        yield f"largest free block: {self.largest_block:,} chips, then {self.largest_block_after:,}"
         yield RenderedTable(
             ["jobs of", "fit at once", "then", "stranded", "then"],
             (
                 [
                     entry.chips,
                     f"{entry.jobs:,}",
-                    f"{entry.jobs_then:,}",
+                    f"{entry.jobs_after:,}",
                     _format_share(entry.stranded),
-                    _format_share(entry.stranded_then),
+                    _format_share(entry.stranded_after),
                 ]
                 for entry in self.sizes
-                if entry.jobs or entry.jobs_then
+                if entry.jobs or entry.jobs_after
             ),
         )
 
 
 def _job_row(job: DrainedJob) -> Sequence[object]:
-    verbs = {Way.REPLACED: "partly to", Way.ELSEWHERE: "to", Way.AFTER_MOVES: "after moves to", Way.STAYS: "stays at"}
-    goes = f"{verbs[job.way]} {abbreviate_places(job.to)}" if job.way in verbs else "nowhere"
-    goes += " (degraded)" if job.degraded_then else ""
-    after = "" if job.all_gather_then is None else job.all_gather_then
-    return [job.job, job.chips, job.loses, "yes" if job.stops else "no", goes, job.all_gather, after]
+    verbs = {
+        DrainOutcome.REPLACED: "partly to",
+        DrainOutcome.ELSEWHERE: "to",
+        DrainOutcome.AFTER_MOVES: "after moves to",
+        DrainOutcome.STAYS: "stays at",
+    }
+    goes = f"{verbs[job.outcome]} {abbreviate_places(job.destination)}" if job.outcome in verbs else "nowhere"
+    goes += " (degraded)" if job.degraded_after else ""
+    after = "" if job.all_gather_after is None else job.all_gather_after
+    return [job.job, job.chips, job.lost_chips, "yes" if job.must_stop else "no", goes, job.all_gather, after]
 
 
 def _join_sizes(sizes: Sequence[int]) -> str:
@@ -143,21 +148,20 @@ def _format_share(share: float | None) -> str:
 
 @question(
     cost=ROUTED_COST,
-    field="drainImpact",
-    examples=("drain u-trn2x64/d0/s3", "drain trn3-gen2/d0/sw0"),
+    examples=("drain-impact u-trn2x64/d0/s3", "drain-impact trn3-gen2/d0/sw0"),
     has_baseline=False,
 )
-def drain(
+def drain_impact(
     reader: SnapshotReader,
-    of: Annotated[
+    place: Annotated[
         str, Argument("Server, rack, domain, chip, switch, link or network node that goes.", metavar="PLACE")
     ],
-) -> DrainAnswer:
+) -> DrainImpactAnswer:
     """What taking a place out of service does: jobs touched, where each can go, and what room is left.
 
     Nothing is written, and no job ended.
     """
-    impact = DrainImpact(reader, of)
+    impact = DrainImpact(reader, place)
     before, after = impact.before, impact.after
     model = before.model
     legal_sets = reader.cached(("legal", model.slug), lambda: read_legal_sets(reader.connection, model))
@@ -166,16 +170,16 @@ def drain(
     reported = disrupted[:MAX_JOBS]
     units = (model.full,) if model.torus else model.server_masks
     outcomes = impact.outcomes(reported, allocations, legal_sets)
-    return DrainAnswer(
-        of=impact.place.address,
-        touched=len(disrupted),
+    return DrainImpactAnswer(
+        scope=impact.place.address,
+        disrupted=len(disrupted),
         stopped=sum(job.must_stop(units) for job in disrupted),
         chips=sum(int(n) for n in np.bitwise_count(before.usable & ~after.usable).ravel()),
         jobs=tuple(_drained_job(impact, job, outcome, units) for job, outcome in zip(reported, outcomes, strict=True)),
-        largest=max_free_block(before, legal_sets),
-        largest_then=max_free_block(after, legal_sets),
+        largest_block=max_free_block(before, legal_sets),
+        largest_block_after=max_free_block(after, legal_sets),
         sizes=tuple(_size_impacts(before, after, legal_sets)),
-        modes=tuple(_lost_sizes(impact, legal_sets)),
+        lost_sizes=tuple(_lost_sizes(impact, legal_sets)),
         revision=plan_revision(reader.connection, impact.place.cluster_id),
         truncated=len(disrupted) > len(reported),
         definition=_DEFINITION,
@@ -190,27 +194,27 @@ def _drained_job(impact: DrainImpact, job: DisruptedJob, outcome: JobOutcome, un
     return DrainedJob(
         job=job.allocation.name,
         chips=job.allocation.chips,
-        loses=sum(mask.bit_count() for mask in job.lost_chips.values()),
-        stops=job.must_stop(units),
-        way=outcome.outcome,
-        to=tuple(place for row, mask in outcome.destination for place in capacity.addresses_of(row, mask)),
-        degraded_then=any(impact.after.is_degraded(row, mask) for row, mask in outcome.destination),
+        lost_chips=sum(mask.bit_count() for mask in job.lost_chips.values()),
+        must_stop=job.must_stop(units),
+        outcome=outcome.outcome,
+        destination=tuple(place for row, mask in outcome.destination for place in capacity.addresses_of(row, mask)),
+        degraded_after=any(impact.after.is_degraded(row, mask) for row, mask in outcome.destination),
         all_gather=Bandwidth(min((limits.all_gather for limits in current_limits), default=0)),
-        all_gather_then=Bandwidth(min(limits.all_gather for limits in new_limits)) if new_limits else None,
+        all_gather_after=Bandwidth(min(limits.all_gather for limits in new_limits)) if new_limits else None,
         bisection=Bandwidth(min((limits.bisection for limits in current_limits), default=0)),
-        bisection_then=Bandwidth(min(limits.bisection for limits in new_limits)) if new_limits else None,
+        bisection_after=Bandwidth(min(limits.bisection for limits in new_limits)) if new_limits else None,
         moves=tuple(JobMove.from_plan(capacity, move) for move in outcome.moves),
     )
 
 
-def _size_impacts(before: FreeCapacity, after: FreeCapacity, legal_sets: LegalSets) -> Iterator[SizeLeft]:
+def _size_impacts(before: FreeCapacity, after: FreeCapacity, legal_sets: LegalSets) -> Iterator[SizeImpact]:
     free, free_after = (int(np.bitwise_count(item.free).sum()) for item in (before, after))
     for now, later in zip(stranded_chips(before, legal_sets), stranded_chips(after, legal_sets), strict=True):
         shares = (item.chips / chips if chips else None for item, chips in ((now, free), (later, free_after)))
-        yield SizeLeft(now.size, now.jobs, later.jobs, *shares)
+        yield SizeImpact(now.size, now.jobs, later.jobs, *shares)
 
 
-def _lost_sizes(impact: DrainImpact, legal_sets: LegalSets) -> Iterator[ModesLost]:
+def _lost_sizes(impact: DrainImpact, legal_sets: LegalSets) -> Iterator[LostJobSizes]:
     """Of domains of several servers, what fits before and after if they are empty."""
     possible_before, possible_after = (
         _possible_sizes(stock, impact.rows, legal_sets) for stock in (impact.before, impact.after)
@@ -221,7 +225,7 @@ def _lost_sizes(impact: DrainImpact, legal_sets: LegalSets) -> Iterator[ModesLos
         )
         if lost:
             remaining = tuple(size for size in legal_sets.sizes if possible_after[size][index])
-            yield ModesLost(impact.before.domain_address(row), lost, remaining)
+            yield LostJobSizes(impact.before.domain_address(row), lost, remaining)
 
 
 def _possible_sizes(capacity: FreeCapacity, rows: Sequence[int], legal_sets: LegalSets) -> dict[int, Sequence[bool]]:

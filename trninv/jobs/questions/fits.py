@@ -5,11 +5,11 @@ from math import prod
 from typing import Annotated
 
 from trninv.jobs.asked import JobRequest, parse_request, refuse_swapped_arguments
-from trninv.jobs.copies import Constraints, ReplicaSearch, Spread
+from trninv.jobs.copies import Constraints, ReplicaSearch, SpreadLevel
 from trninv.jobs.model import LegalSets, PlacementModel, format_shape, read_legal_sets
 from trninv.jobs.named import abbreviate_places
-from trninv.jobs.placing import Placement, ReplicaRequest, SearchResult, Step, place_in_domains, place_on_domains
-from trninv.jobs.search import Policy
+from trninv.jobs.placing import FilterStep, Placement, ReplicaRequest, SearchResult, place_in_domains, place_on_domains
+from trninv.jobs.search import PlacementPolicy
 from trninv.jobs.stock import FreeCapacity, count_chips, read_capacity
 from trninv.routing import evidence
 from trninv.routing.answer import AddressText, Answer, CitedFact, Rendered, RenderedTable
@@ -37,10 +37,10 @@ _FRAGMENTATION_ORDER = (
     "sizes above 1), then fewest free chips left in the domain"
 )
 _BEST = {
-    Policy.QUALITY: f"{_BANDWIDTH_ORDER}, then {_FRAGMENTATION_ORDER}",
-    Policy.PACK: f"{_FRAGMENTATION_ORDER}, then {_BANDWIDTH_ORDER}",
-    Policy.SPREAD: f"least chips of the job in one rack, then {_BANDWIDTH_ORDER}, then {_FRAGMENTATION_ORDER}",
-    Policy.SLURM: "fewest free sets of the next larger size met, then fewest free chips left in the domain",
+    PlacementPolicy.QUALITY: f"{_BANDWIDTH_ORDER}, then {_FRAGMENTATION_ORDER}",
+    PlacementPolicy.PACK: f"{_FRAGMENTATION_ORDER}, then {_BANDWIDTH_ORDER}",
+    PlacementPolicy.SPREAD: f"least chips of the job in one rack, then {_BANDWIDTH_ORDER}, then {_FRAGMENTATION_ORDER}",
+    PlacementPolicy.SLURM: "fewest free sets of the next larger size met, then fewest free chips left in the domain",
 }
 _TIE_ORDER = ", then address; what has a degraded part comes after all others"
 _REPLICAS = (
@@ -52,11 +52,11 @@ _GANG_SPREAD = "; of several domains the fewest below one network node of tier 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitsAnswer(Answer):
+class PlacementsAnswer(Answer):
     """Where a job fits: the best places, how many there are in all, and where none is, why."""
 
-    of: Annotated[AddressText, "The scope."]
-    wanted: Annotated[str, "What was asked for."]
+    scope: Annotated[AddressText, "The scope."]
+    request: Annotated[str, "What was asked for."]
     chips: Annotated[int, "Chips of the job."]
     copies: Annotated[int, "How many such jobs at once."]
     placements: Annotated[
@@ -65,26 +65,26 @@ class FitsAnswer(Answer):
     positions: Annotated[int, "Places within a domain that fit; of several domains, those that are free as a whole."]
     domains: Annotated[int, "Domains that have one."]
     free: Annotated[int, "Free chips of the scope."]
-    steps: Annotated[tuple[Step, ...], "What each condition leaves of the scope's domains."]
-    why: Annotated[str | None, "The first condition that nothing is left after; null where it fits."]
-    better: Annotated[str | None, "A shape of as many chips that carries more, and where it fits."]
+    filter_steps: Annotated[tuple[FilterStep, ...], "What each condition leaves of the scope's domains."]
+    reason: Annotated[str | None, "The first condition that nothing is left after; null where it fits."]
+    suggested_shape: Annotated[str | None, "A shape of as many chips that carries more, and where it fits."]
 
     def is_satisfied(self) -> bool:
         return bool(self.placements)
 
     def _job(self) -> str:
         chips = pluralize(self.chips, "chip")
-        job = chips if self.wanted == chips else f"{self.wanted} ({chips})"
+        job = chips if self.request == chips else f"{self.request} ({chips})"
         return job if self.copies == 1 else f"{self.copies:,} copies of {job}"
 
     def render(self) -> Rendered:
-        if self.why:
-            yield f"{self._job()} fits nowhere in {self.of}: {self.why}"
+        if self.reason:
+            yield f"{self._job()} fits nowhere in {self.scope}: {self.reason}"
             yield RenderedTable(
-                ["of these domains", "are left"], ([step.condition, f"{step.domains:,}"] for step in self.steps)
+                ["of these domains", "are left"], ([step.condition, f"{step.domains:,}"] for step in self.filter_steps)
             )
             return
-        where = f"{pluralize(self.domains, 'domain')} of {self.of}"
+        where = f"{pluralize(self.domains, 'domain')} of {self.scope}"
         yield f"{self._job()}: fits in {where}, {pluralize(self.positions, 'position')}"
         yield RenderedTable(
             ["place", "all-gather", "bisection", "breaks up", "leaves"],
@@ -93,14 +93,14 @@ class FitsAnswer(Answer):
                     _format_placement(placement),
                     placement.all_gather,
                     placement.bisection,
-                    f"{placement.harm:,.4g}",
-                    placement.leaves,
+                    f"{placement.fragmentation_cost:,.4g}",
+                    placement.remaining_free,
                 ]
                 for placement in self.placements
             ),
         )
-        if self.better:
-            yield f"better: {self.better}"
+        if self.suggested_shape:
+            yield f"better: {self.suggested_shape}"
 
 
 def _format_placement(placement: Placement) -> str:
@@ -117,12 +117,13 @@ def _format_placement(placement: Placement) -> str:
 
 @question(
     cost=ROUTED_COST,
-    examples=("fits u-trn2x64 4x4x1", "fits u-trn2x64 --chips 32", 'fits rainier --memory "50,000 GiB" -k 1'),
+    command="place",
+    examples=("place u-trn2x64 4x4x1", "place u-trn2x64 --chips 32", 'place rainier --memory "50,000 GiB" -k 1'),
     has_baseline=False,
 )
-def fits(
+def placements(
     reader: SnapshotReader,
-    of: Annotated[str, Argument("Chip, server, rack, domain or cluster to look in.", metavar="SCOPE")],
+    scope: Annotated[str, Argument("Chip, server, rack, domain or cluster to look in.", metavar="SCOPE")],
     shape: Annotated[
         FreeText | None, Argument("A box of a torus, rows × columns × servers, turned any way.", positional=True)
     ] = None,
@@ -143,7 +144,7 @@ def fits(
         Bandwidth | None, Argument("At least this all-gather limit.", metavar="BANDWIDTH")
     ] = None,
     min_bisection: Annotated[Bandwidth | None, Argument("At least this bisection.", metavar="BANDWIDTH")] = None,
-    policy: Annotated[Policy, Argument("What goes first.")] = Policy.QUALITY,
+    policy: Annotated[PlacementPolicy, Argument("What goes first.")] = PlacementPolicy.QUALITY,
     rack: Annotated[bool, Argument("All of a job in one rack.")] = False,
     tier: Annotated[
         int | None,
@@ -153,18 +154,18 @@ def fits(
     ] = None,
     copies: Annotated[int, Argument("So many jobs alike, at once", minimum=1, maximum=MAX_PLACEMENTS)] = 1,
     spread: Annotated[
-        Spread, Argument("What copies, and sets to spare, do not have in common; by default chips only.")
-    ] = Spread.CHIP,
+        SpreadLevel, Argument("What copies, and sets to spare, do not have in common; by default chips only.")
+    ] = SpreadLevel.CHIP,
     spares: Annotated[int, Argument("So many parts to spare for each job", maximum=MAX_SPARES)] = 0,
-) -> FitsAnswer:
+) -> PlacementsAnswer:
     """Where the next job fits among the free chips of a scope, the best places first; why, if nowhere.
 
     A shape is a box of links that is all up. Numbers of chips are in sets that schedulers grant, unless any box does.
     A part to spare is what the wiring lets one replace: a whole domain of a job of several, a server of those that any
     of its rack can join, else a set as large as the job's.
     """
-    refuse_swapped_arguments(of, shape, f"fits {shape} {of}")
-    capacity = read_capacity(reader, of, avoid)
+    refuse_swapped_arguments(scope, shape, f"fits {shape} {scope}")
+    capacity = read_capacity(reader, scope, avoid)
     model, legal_sets = (
         capacity.model,
         reader.cached(("legal", capacity.model.slug), lambda: read_legal_sets(reader.connection, capacity.model)),
@@ -188,19 +189,19 @@ def fits(
     result = (place_on_domains if request.domains else place_in_domains)(
         capacity, legal_sets, request, constraints, replica_request, k
     )
-    gang_order = (_GANG_SPREAD if policy is Policy.SPREAD else _GANG) if request.domains else ""
-    return FitsAnswer(
-        of=of.strip(),
-        wanted=request.description,
+    gang_order = (_GANG_SPREAD if policy is PlacementPolicy.SPREAD else _GANG) if request.domains else ""
+    return PlacementsAnswer(
+        scope=scope.strip(),
+        request=request.description,
         chips=request.chips,
         copies=copies,
         placements=result.placements,
         positions=result.positions,
         domains=result.domains,
         free=count_chips(capacity.free),
-        steps=result.filter_steps,
-        why=None if result.placements else _first_failed_condition(result),
-        better=_suggest_shape(capacity, legal_sets, request, constraints, result)
+        filter_steps=result.filter_steps,
+        reason=None if result.placements else _first_failed_condition(result),
+        suggested_shape=_suggest_shape(capacity, legal_sets, request, constraints, result)
         if request.shapes and result.placements
         else None,
         truncated=copies == 1 and result.positions > len(result.placements) and not request.domains,
@@ -235,7 +236,7 @@ def _suggest_shape(
         return None
     masks = tuple(block.mask for shape in shapes if limits[shape] == limits[best] for block in torus.blocks(shape))
     search = ReplicaSearch(capacity, legal_sets, masks, constraints)
-    other = next(iter(search.search.best(search.matches, 1, Policy.QUALITY)), None)
+    other = next(iter(search.search.best(search.matches, 1, PlacementPolicy.QUALITY)), None)
     if other and (other.limits.all_gather, other.limits.bisection) > best_limits:
         places = abbreviate_places(capacity.addresses_of(other.row, other.mask))
         return f"{format_shape(best)}: {_format_limits(other.limits)}; fits at {places}"

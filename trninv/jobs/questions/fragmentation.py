@@ -20,19 +20,19 @@ _DEFINITION = (
 
 
 @dataclass(frozen=True, slots=True)
-class SizeOfUse:
+class SizeUsability:
     """What jobs of one size can use of what is free."""
 
     chips: Annotated[int, "Chips of a job."]
     jobs: Annotated[int, "How many fit at once."]
     stranded: Annotated[float | None, "Share of the free chips that they can't use; null if nothing is free."]
     unusable: Annotated[int, "Free chips that they can't use."]
-    by_down: Annotated[int, "Those of them that jobs could use if nothing were down."]
-    by_closed: Annotated[int, "Those of the rest that jobs could use if no server were closed."]
+    by_failure: Annotated[int, "Those of them that jobs could use if nothing were down."]
+    by_cordon: Annotated[int, "Those of the rest that jobs could use if no server were closed."]
     by_shape: Annotated[int, "The rest, which is due to where jobs are."]
 
     @classmethod
-    def from_counts(cls, counts: StrandedChips, free: int) -> "SizeOfUse":
+    def from_counts(cls, counts: StrandedChips, free: int) -> "SizeUsability":
         """Of what was counted, among so many free chips."""
         share = counts.chips / free if free else None
         return cls(counts.size, counts.jobs, share, counts.chips, counts.by_failure, counts.by_cordon, counts.by_shape)
@@ -42,13 +42,13 @@ class SizeOfUse:
 class FragmentationAnswer(Answer):
     """How much of what is free is of use."""
 
-    of: Annotated[AddressText, "The scope."]
+    scope: Annotated[AddressText, "The scope."]
     free: Annotated[int, "Free chips."]
     unusable: Annotated[float, "Free chips that a job can't use, on the mean of all sizes."]
-    sizes: Annotated[tuple[SizeOfUse, ...], "Each size that schedulers grant."]
+    sizes: Annotated[tuple[SizeUsability, ...], "Each size that schedulers grant."]
 
     def render(self) -> Rendered:
-        yield f"{self.of}: {pluralize(self.free, 'chip')} free, {self.unusable:,.4g} of no use on the mean of all sizes"
+        yield f"{self.scope}: {pluralize(self.free, 'chip')} free, {self.unusable:,.4g} of no use on the mean of all sizes"
         yield RenderedTable(
             ["jobs of", "fit at once", "stranded", "chips", "by down", "by closed", "by shape"],
             (
@@ -57,8 +57,8 @@ class FragmentationAnswer(Answer):
                     f"{size.jobs:,}",
                     "" if size.stranded is None else f"{size.stranded:.1%}",
                     f"{size.unusable:,}",
-                    f"{size.by_down:,}",
-                    f"{size.by_closed:,}",
+                    f"{size.by_failure:,}",
+                    f"{size.by_cordon:,}",
                     f"{size.by_shape:,}",
                 ]
                 for size in self.sizes
@@ -69,18 +69,18 @@ class FragmentationAnswer(Answer):
 @question(cost=ROUTED_COST, examples=("fragmentation u-trn2x64",), has_baseline=False)
 def fragmentation(
     reader: SnapshotReader,
-    of: Annotated[str, Argument("Chip, server, rack, domain or cluster to look in.", metavar="SCOPE")],
+    scope: Annotated[str, Argument("Chip, server, rack, domain or cluster to look in.", metavar="SCOPE")],
 ) -> FragmentationAnswer:
     """How much of what is free jobs of each size can't use, and why: what is down, closed, or where jobs are."""
-    capacity = read_capacity(reader, of)
+    capacity = read_capacity(reader, scope)
     model = capacity.model
     legal_sets = reader.cached(("legal", model.slug), lambda: read_legal_sets(reader.connection, model))
     free, by_size = count_chips(capacity.free), stranded_chips(capacity, legal_sets)
     return FragmentationAnswer(
-        of=of.strip(),
+        scope=scope.strip(),
         free=free,
         unusable=sum(counts.chips for counts in by_size) / len(by_size),
-        sizes=tuple(SizeOfUse.from_counts(counts, free) for counts in by_size),
+        sizes=tuple(SizeUsability.from_counts(counts, free) for counts in by_size),
         definition=_DEFINITION,
         facts=evidence.cite(reader, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]),
     )

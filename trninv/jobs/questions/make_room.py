@@ -39,8 +39,8 @@ class JobMove:
     job: Annotated[str, "Its name, or SYSTEM:ID of one that another system runs."]
     chips: Annotated[int, "How many chips it has."]
     source: Annotated[tuple[AddressText, ...], "What it leaves: domains, servers or chips."]
-    to: Annotated[tuple[AddressText, ...], "Where it goes; free when its turn comes."]
-    stops: Annotated[bool, "Whether it must stop before the first move, since moves form a cycle."]
+    destination: Annotated[tuple[AddressText, ...], "Where it goes; free when its turn comes."]
+    must_stop: Annotated[bool, "Whether it must stop before the first move, since moves form a cycle."]
 
     @classmethod
     def from_plan(cls, capacity: FreeCapacity, move: PlannedMove) -> "JobMove":
@@ -59,8 +59,8 @@ def render_moves(moves: Iterable[JobMove]) -> RenderedTable:
             move.job,
             move.chips,
             abbreviate_places(move.source),
-            abbreviate_places(move.to),
-            "first" if move.stops else "no",
+            abbreviate_places(move.destination),
+            "first" if move.must_stop else "no",
         ]
         for move in moves
     )
@@ -68,19 +68,19 @@ def render_moves(moves: Iterable[JobMove]) -> RenderedTable:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoomAnswer(Answer):
+class MakeRoomAnswer(Answer):
     """A plan of moves that makes room, and whether fewer would do."""
 
-    of: Annotated[AddressText, "The scope."]
-    wanted: Annotated[str, "What room was asked for."]
+    scope: Annotated[AddressText, "The scope."]
+    request: Annotated[str, "What room was asked for."]
     chips: Annotated[int, "Chips of it."]
     possible: Annotated[bool | None, "Whether there is a plan; null where none was found, and none is ruled out."]
     places: Annotated[tuple[AddressText, ...], "What becomes free, or is: domains, servers or chips."]
     degraded: Annotated[bool, "Whether a part of what becomes free is degraded."]
     moves: Annotated[tuple[JobMove, ...], "In an order in which each place is free when its turn comes."]
     moved_chips: Annotated[int, "Chips of the jobs that move."]
-    lower: Annotated[int | None, "Proven: no fewer jobs have to move; null where no moves do."]
-    closed: Annotated[
+    lower_bound_moves: Annotated[int | None, "Proven: no fewer jobs have to move; null where no moves do."]
+    cordoned_servers: Annotated[
         tuple[AddressText, ...], "Closed servers that a plan of fewer moves, or the only one, would use if open."
     ]
     revision: Annotated[
@@ -90,25 +90,25 @@ class RoomAnswer(Answer):
     @property
     def exact(self) -> bool:
         """Whether no plan moves fewer jobs, or none is possible at all."""
-        return self.possible is False or (bool(self.possible) and len(self.moves) == self.lower)
+        return self.possible is False or (bool(self.possible) and len(self.moves) == self.lower_bound_moves)
 
     def is_satisfied(self) -> bool:
         return bool(self.possible)
 
     def render(self) -> Rendered:
-        description = f"room for {self.wanted} in {self.of}"
+        description = f"room for {self.request} in {self.scope}"
         if not self.possible:
             yield f"no {description}: " + (
                 "no moves make it"
-                if self.lower is None
-                else f"no plan was found; {pluralize(self.lower, 'job')} or more must move"
+                if self.lower_bound_moves is None
+                else f"no plan was found; {pluralize(self.lower_bound_moves, 'job')} or more must move"
             )
             yield from self._render_cordoned()
             return
         if not self.moves:
             yield f"{description} is there already: {self._format_places()}"
             return
-        proof = "no fewer do" if self.exact else f"{self.lower} or more must move"
+        proof = "no fewer do" if self.exact else f"{self.lower_bound_moves} or more must move"
         moved = f"{pluralize(len(self.moves), 'job')} of {pluralize(self.moved_chips, 'chip')}"
         yield f"{description}: move {moved} ({proof}), then {self._format_places()} is free"
         yield render_moves(self.moves)
@@ -119,9 +119,9 @@ class RoomAnswer(Answer):
         return abbreviate_places(self.places) + (" (degraded)" if self.degraded else "")
 
     def _render_cordoned(self) -> Iterator[str]:
-        if self.closed:
+        if self.cordoned_servers:
             effect = "there would be fewer moves" if self.possible else "there would be a plan"
-            yield f"closed: {abbreviate_places(self.closed)}; {effect} if it took jobs (trninv open)"
+            yield f"closed: {abbreviate_places(self.cordoned_servers)}; {effect} if it took jobs (trninv open)"
 
 
 @question(
@@ -135,7 +135,7 @@ def make_room(
         FreeText | None,
         Argument("A box of a torus, rows × columns × servers, turned any way.", positional=True),
     ] = None,
-    of: Annotated[
+    scope: Annotated[
         str | None,
         Argument(
             "Where: chip, server, rack, domain or cluster; the one cluster if left out.",
@@ -149,15 +149,15 @@ def make_room(
     servers: Annotated[int | None, Argument("So many whole servers", minimum=1, maximum=MAX_SERVERS)] = None,
     domains: Annotated[int | None, Argument("So many whole domains", minimum=1, maximum=MAX_SERVERS)] = None,
     pinned: Annotated[tuple[str, ...], Argument("This job stays where it is.", metavar="JOB")] = (),
-) -> RoomAnswer:
+) -> MakeRoomAnswer:
     """Which jobs to move, where to and in which order, so that there is room: the fewest jobs, then the fewest chips.
 
     A plan moves nothing until it is carried out. A shape may be left out for --chips, --servers or --domains.
     """
-    if of is None and shape is not None and (chips, servers, domains) != (None, None, None):
-        of, shape = shape, None
-    refuse_swapped_arguments(of, shape, f"make-room {of} {shape}")
-    address = only_cluster(reader.connection) if of is None else of.strip()
+    if scope is None and shape is not None and (chips, servers, domains) != (None, None, None):
+        scope, shape = shape, None
+    refuse_swapped_arguments(scope, shape, f"make-room {scope} {shape}")
+    address = only_cluster(reader.connection) if scope is None else scope.strip()
     capacity = read_cluster_capacity(reader, address)
     model = capacity.model
     legal_sets = reader.cached(("legal", model.slug), lambda: read_legal_sets(reader.connection, model))
@@ -176,9 +176,9 @@ def make_room(
     allocations = read_allocations(reader, cluster, model)
     immovable = pinned_jobs(allocations, pinned)
     plan = MovePlanner(capacity, legal_sets, allocations, immovable).plan_request(request)
-    return RoomAnswer(
-        of=address,
-        wanted=request.description,
+    return MakeRoomAnswer(
+        scope=address,
+        request=request.description,
         chips=request.chips,
         possible=None if plan and not plan.targets else plan is not None,
         places=tuple(
@@ -187,8 +187,8 @@ def make_room(
         degraded=any(capacity.is_degraded(row, mask) for row, mask in (plan.targets if plan else ())),
         moves=tuple(JobMove.from_plan(capacity, move) for move in (plan.moves if plan else ())),
         moved_chips=sum(move.mask.bit_count() for move in (plan.moves if plan else ())),
-        lower=plan.lower_bound if plan else None,
-        closed=_useful_cordoned_servers(capacity, legal_sets, allocations, immovable, request, plan),
+        lower_bound_moves=plan.lower_bound if plan else None,
+        cordoned_servers=_useful_cordoned_servers(capacity, legal_sets, allocations, immovable, request, plan),
         revision=plan_revision(reader.connection, cluster),
         definition=_DEFINITION,
         facts=evidence.cite(reader, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]),

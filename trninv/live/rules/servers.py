@@ -148,10 +148,10 @@ def check_stale(slot: OccupiedSlot, drift_input: DriftInput) -> FindingDrafts:
     old = {
         source: observation
         for source, observation in _latest_by_source(slot.machine).items()
-        if observation.at < drift_input.fresh_from
+        if observation.observed_at < drift_input.fresh_from
     }
     if old:
-        reports = ", ".join(f"{source} at {observation.at}" for source, observation in sorted(old.items()))
+        reports = ", ".join(f"{source} at {observation.observed_at}" for source, observation in sorted(old.items()))
         yield _finding_for(slot, "to be seen again", f"last seen by {reports}", *old.values())
 
 

@@ -73,7 +73,7 @@ class MeanTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Inherent:
+class InherentAvailability:
     """Inherent availability, MTBF / (MTBF + MTTR): the share of time up in the long run, planned work left out."""
 
     share: Annotated[float | None, "The estimate; null without a failure and a repair."]
@@ -81,7 +81,7 @@ class Inherent:
     upper: Annotated[float, "With 97.5 % confidence no more; 1 where nothing has failed."]
 
     @classmethod
-    def from_counts(cls, carried: int, failures: int, repairing: int, repairs: int) -> "Inherent":
+    def from_counts(cls, carried: int, failures: int, repairing: int, repairs: int) -> "InherentAvailability":
         """Estimate it from microseconds up or degraded with failures, and microseconds down with repairs."""
         share = None
         if failures and repairs:
@@ -112,12 +112,12 @@ class KindAvailability:
     down: Annotated[float, "Share in which they had failed, or their server had."]
     maintenance: Annotated[float, "Share in which they were taken out of service, or their server was."]
     failures: Annotated[int, "How often a part itself went down."]
-    repaired: Annotated[int, "How often a part that was down itself came to another state."]
-    down_before: Annotated[int, "Parts that were down themselves at the beginning."]
-    open: Annotated[int, "Parts that were down themselves at the end."]
+    repairs: Annotated[int, "How often a part that was down itself came to another state."]
+    down_at_start: Annotated[int, "Parts that were down themselves at the beginning."]
+    ongoing: Annotated[int, "Parts that were down themselves at the end."]
     mtbf: Annotated[MeanTime, "Mean time between failures."]
     mttr: Annotated[MeanTime, "Mean time to repair."]
-    inherent: Annotated[Inherent, "Availability as MTBF and MTTR make it."]
+    inherent: Annotated[InherentAvailability, "Availability as MTBF and MTTR make it."]
 
     @classmethod
     def from_sums(cls, group_sums: AvailabilitySums) -> "KindAvailability":
@@ -136,7 +136,9 @@ class KindAvailability:
             group_sums.down_after,
             MeanTime.from_total(group_sums.carried, group_sums.failures),
             MeanTime.from_total(group_sums.repairing, group_sums.repaired),
-            Inherent.from_counts(group_sums.carried, group_sums.failures, group_sums.repairing, group_sums.repaired),
+            InherentAvailability.from_counts(
+                group_sums.carried, group_sums.failures, group_sums.repairing, group_sums.repaired
+            ),
         )
 
 
@@ -144,17 +146,19 @@ class KindAvailability:
 class AvailabilityAnswer(Answer):
     """How much of a time the parts of a place were up."""
 
-    of: Annotated[AddressText, "The place."]
+    scope: Annotated[AddressText, "The place."]
     since: Annotated[str, "When what was counted begins."]
     until: Annotated[str, "When it ends."]
-    asked: Annotated[str | None, "The earlier time that was asked for, where history is known only since later."]
+    requested_since: Annotated[
+        str | None, "The earlier time that was asked for, where history is known only since later."
+    ]
     by: Annotated[AvailabilityBy, "What parts of a kind are one group."]
     kinds: Annotated[tuple[KindAvailability, ...], "Each kind of part, or each group of one."]
 
     def render(self) -> Rendered:
-        yield f"{self.of}: {self.since} to {self.until}"
-        if self.asked:
-            yield f"history is known since {self.since} only: nothing is counted from {self.asked} to then"
+        yield f"{self.scope}: {self.since} to {self.until}"
+        if self.requested_since:
+            yield f"history is known since {self.since} only: nothing is counted from {self.requested_since} to then"
         group_headers = [] if self.by is AvailabilityBy.KIND else [self.by.lower()]
         yield RenderedTable(
             [
@@ -177,13 +181,13 @@ class AvailabilityAnswer(Answer):
 def _render_row(group: KindAvailability, *, has_name: bool) -> Iterator[object]:
     yield from (group.kind, group.name or "-", f"{group.parts:,}") if has_name else (group.kind, f"{group.parts:,}")
     yield from (f"{share:.4%}" for share in (group.up, group.degraded, group.down, group.maintenance))
-    yield from (f"{group.failures:,}", f"{group.open:,}", group.mtbf, group.mttr)
+    yield from (f"{group.failures:,}", f"{group.ongoing:,}", group.mtbf, group.mttr)
 
 
 @question(cost=ROUTED_COST, examples=("availability u-trn2x64 --since 2026-01-01T00:00:00Z",), has_baseline=False)
 def availability(
     reader: SnapshotReader,
-    of: Annotated[
+    scope: Annotated[
         str, Argument("Place or link; with all that it holds and the links that end there.", metavar="SCOPE")
     ],
     since: Annotated[
@@ -196,7 +200,7 @@ def availability(
     connection, cluster = reader.connection, TABLES["cluster"]
     if reader.changes.nodes or reader.changes.links:
         raise InvalidArgumentError("history is what happened: ask it without supposing anything down or derated")
-    place = resolve(connection, of)
+    place = resolve(connection, scope)
     if place.level == "core":
         raise InvalidArgumentError(f"{place.address}: a core has no state: name its chip")
     cluster_row = connection.execute(select(cluster).where(cluster.c.id == place.cluster_id)).one()
@@ -215,10 +219,10 @@ def availability(
             f"from {start.isoformat()} to {end.isoformat()} there is no history: name an earlier time first"
         )
     return AvailabilityAnswer(
-        of=place.address,
+        scope=place.address,
         since=start.isoformat(),
         until=end.isoformat(),
-        asked=requested.isoformat() if requested < start else None,
+        requested_since=requested.isoformat() if requested < start else None,
         by=by,
         kinds=tuple(
             map(

@@ -6,10 +6,19 @@ from typing import Annotated, Self
 from trninv import solvers
 from trninv.errors import SamePlaceError
 from trninv.routing import evidence
-from trninv.routing.answer import AddressText, Answer, Difference, LinkRef, Path, Rendered, SchemaScalar, render_cut
+from trninv.routing.answer import (
+    AddressText,
+    Answer,
+    AnswerDifference,
+    LinkRef,
+    Path,
+    Rendered,
+    SchemaScalar,
+    render_cut,
+)
 from trninv.routing.ends import Endpoints
 from trninv.routing.question import ROUTED_COST, Argument, question
-from trninv.routing.via import VIA_DESCRIPTION, DisconnectedReason, Via
+from trninv.routing.via import VIA_DESCRIPTION, DisconnectedReason, LinkSelection
 from trninv.routing.wiring import SnapshotReader
 from trninv.solvers.paths import PathCriterion, PathMetric, best_paths
 from trninv.units import Bandwidth
@@ -39,8 +48,8 @@ class BandwidthAnswer(Answer):
         """Twice the maximum flow."""
         return Bandwidth(2 * self.maximum_flow)
 
-    def difference_from(self, other: Self) -> Difference:
-        return Difference(bytes_per_second=self.maximum_flow - other.maximum_flow)
+    def difference_from(self, other: Self) -> AnswerDifference:
+        return AnswerDifference(bytes_per_second=self.maximum_flow - other.maximum_flow)
 
     def is_satisfied(self) -> bool:
         return bool(self.maximum_flow)
@@ -63,7 +72,7 @@ def bandwidth(
     reader: SnapshotReader,
     source: Annotated[str, Argument(_PLACES, name="from", metavar="A")],
     target: Annotated[str, Argument(_PLACES, name="to", metavar="B")],
-    via: Annotated[Via | None, Argument(VIA_DESCRIPTION)] = None,
+    via: Annotated[LinkSelection | None, Argument(VIA_DESCRIPTION)] = None,
 ) -> BandwidthAnswer:
     """What flows between two places: widest path, maximum flow, minimum cut."""
     endpoints = Endpoints.resolve(reader, [source], [target], via=via)

@@ -8,9 +8,9 @@ from trninv.routing import cluster, evidence
 from trninv.routing.answer import (
     AddressText,
     Answer,
+    AnswerDifference,
     Balance,
     Bounds,
-    Difference,
     HiddenInt,
     LinkRef,
     Rendered,
@@ -41,7 +41,7 @@ _TRANSIT = "other healthy chips of their domains may forward for them, and stand
 class BisectionAnswer(Answer):
     """The least capacity between two halves of a scope's chips."""
 
-    of: Annotated[AddressText, "The scope."]
+    scope: Annotated[AddressText, "The scope."]
     lower: Annotated[Bandwidth, "Proven: no less, one direction."]
     upper: Annotated[Bandwidth, "Proven: no more, one direction."]
     method: Annotated[str, "How it was found, and why that is a proof."]
@@ -73,15 +73,15 @@ class BisectionAnswer(Answer):
         """Whether lower and upper are equal."""
         return self.lower == self.upper
 
-    def difference_from(self, other: Self) -> Difference:
+    def difference_from(self, other: Self) -> AnswerDifference:
         chips, chips_before = (answer.side_a + answer.side_b for answer in (self, other))
-        return Difference(
+        return AnswerDifference(
             bytes_per_second=self.upper - other.upper, incomparable=incomparability_reason(chips_before, chips)
         )
 
     def render(self) -> Rendered:
         bounds = f"{self.upper}" if self.exact else f"between {self.lower} and {self.upper}"
-        yield f"{self.of}: {bounds} one direction ({'exact' if self.exact else 'proven bounds'})"
+        yield f"{self.scope}: {bounds} one direction ({'exact' if self.exact else 'proven bounds'})"
         yield f"halves: {self.side_a:,} and {self.side_b:,} chips, balance {self.balance}"
         if self.reason:
             yield self.reason
@@ -101,12 +101,12 @@ class BisectionAnswer(Answer):
 )
 def bisection(
     reader: SnapshotReader,
-    of: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="SCOPE")],
+    scope: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="SCOPE")],
     chips: Annotated[tuple[str, ...], Argument("Only these chips of the scope.", metavar="ADDRESS")] = (),
     transit: Annotated[bool, Argument("Other healthy chips of their domains may forward.")] = False,
 ) -> BisectionAnswer:
     """The least capacity between two halves of a scope, or of the chips named within it."""
-    resolved_scope = Scope.resolve(reader, of, chips, forwarding=transit)
+    resolved_scope = Scope.resolve(reader, scope, chips, forwarding=transit)
     return (
         _bisect_cluster_scope(reader, resolved_scope)
         if len(resolved_scope.domains) > 1
@@ -127,7 +127,7 @@ def _bisect_domain(reader: SnapshotReader, scope: Scope) -> BisectionAnswer:
     chips_b = tuple(graph.nodes[end]["address"] for end in endpoints if end not in live_cut.side)
     cut = cut_links(graph, live_cut.side)
     return BisectionAnswer(
-        of=scope.place.address,
+        scope=scope.place.address,
         lower=Bandwidth(live_cut.lower),
         upper=Bandwidth(live_cut.upper),
         method=live_cut.method,
@@ -164,7 +164,7 @@ def _bisect_cluster_scope(reader: SnapshotReader, scope: Scope) -> BisectionAnsw
     models = {edge["model"] for graph in graphs for _, _, edge in graph.edges(data=True)}
     nodes = (attributes for graph in graphs for attributes in graph.nodes.values())
     return BisectionAnswer(
-        of=scope.place.address,
+        scope=scope.place.address,
         lower=Bandwidth(result.lower),
         upper=Bandwidth(result.upper),
         method=result.method,

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from trninv import solvers
 from trninv.inventory.schema import TABLES
 from trninv.routing import evidence
-from trninv.routing.answer import AddressText, Answer, Bounds, Difference, Rendered, incomparability_reason
+from trninv.routing.answer import AddressText, Answer, AnswerDifference, Bounds, Rendered, incomparability_reason
 from trninv.routing.question import ROUTED_COST, Argument, question
 from trninv.routing.questions.collectives import all_gather_limit
 from trninv.routing.questions.pool import total_memory
@@ -30,15 +30,15 @@ _DEFINITION: Final = (
 class CapabilityAnswer(Answer):
     """What a domain can do as a whole."""
 
-    of: Annotated[AddressText, "The domain, or the place in it."]
+    scope: Annotated[AddressText, "The domain, or the place in it."]
     chips: Annotated[int, "Chips that carry traffic."]
     idle_links: Annotated[int, "Links of the domain, those of its NICs too, that carry nothing."]
     pool: Annotated[Capacity, "HBM of the most chips that are joined."]
     halves: Annotated[Bounds, "Bisection bandwidth."]
     all_gather: Annotated[Bounds, "Bus bandwidth of an all-gather, at most."]
 
-    def difference_from(self, other: Self) -> Difference:
-        return Difference(
+    def difference_from(self, other: Self) -> AnswerDifference:
+        return AnswerDifference(
             bytes_per_second=self.halves.upper - other.halves.upper,
             chips=self.chips - other.chips,
             bytes=self.pool - other.pool,
@@ -46,7 +46,7 @@ class CapabilityAnswer(Answer):
         )
 
     def render(self) -> Rendered:
-        yield f"{self.of}: chips that carry traffic {self.chips:,}, links that carry nothing {self.idle_links:,}"
+        yield f"{self.scope}: chips that carry traffic {self.chips:,}, links that carry nothing {self.idle_links:,}"
         yield f"largest pool: {self.pool}"
         yield f"bisection: {self.halves} one direction"
         yield f"all-gather: {self.all_gather} at most"
@@ -58,10 +58,10 @@ class CapabilityAnswer(Answer):
 )
 def capability(
     reader: SnapshotReader,
-    of: Annotated[str, Argument("Domain, or a server or rack in one.", metavar="SCOPE")],
+    scope: Annotated[str, Argument("Domain, or a server or rack in one.", metavar="SCOPE")],
 ) -> CapabilityAnswer:
     """What a domain can do: chips, idle links, largest memory pool, bisection and all-gather bandwidth."""
-    return compute_capability(reader, of)
+    return compute_capability(reader, scope)
 
 
 def compute_capability(reader: SnapshotReader, address: str) -> CapabilityAnswer:
@@ -73,7 +73,7 @@ def compute_capability(reader: SnapshotReader, address: str) -> CapabilityAnswer
         all_gather_limit(scope_graph),
     )
     return CapabilityAnswer(
-        of=scope.place.address,
+        scope=scope.place.address,
         chips=len(scope_graph.endpoints),
         idle_links=_idle_links(reader, scope.domains[0]),
         pool=_largest_pool(reader.load(scope.domains), scope_graph.endpoints),

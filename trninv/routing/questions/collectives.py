@@ -38,7 +38,7 @@ _ALL_GATHER_METHOD = "the least capacity into a set over the chips outside of it
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class CollectiveLimit:
     """What the wiring allows a collective of each chip at most, one direction."""
 
     lower: Annotated[Bandwidth, "Proven: this can be reached."]
@@ -57,7 +57,7 @@ class Limit:
         return f"{self.lower / 10**9:,.6g} to {self.upper / 10**9:,.6g} GB/s"
 
 
-_DISCONNECTED = Limit(Bandwidth(0), Bandwidth(0), "nothing joins some of the domains to the others", ())
+_DISCONNECTED = CollectiveLimit(Bandwidth(0), Bandwidth(0), "nothing joins some of the domains to the others", ())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,22 +67,22 @@ class CollectivesAnswer(Answer):
     Bus bandwidth is each chip's part of the data times the number of other chips, over the time.
     """
 
-    of: Annotated[AddressText, "The scope."]
+    scope: Annotated[AddressText, "The scope."]
     chips: Annotated[int, "Its healthy chips."]
-    all_to_all: Annotated[Limit, "What each chip sends to all the others together."]
-    all_gather: Annotated[Limit, "Bus bandwidth of an all-gather."]
-    reduce_scatter: Annotated[Limit, "Bus bandwidth of a reduce-scatter."]
-    all_reduce: Annotated[Limit, "Bus bandwidth of a reduce-scatter and an all-gather, one after the other."]
-    all_reduce_algorithm: Annotated[Limit, "Size of the data over the time: bus bandwidth · n / (2(n - 1))."]
+    all_to_all: Annotated[CollectiveLimit, "What each chip sends to all the others together."]
+    all_gather: Annotated[CollectiveLimit, "Bus bandwidth of an all-gather."]
+    reduce_scatter: Annotated[CollectiveLimit, "Bus bandwidth of a reduce-scatter."]
+    all_reduce: Annotated[CollectiveLimit, "Bus bandwidth of a reduce-scatter and an all-gather, one after the other."]
+    all_reduce_algorithm: Annotated[CollectiveLimit, "Size of the data over the time: bus bandwidth · n / (2(n - 1))."]
     ring_all_reduce: Annotated[
-        Limit | None,
+        CollectiveLimit | None,
         "Bus bandwidth on disjoint rings through all chips, both directions together; null where none was found.",
     ]
 
     reason: DisconnectedReason
 
     def render(self) -> Rendered:
-        yield f"{self.of}: {pluralize(self.chips, 'chip')}, each at most"
+        yield f"{self.scope}: {pluralize(self.chips, 'chip')}, each at most"
         limits = {
             "all-to-all, sent": self.all_to_all,
             "all-gather, bus": self.all_gather,
@@ -112,11 +112,11 @@ class CollectivesAnswer(Answer):
 )
 def collectives(
     reader: SnapshotReader,
-    of: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="SCOPE")],
+    scope: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="SCOPE")],
     chips: Annotated[tuple[str, ...], Argument("Only these chips of the scope.", metavar="ADDRESS")] = (),
 ) -> CollectivesAnswer:
     """What the wiring allows all-to-all, all-gather, reduce-scatter and all-reduce of a scope's chips at most."""
-    resolved_scope = Scope.resolve(reader, of, chips)
+    resolved_scope = Scope.resolve(reader, scope, chips)
     if len(resolved_scope.domains) == 1:
         scope_graph = resolved_scope.graph(reader, "this")
         graphs, count = [scope_graph.graph], len(scope_graph.endpoints)
@@ -142,7 +142,7 @@ def collectives(
     links = (attributes for graph in graphs for attributes in graph.edges.values())
     reduce_limit, algorithm_limit = _all_reduce_limits(gather_limit, reduce_bound, count)
     return CollectivesAnswer(
-        of=resolved_scope.place.address,
+        scope=resolved_scope.place.address,
         chips=count,
         all_to_all=all_to_all,
         all_gather=gather_limit,
@@ -164,7 +164,9 @@ def _only_live_domain(classes: Sequence[DomainClass]) -> ScopeGraph:
     return ScopeGraph(classes[0].island.graph, list(classes[0].island.chips), 0)
 
 
-def _all_reduce_limits(gather_limit: Limit, reduce_bound: Fraction, chips: int) -> tuple[Limit, Limit]:
+def _all_reduce_limits(
+    gather_limit: CollectiveLimit, reduce_bound: Fraction, chips: int
+) -> tuple[CollectiveLimit, CollectiveLimit]:
     """Return the limits on an all-reduce, as bus bandwidth and as data over time.
 
     A reduce-scatter and an all-gather reach the lower bound; ``reduce_bound`` limits the rate from above.
@@ -177,10 +179,10 @@ def _all_reduce_limits(gather_limit: Limit, reduce_bound: Fraction, chips: int) 
     upper_reason = (
         "every cut is crossed by the whole result both ways, and all chips send 2(n - 1) times the data at least"
     )
-    reduce_limit = Limit(
+    reduce_limit = CollectiveLimit(
         gather_limit.lower, Bandwidth(ceil(upper)), f"{lower_reason}; {upper_reason}", gather_limit.links
     )
-    algorithm_limit = Limit(
+    algorithm_limit = CollectiveLimit(
         Bandwidth(floor(gather_limit.lower / bus)),
         Bandwidth(ceil(upper / bus)),
         f"bus bandwidth × {chips} / (2 × {chips - 1})",
@@ -194,7 +196,7 @@ def _port_capacities(graph: "Graph", chips: Sequence[int]) -> list[int]:
     return [solvers.split.cut_capacity(graph, {chip}) for chip in chips]
 
 
-def all_gather_limit(scope_graph: ScopeGraph) -> Limit:
+def all_gather_limit(scope_graph: ScopeGraph) -> CollectiveLimit:
     """Return the limit on an all-gather in a scope within one domain."""
     graph, endpoints = scope_graph.graph, scope_graph.endpoints
     return _gather_limit(
@@ -202,13 +204,15 @@ def all_gather_limit(scope_graph: ScopeGraph) -> Limit:
     )
 
 
-def _limits_of_domain(scope_graph: ScopeGraph) -> tuple[Limit, Limit, Limit | None, Fraction]:
+def _limits_of_domain(
+    scope_graph: ScopeGraph,
+) -> tuple[CollectiveLimit, CollectiveLimit, CollectiveLimit | None, Fraction]:
     graph, endpoints = scope_graph.graph, scope_graph.endpoints
     weights = dict.fromkeys(endpoints, 1)
     flow = solvers.collectives.max_concurrent_flow(graph, weights)
     others = len(endpoints) - 1
     bottleneck = tuple(link_ref(graph.nodes, graph.adj, a, b) for a, b in flow.bottleneck)
-    all_to_all = Limit(
+    all_to_all = CollectiveLimit(
         Bandwidth(floor(flow.lower * others)), Bandwidth(ceil(flow.upper * others)), _ALL_TO_ALL_METHOD, bottleneck
     )
     gather_limit = all_gather_limit(scope_graph)
@@ -219,21 +223,21 @@ def _limits_of_domain(scope_graph: ScopeGraph) -> tuple[Limit, Limit, Limit | No
     return all_to_all, gather_limit, _ring_limit(graph, endpoints, gather_limit), reduce_bound
 
 
-def _gather_limit(rate: "AllGatherRate | None", others: int, graph: "Graph") -> Limit:
+def _gather_limit(rate: "AllGatherRate | None", others: int, graph: "Graph") -> CollectiveLimit:
     if rate is None:
-        return Limit(Bandwidth(0), Bandwidth(0), "fewer than two chips", ())
+        return CollectiveLimit(Bandwidth(0), Bandwidth(0), "fewer than two chips", ())
     total = rate.rate * others
     chip_count = sum(graph.nodes[node]["kind"] == "chip" for node in rate.bottleneck)
     method = f"{_ALL_GATHER_METHOD}: a set of {chip_count} chips takes no more"
-    return Limit(Bandwidth(floor(total)), Bandwidth(ceil(total)), method, cut_links(graph, rate.bottleneck))
+    return CollectiveLimit(Bandwidth(floor(total)), Bandwidth(ceil(total)), method, cut_links(graph, rate.bottleneck))
 
 
-def _ring_limit(graph: "Graph", endpoints: Sequence[int], limit: Limit) -> Limit | None:
+def _ring_limit(graph: "Graph", endpoints: Sequence[int], limit: CollectiveLimit) -> CollectiveLimit | None:
     if len(graph) != len(endpoints) or not (cycles := solvers.rings.edge_disjoint_rings(graph, endpoints)):
         return None
     upper = min(limit.upper, Bandwidth(solvers.rings.max_ring_bandwidth(graph, endpoints)))
     method = f"disjoint rings through all chips: {len(cycles)} found; no more than links wide enough lead through each"
-    return Limit(Bandwidth(solvers.rings.ring_bandwidth(graph, cycles)), upper, method, ())
+    return CollectiveLimit(Bandwidth(solvers.rings.ring_bandwidth(graph, cycles)), upper, method, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +250,7 @@ class _RateBounds:
     tree_count: int = 0
 
 
-def _limits_of_cluster(classes: Sequence[DomainClass], chips: int) -> tuple[Limit, Limit, Fraction]:
+def _limits_of_cluster(classes: Sequence[DomainClass], chips: int) -> tuple[CollectiveLimit, CollectiveLimit, Fraction]:
     islands = sorted((domain_class.island for domain_class in classes), key=_min_port_capacity)
     all_to_all = _all_to_all_rates(islands, chips)
     all_gathers = [
@@ -270,10 +274,12 @@ def _min_port_capacity(island: "Island") -> int:
     return min(_port_capacities(island.graph, island.chips))
 
 
-def _narrowest_limit(bounds: Sequence[_RateBounds], others: int, method: str) -> Limit:
+def _narrowest_limit(bounds: Sequence[_RateBounds], others: int, method: str) -> CollectiveLimit:
     narrowest = min(bounds, key=lambda bound: bound.upper)
     lower = min(bound.lower for bound in bounds)
-    return Limit(Bandwidth(floor(lower * others)), Bandwidth(ceil(narrowest.upper * others)), method, narrowest.links)
+    return CollectiveLimit(
+        Bandwidth(floor(lower * others)), Bandwidth(ceil(narrowest.upper * others)), method, narrowest.links
+    )
 
 
 def _all_to_all_rates(islands: Sequence["Island"], chips: int) -> list[_RateBounds]:

@@ -31,28 +31,28 @@ class TreeEdge:
 class CutTreeAnswer(Answer):
     """Maximum flows of all pairs: each is the least edge on the tree's way between the two."""
 
-    of: Annotated[AddressText, "The scope."]
+    scope: Annotated[AddressText, "The scope."]
     a: Annotated[AddressText | None, "One of the worst connected pair; null of fewer than two chips."]
     b: Annotated[AddressText | None, "The other."]
-    worst: Annotated[Bandwidth, "Their maximum flow."]
-    cut_off: Annotated[tuple[AddressText, ...], "Chips on the smaller side of their minimum cut."]
+    min_flow: Annotated[Bandwidth, "Their maximum flow."]
+    disconnected_chips: Annotated[tuple[AddressText, ...], "Chips on the smaller side of their minimum cut."]
     cut: Annotated[tuple[LinkRef, ...], SchemaScalar.PAGED, "Their minimum cut."]
     tree: Annotated[tuple[TreeEdge, ...], "The tree, switches included."]
 
     def render(self) -> Rendered:
         if self.a is None:
-            yield f"{self.of}: fewer than two chips are up"
+            yield f"{self.scope}: fewer than two chips are up"
             return
-        yield f"worst connected: {self.a} and {self.b}, {self.worst} one direction"
+        yield f"worst connected: {self.a} and {self.b}, {self.min_flow} one direction"
         yield (
             "cut off by it: "
-            f"{', '.join(self.cut_off[:_MAX_LISTED_CHIPS])}{' …' * (len(self.cut_off) > _MAX_LISTED_CHIPS)}"
+            f"{', '.join(self.disconnected_chips[:_MAX_LISTED_CHIPS])}{' …' * (len(self.disconnected_chips) > _MAX_LISTED_CHIPS)}"
         )
         yield from render_cut("minimum cut", self.cut, len(self.cut))
 
     def render_comparison(self) -> Rendered:
         if self.baseline:
-            yield f"as it is: {self.baseline.worst}"
+            yield f"as it is: {self.baseline.min_flow}"
 
 
 @question(
@@ -61,10 +61,10 @@ class CutTreeAnswer(Answer):
 )
 def cut_tree(
     reader: SnapshotReader,
-    of: Annotated[str, Argument("Server, rack or domain, or what else lies in one domain.", metavar="SCOPE")],
+    scope: Annotated[str, Argument("Server, rack or domain, or what else lies in one domain.", metavar="SCOPE")],
 ) -> CutTreeAnswer:
     """Which pair of a scope's chips is worst connected, from the Gomory-Hu tree; other chips may forward."""
-    resolved_scope = Scope.resolve(reader, of, forwarding=True)
+    resolved_scope = Scope.resolve(reader, scope, forwarding=True)
     scope_graph = resolved_scope.graph(reader, "a Gomory-Hu tree")
     graph, endpoints = scope_graph.graph, scope_graph.endpoints
     tree = solvers.cut_tree.gomory_hu_tree(graph)
@@ -74,11 +74,11 @@ def cut_tree(
     address_of = {node: graph.nodes[node]["address"] for node in graph}
     smaller_side = min(side_chips, other_chips, key=lambda chips: (len(chips), chips))
     return CutTreeAnswer(
-        of=resolved_scope.place.address,
+        scope=resolved_scope.place.address,
         a=address_of[side_chips[0]] if other_chips else None,
         b=address_of[other_chips[0]] if other_chips else None,
-        worst=Bandwidth(min_flow),
-        cut_off=tuple(address_of[chip] for chip in smaller_side),
+        min_flow=Bandwidth(min_flow),
+        disconnected_chips=tuple(address_of[chip] for chip in smaller_side),
         cut=cut_links(graph, side) if other_chips else (),
         tree=tuple(
             TreeEdge(address_of[a], address_of[b], Bandwidth(edge["weight"])) for a, b, edge in tree.edges(data=True)

@@ -38,14 +38,14 @@ class DiffBy(DescribedEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class DiffMoment:
+class DiffTime:
     """A moment."""
 
     time: Annotated[str, "In UTC; of an event's number, that of the event."]
     event: Annotated[int, "Number of the last event by then; 0: none."]
 
     @classmethod
-    def from_moment(cls, moment: PointInTime) -> "DiffMoment":
+    def from_moment(cls, moment: PointInTime) -> "DiffTime":
         """Convert a point in time of the history."""
         return cls(format_timestamp(moment.time), moment.event)
 
@@ -58,8 +58,8 @@ class KindDiff:
     """The parts of a kind that changed."""
 
     kind: Annotated[str, "Chip, link, NIC, network node, server or switch, as events have it."]
-    differ: Annotated[int, "How many are in another state than before."]
-    changed_back: Annotated[int, "How many changed, and are as they were."]
+    changed: Annotated[int, "How many are in another state than before."]
+    reverted: Annotated[int, "How many changed, and are as they were."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +105,11 @@ class JobDiff:
 
 
 @dataclass(frozen=True, slots=True)
-class ClosingDiff:
+class CordonDiff:
     """A server that takes no new jobs and did, or takes them again."""
 
     server: Annotated[AddressText, "Its address."]
-    closed: Annotated[bool, "Whether it takes none now."]
+    cordoned: Annotated[bool, "Whether it takes none now."]
     since: Annotated[str, "Since when."]
     who: Annotated[str | None, "Who closed it; null of one that is open again."]
     why: Annotated[str | None, "The reason given."]
@@ -132,17 +132,17 @@ class BindingDiff:
 class DiffAnswer(Answer):
     """What differs between two moments."""
 
-    of: Annotated[AddressText | None, "The scope; null: everything."]
-    first: Annotated[DiffMoment, "The earlier moment."]
-    last: Annotated[DiffMoment, "The later one."]
+    scope: Annotated[AddressText | None, "The scope; null: everything."]
+    start: Annotated[DiffTime, "The earlier moment."]
+    end: Annotated[DiffTime, "The later one."]
     by: Annotated[DiffBy, "How states are grouped."]
     kinds: Annotated[tuple[KindDiff, ...], "Each kind of part of which any changed."]
     state_groups: Annotated[int, "How many groups of parts differ, listed or not."]
     states: Annotated[tuple[StateDiff, ...], "Parts in another state, the latest change first."]
     job_count: Annotated[int, "How many jobs differ, listed or not."]
     jobs: Annotated[tuple[JobDiff, ...], "Jobs that hold other chips, by name."]
-    closing_count: Annotated[int, "How many servers were closed or opened, listed or not."]
-    closings: Annotated[tuple[ClosingDiff, ...], "Servers that were closed or opened."]
+    cordon_count: Annotated[int, "How many servers were closed or opened, listed or not."]
+    cordons: Annotated[tuple[CordonDiff, ...], "Servers that were closed or opened."]
     binding_count: Annotated[int, "How many slots differ, listed or not."]
     bindings: Annotated[tuple[BindingDiff, ...], "Slots with another machine, by address."]
     next_skip: Annotated[
@@ -150,21 +150,19 @@ class DiffAnswer(Answer):
     ]
 
     @property
-    def differ(self) -> int:
+    def changed(self) -> int:
         """Parts in another state than before."""
-        return sum(kind_diff.differ for kind_diff in self.kinds)
+        return sum(kind_diff.changed for kind_diff in self.kinds)
 
     @property
-    def changed_back(self) -> int:
+    def reverted(self) -> int:
         """Parts that changed, and are as they were."""
-        return sum(kind_diff.changed_back for kind_diff in self.kinds)
+        return sum(kind_diff.reverted for kind_diff in self.kinds)
 
     def render(self) -> Rendered:
-        yield f"{self.of or 'everything'}: {self.first} to {self.last}"
-        reverted_text = (
-            f"; {pluralize(self.changed_back, 'part')} changed and changed back" if self.changed_back else ""
-        )
-        yield f"{pluralize(self.differ, 'part')} in another state{reverted_text}"
+        yield f"{self.scope or 'everything'}: {self.start} to {self.end}"
+        reverted_text = f"; {pluralize(self.reverted, 'part')} changed and changed back" if self.reverted else ""
+        yield f"{pluralize(self.changed, 'part')} in another state{reverted_text}"
         if self.states:
             place_header = ["place"] if self.by is not DiffBy.KIND else []
             yield RenderedTable(
@@ -172,14 +170,14 @@ class DiffAnswer(Answer):
             )
         yield from _render_table(["job", "before", "after", "lost", "gained", "since", "who"], map(_job_row, self.jobs))
         headers = ["server", "takes jobs", "since", "who", "why"]
-        yield from _render_table(headers, map(_cordon_row, self.closings))
+        yield from _render_table(headers, map(_cordon_row, self.cordons))
         yield from _render_table(
             ["slot", "stood there", "stands there", "since", "who"], map(_binding_row, self.bindings)
         )
         if self.next_skip is not None:
-            counts = self.state_groups, self.job_count, self.closing_count, self.binding_count
+            counts = self.state_groups, self.job_count, self.cordon_count, self.binding_count
             remaining = sum(max(count - self.next_skip, 0) for count in counts)
-            yield f"{pluralize(remaining, 'line')} more: the same with --skip {self.next_skip} --to {self.last.time}"
+            yield f"{pluralize(remaining, 'line')} more: the same with --skip {self.next_skip} --to {self.end.time}"
 
 
 def _render_table(headers: list[str], rows: Iterable[Iterable[object]]) -> Rendered:
@@ -209,10 +207,10 @@ def _job_row(job_diff: JobDiff) -> tuple[object, ...]:
     return job_diff.name, job_diff.before, job_diff.after, job_diff.lost, job_diff.gained, job_diff.since, job_diff.who
 
 
-def _cordon_row(cordon_diff: ClosingDiff) -> tuple[object, ...]:
+def _cordon_row(cordon_diff: CordonDiff) -> tuple[object, ...]:
     return (
         cordon_diff.server,
-        "no" if cordon_diff.closed else "again",
+        "no" if cordon_diff.cordoned else "again",
         cordon_diff.since,
         cordon_diff.who,
         cordon_diff.why,
@@ -244,12 +242,12 @@ def diff(
         Argument("An ISO time with its zone, or the number of an event.", name="from", option="--from", metavar="T"),
     ],
     to: Annotated[FreeText | None, Argument("A later one, as --from takes it; now unless said.", metavar="T")] = None,
-    of: Annotated[
+    scope: Annotated[
         str | None,
         Argument("Place or link, with all it holds and the links that end there.", metavar="[SCOPE]", positional=True),
     ] = None,
     by: Annotated[DiffBy, Argument("How parts are grouped.")] = DiffBy.PLACE,
-    most: Annotated[
+    limit: Annotated[
         int, Argument("Lines of each list", minimum=1, maximum=MAX_LINES, name="first", option="--limit", metavar="N")
     ] = 1_000,
     skip: Annotated[int, Argument("Lines of each list to leave out first.", metavar="N")] = 0,
@@ -258,24 +256,24 @@ def diff(
     if reader.changes.nodes or reader.changes.links:
         raise InvalidArgumentError("history is what happened: ask it without supposing anything down or derated")
     connection = reader.connection
-    span = DiffRange.from_times(connection, from_, to, None if of is None else resolve(connection, of))
-    page = DiffPage(by.value, most, skip)
+    span = DiffRange.from_times(connection, from_, to, None if scope is None else resolve(connection, scope))
+    page = DiffPage(by.value, limit, skip)
     counts, lists = zip(*(_read_lists(connection, span, page)), strict=True)
     return DiffAnswer(
-        of=span.place.address if span.place else None,
-        first=DiffMoment.from_moment(span.first),
-        last=DiffMoment.from_moment(span.last),
+        scope=span.place.address if span.place else None,
+        start=DiffTime.from_moment(span.first),
+        end=DiffTime.from_moment(span.last),
         by=by,
         kinds=tuple(KindDiff(row.kind, row.differ, row.back) for row in differences.change_counts(connection, span)),
         state_groups=counts[0],
         states=tuple(_to_state_diff(row, by) for row in lists[0]),
         job_count=counts[1],
         jobs=tuple(map(_to_job_diff, lists[1])),
-        closing_count=counts[2],
-        closings=tuple(ClosingDiff(row.address, bool(row.after), row.at, row.who, row.why) for row in lists[2]),
+        cordon_count=counts[2],
+        cordons=tuple(CordonDiff(row.address, bool(row.after), row.at, row.who, row.why) for row in lists[2]),
         binding_count=counts[3],
         bindings=tuple(map(_to_binding_diff, lists[3])),
-        next_skip=skip + most if max(counts) > skip + most else None,
+        next_skip=skip + limit if max(counts) > skip + limit else None,
         truncated=sum(counts) > sum(map(len, lists)),
         definition=_DEFINITION,
         facts=(),

@@ -9,7 +9,7 @@ from trninv.routing.answer import AddressText, Answer, CitedFact, ExactInt, Rend
 from trninv.routing.hops import count_hops as pairs_by_hops
 from trninv.routing.question import ROUTED_COST, Argument, question
 from trninv.routing.scope import Scope
-from trninv.routing.via import VIA_DESCRIPTION, DisconnectedReason, Via
+from trninv.routing.via import VIA_DESCRIPTION, DisconnectedReason, LinkSelection
 from trninv.routing.wiring import SnapshotReader
 from trninv.units import pluralize
 
@@ -30,7 +30,7 @@ class HopCount:
 class DistanceAnswer(Answer):
     """Hops between the pairs of a scope's healthy chips."""
 
-    of: Annotated[AddressText, "The scope."]
+    scope: Annotated[AddressText, "The scope."]
     chips: Annotated[int, "Its healthy chips."]
     pairs: Annotated[ExactInt, "All pairs."]
     unreachable: Annotated[ExactInt, "Pairs that nothing joins."]
@@ -40,7 +40,7 @@ class DistanceAnswer(Answer):
     by_hops: Annotated[tuple[HopCount, ...], "The distribution."]
 
     def render(self) -> Rendered:
-        yield f"{self.of}: {pluralize(self.chips, 'chip')}, {pluralize(self.pairs, 'pair')}"
+        yield f"{self.scope}: {pluralize(self.chips, 'chip')}, {pluralize(self.pairs, 'pair')}"
         if self.mean is not None:
             yield f"diameter {pluralize(self.diameter or 0, 'hop')}, mean {self.mean:.3f}"
             yield RenderedTable(
@@ -57,13 +57,13 @@ class DistanceAnswer(Answer):
 @question(cost=ROUTED_COST, examples=("distances u-trn2x64", "distances u-trn2x64 --via any"))
 def distances(
     reader: SnapshotReader,
-    of: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="SCOPE")],
-    via: Annotated[Via | None, Argument(VIA_DESCRIPTION)] = None,
+    scope: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="SCOPE")],
+    via: Annotated[LinkSelection | None, Argument(VIA_DESCRIPTION)] = None,
 ) -> DistanceAnswer:
     """How many hops apart a scope's chips are: diameter, mean, distribution."""
-    resolved_scope = Scope.resolve(reader, of, forwarding=True)
-    selection = Via.for_domains(resolved_scope.domains, via)
-    if selection is Via.SCALE_UP and len(resolved_scope.domains) == 1:
+    resolved_scope = Scope.resolve(reader, scope, forwarding=True)
+    selection = LinkSelection.for_domains(resolved_scope.domains, via)
+    if selection is LinkSelection.SCALE_UP and len(resolved_scope.domains) == 1:
         scope_graph = resolved_scope.graph(reader, "this")
         chips, histogram = (
             len(scope_graph.endpoints),
@@ -77,11 +77,11 @@ def distances(
             pairs_by_hops(reader, resolved_scope, classes, selection),
         )
         nodes = (attributes for domain_class in classes for attributes in domain_class.island.graph.nodes.values())
-        facts = evidence.cite_fabric(reader, nodes) if selection is Via.ANY else ()
+        facts = evidence.cite_fabric(reader, nodes) if selection is LinkSelection.ANY else ()
     pairs, connected_pairs = chips * (chips - 1) // 2, int(histogram.sum())
     by_hops = tuple(HopCount(hops, count) for hops, count in enumerate(histogram.tolist()) if count)
     return DistanceAnswer(
-        of=resolved_scope.place.address,
+        scope=resolved_scope.place.address,
         chips=chips,
         pairs=pairs,
         unreachable=pairs - connected_pairs,
@@ -97,14 +97,17 @@ def distances(
     )
 
 
-def _reason(reader: SnapshotReader, scope: Scope, selection: Via, pairs: int, connected_pairs: int) -> str | None:
+def _reason(
+    reader: SnapshotReader, scope: Scope, selection: LinkSelection, pairs: int, connected_pairs: int
+) -> str | None:
     if pairs == connected_pairs:
         return None
     subject = pluralize(pairs - connected_pairs, "pair")
-    if selection is Via.ANY:
+    if selection is LinkSelection.ANY:
         return selection.disconnected_reason(subject)
     more_pairs = (
-        int(pairs_by_hops(reader, scope, cluster.read_domain_classes(reader, scope), Via.ANY).sum()) - connected_pairs
+        int(pairs_by_hops(reader, scope, cluster.read_domain_classes(reader, scope), LinkSelection.ANY).sum())
+        - connected_pairs
     )
     return selection.disconnected_reason(
         subject, f"{more_pairs:,} of them are joined" if more_pairs else "none of them is joined"

@@ -10,11 +10,20 @@ from trninv import solvers
 from trninv.errors import InvalidArgumentError, SamePlaceError, UnknownFactError
 from trninv.inventory.address import parse
 from trninv.routing import evidence
-from trninv.routing.answer import AddressText, Answer, Difference, LinkRef, Path, PathShape, Rendered, RenderedTable
+from trninv.routing.answer import (
+    AddressText,
+    Answer,
+    AnswerDifference,
+    LinkRef,
+    Path,
+    PathShape,
+    Rendered,
+    RenderedTable,
+)
 from trninv.routing.ends import Endpoints
 from trninv.routing.fabric_cache import CachedChip, PathCache
 from trninv.routing.question import ROUTED_COST, Argument, question
-from trninv.routing.via import VIA_DESCRIPTION, DisconnectedReason, Via
+from trninv.routing.via import VIA_DESCRIPTION, DisconnectedReason, LinkSelection
 from trninv.routing.wiring import SnapshotReader, Wiring, link_ref
 from trninv.solvers.arcs import node_of_port
 from trninv.solvers.paths import PathCriterion, PathMetric, ShortestPathDag, all_best_paths, best_paths, path_cost
@@ -54,7 +63,7 @@ class LinkShare:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PlacePair:
     """A place that paths begin at, and one that they end at."""
 
     source: Annotated[AddressText, "Where they begin."]
@@ -69,16 +78,16 @@ class PathAnswer(Answer):
     source: Annotated[AddressText, "Where they begin: of several places the first."]
     target: Annotated[AddressText, "Where they end: of several places the first."]
     reachable: Annotated[bool, "Whether there is any."]
-    equally_good: Annotated[int, "How many paths are as good as the first."]
+    tied_paths: Annotated[int, "How many paths are as good as the first."]
     reason: DisconnectedReason
     paths: Annotated[tuple[Path, ...], "The best first; equally good ones by address."]
     links: Annotated[tuple[LinkShare, ...], "Of shape ALL, the graph of all best paths."] = ()
-    best_pairs: Annotated[tuple[Pair, ...], "Of several places, the pairs that a best path joins."] = ()
+    best_pairs: Annotated[tuple[PlacePair, ...], "Of several places, the pairs that a best path joins."] = ()
 
-    def difference_from(self, other: Self) -> Difference:
+    def difference_from(self, other: Self) -> AnswerDifference:
         best, other_best = ((answer.paths[0] if answer.paths else None) for answer in (self, other))
         hops = best.hops - other_best.hops if best and other_best else None
-        return Difference(hops, ((best and best.bandwidth) or 0) - ((other_best and other_best.bandwidth) or 0))
+        return AnswerDifference(hops, ((best and best.bandwidth) or 0) - ((other_best and other_best.bandwidth) or 0))
 
     def is_satisfied(self) -> bool:
         return self.reachable
@@ -96,7 +105,7 @@ class PathAnswer(Answer):
             steps = ([step.kind, step.address, step.bandwidth] for step in path.steps)
             yield RenderedTable(["", "address", "one direction"], steps)
         if self.truncated:
-            yield f"{self.equally_good:,} paths in all are as good as the first (-k lists more)"
+            yield f"{self.tied_paths:,} paths in all are as good as the first (-k lists more)"
         if self.links:
             yield "all of the best together, link by link:"
             shares = (
@@ -118,7 +127,7 @@ def _answer_from_cache(
     target: str,
     by: PathMetric,
     k: int,
-    via: Via | None,
+    via: LinkSelection | None,
     shape: PathShape,
     **other_values: object,
 ) -> Answer | None:
@@ -133,7 +142,7 @@ def _answer_from_cache(
         return None
     source_address, target_address = parse(source), parse(target)
     is_same_domain = source_address.steps[:1] == target_address.steps[:1]
-    selection = Via.SCALE_UP if is_same_domain else Via.ANY
+    selection = LinkSelection.SCALE_UP if is_same_domain else LinkSelection.ANY
     if via not in (None, selection) or not (is_same_domain or shape is PathShape.BEST):
         return None
     if (result := cache.path(source_address, target_address, by)) is None:
@@ -152,14 +161,14 @@ def _answer_from_cache(
         source=str(source_address),
         target=str(target_address),
         reachable=True,
-        equally_good=tied_paths,
+        tied_paths=tied_paths,
         reason=None,
         paths=(path,),
         links=links,
         definition=_DEFINITIONS[by] + _SHAPE_DEFINITIONS[shape] + selection.definition_suffix,
         via=selection,
         facts=facts,
-        basis=wiring_source,
+        wiring_source=wiring_source,
         truncated=tied_paths > 1,
     )
 
@@ -198,7 +207,7 @@ def path(
         Capacity, Argument("Bytes to be sent, by TIME.", maximum=MAX_MESSAGE, option="--bytes", metavar="SIZE")
     ] = Capacity(0),
     shape: Annotated[PathShape, Argument("Which paths.", option="")] = PathShape.BEST,
-    via: Annotated[Via | None, Argument(VIA_DESCRIPTION)] = None,
+    via: Annotated[LinkSelection | None, Argument(VIA_DESCRIPTION)] = None,
     or_from: Annotated[tuple[str, ...], Argument("Other places to begin at, if better.", metavar="ADDRESS")] = (),
     or_to: Annotated[tuple[str, ...], Argument("Other places to end at, if better.", metavar="ADDRESS")] = (),
 ) -> PathAnswer:
@@ -237,7 +246,7 @@ def path(
         source=next(iter(endpoints.source_addresses)),
         target=next(iter(endpoints.target_addresses)),
         reachable=bool(paths),
-        equally_good=count,
+        tied_paths=count,
         reason=None if paths else endpoints.unreachable_reason(reader),
         paths=tuple(endpoints.to_addresses(path, criterion) for path in paths),
         links=tuple(_link_shares(endpoints.wiring, dag)) if dag and shape is PathShape.ALL else (),
@@ -253,7 +262,7 @@ def path(
     )
 
 
-def _best_pairs(endpoints: Endpoints, criterion: PathCriterion) -> Iterator[Pair]:
+def _best_pairs(endpoints: Endpoints, criterion: PathCriterion) -> Iterator[PlacePair]:
     """Return the pairs of places whose best path is as good as the best of all pairs."""
     successors, predecessors = endpoints.wiring.adjacency
     costs = {}
@@ -261,7 +270,7 @@ def _best_pairs(endpoints: Endpoints, criterion: PathCriterion) -> Iterator[Pair
         endpoints.source_addresses.items(), endpoints.target_addresses.items()
     ):
         for path in islice(best_paths(successors, source_nodes, target_nodes, criterion, predecessors), 1):
-            costs[Pair(source, target)] = path_cost(successors, path, criterion)
+            costs[PlacePair(source, target)] = path_cost(successors, path, criterion)
     min_cost = min(costs.values(), default=())
     return (pair for pair in costs if costs[pair] == min_cost)
 

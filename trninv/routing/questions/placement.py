@@ -33,29 +33,29 @@ _DEFINITION = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlacementAnswer(Answer):
+class MemoryPlacementAnswer(Answer):
     """The fewest, nearest chips that hold so much memory: a place's own, then the nearest, the widest paths first."""
 
     place: Annotated[AddressText, "What they are nearest to."]
-    wanted: Annotated[Capacity, "Memory asked for."]
+    requested: Annotated[Capacity, "Memory asked for."]
     memory: Annotated[Capacity, "Memory they hold."]
     chips: Annotated[tuple[AddressText, ...], "Nearest first."]
     degraded: Annotated[tuple[AddressText, ...], "Those of them that are degraded."]
     radius: Annotated[int, "Hops to the farthest."]
-    narrowest: Annotated[Bandwidth | None, "Least of the widest paths to them; null where the place's own suffice."]
+    min_bandwidth: Annotated[Bandwidth | None, "Least of the widest paths to them; null where the place's own suffice."]
     delivery: Annotated[Bandwidth, "What the others deliver at once into the place."]
-    enough: Annotated[bool, "Whether they hold as much as was asked for."]
-    tried: Annotated[int, "Places compared."]
+    is_sufficient: Annotated[bool, "Whether they hold as much as was asked for."]
+    candidates_tried: Annotated[int, "Places compared."]
 
     def is_satisfied(self) -> bool:
-        return self.enough
+        return self.is_sufficient
 
     def render(self) -> Rendered:
-        if not self.enough:
-            yield f"no chip reaches {self.wanted} over scale-up links: at most {self.memory}"
+        if not self.is_sufficient:
+            yield f"no chip reaches {self.requested} over scale-up links: at most {self.memory}"
         yield f"{self.place}: {self.memory} on {pluralize(len(self.chips), 'chip')} within {self.radius} hops"
-        if self.narrowest is not None:
-            yield f"widest paths of {self.narrowest} or more; the others deliver {self.delivery} at once"
+        if self.min_bandwidth is not None:
+            yield f"widest paths of {self.min_bandwidth} or more; the others deliver {self.delivery} at once"
         yield f"chips: {', '.join(self.chips)}"
         if self.degraded:
             yield f"degraded: {', '.join(self.degraded)}"
@@ -67,25 +67,28 @@ class PlacementAnswer(Answer):
 
 @question(
     cost=ROUTED_COST,
-    command="place",
-    examples=('place u-trn2x64 "1,000 GiB"', 'place u-trn2x64/d0/s1/c5 "1,000 GiB" --here'),
+    command="place --nearest",
+    examples=(
+        'place u-trn2x64 --memory "1,000 GiB" --nearest best',
+        'place u-trn2x64/d0/s1/c5 --memory "1,000 GiB" --nearest here',
+    ),
 )
-def placement(
+def memory_placement(
     reader: SnapshotReader,
-    of: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="SCOPE")],
+    scope: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="SCOPE")],
     memory: Annotated[Capacity, Argument("How much.", minimum=1, maximum=MAX_MEMORY, name="bytes", metavar="MEMORY")],
     best: Annotated[
-        bool, Argument("Around the best chip of the place; else around the place itself.", option="--best/--here")
+        bool, Argument("Search around the best chip of the scope; otherwise around the scope itself.")
     ] = True,
-) -> PlacementAnswer:
+) -> MemoryPlacementAnswer:
     """Where a job that needs so much memory fits best: the fewest, nearest, best linked chips that hold it.
 
     Best is the chip with the nearest such chips (none degraded, then least radius, then least sum of hops), then the
     widest paths, then the fastest delivery; ties by address. Of a cluster one domain of each kind is tried, 64 kinds at
-    most, and of ties the kind of most domains is taken. Who holds the chips is not looked at: `fits` does.
+    most, and of ties the kind of most domains is taken. Allocations are ignored; `placements` looks only at free chips.
     """
     connection = reader.connection
-    place = resolve_place(connection, of)
+    place = resolve_place(connection, scope)
     candidate_starts = list(_candidate_starts(reader, place, best=best))
     degraded = _degraded_chips(
         reader, {wiring.nodes[own_chips[0]]["domain_id"] for wiring, own_chips in candidate_starts}
@@ -106,17 +109,17 @@ def placement(
     wiring_facts = evidence.cite_wiring(
         reader, best_candidate.graph.nodes.values(), best_candidate.graph.edges.values()
     )
-    return PlacementAnswer(
+    return MemoryPlacementAnswer(
         place=address_of[best_candidate.own_chips[0]] if best else place.address,
-        wanted=memory,
+        requested=memory,
         memory=best_candidate.memory,
         chips=tuple(address_of.values()),
         degraded=tuple(address for node, address in address_of.items() if node in degraded),
         radius=best_candidate.radius,
-        narrowest=Bandwidth(best_candidate.min_bandwidth) if best_candidate.others else None,
+        min_bandwidth=Bandwidth(best_candidate.min_bandwidth) if best_candidate.others else None,
         delivery=Bandwidth(best_candidate.delivery),
-        enough=best_candidate.memory >= memory,
-        tried=len(candidates),
+        is_sufficient=best_candidate.memory >= memory,
+        candidates_tried=len(candidates),
         definition=_DEFINITION,
         facts=wiring_facts + evidence.cite_memory(reader, best_candidate.own_chips),
     )

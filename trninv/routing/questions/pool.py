@@ -10,11 +10,19 @@ from sqlalchemy import Connection
 from trninv import solvers
 from trninv.inventory.address import Address, Place, chip_ids_of, parse
 from trninv.routing import evidence
-from trninv.routing.answer import AddressText, Answer, Basis, Difference, Rendered, RenderedTable, bandwidth_range
+from trninv.routing.answer import (
+    AddressText,
+    Answer,
+    AnswerDifference,
+    Rendered,
+    RenderedTable,
+    WiringSource,
+    bandwidth_range,
+)
 from trninv.routing.ends import resolve_nodes
 from trninv.routing.fabric_cache import CachedChip, PathCache
 from trninv.routing.question import ROUTED_COST, Argument, question
-from trninv.routing.via import Via
+from trninv.routing.via import LinkSelection
 from trninv.routing.wiring import (
     MAX_DOMAINS,
     Attributes,
@@ -31,8 +39,8 @@ _DEFINITION = (
     "memory of the healthy chips within reach; widest path and what a whole ring delivers at once, one direction"
 )
 _OVER = {
-    Via.SCALE_UP: Via.SCALE_UP.definition_suffix,
-    Via.ANY: f"{Via.ANY.definition_suffix}; a ring delivers over the domains of its chips and of the place",
+    LinkSelection.SCALE_UP: LinkSelection.SCALE_UP.definition_suffix,
+    LinkSelection.ANY: f"{LinkSelection.ANY.definition_suffix}; a ring delivers over the domains of its chips and of the place",
 }
 
 
@@ -46,7 +54,7 @@ class ReachedChip:
 
 
 @dataclass(frozen=True, slots=True)
-class PoolRing:
+class HopRing:
     """The chips at one distance."""
 
     hops: Annotated[int, "Links to each of them."]
@@ -64,23 +72,23 @@ class PoolRing:
 class PoolAnswer(Answer):
     """Memory that a place can reach."""
 
-    of: Annotated[AddressText, "The asking place."]
+    scope: Annotated[AddressText, "The asking place."]
     chips: Annotated[int, "Chips in reach, its own among them."]
     own: Annotated[Capacity, "Its own."]
     remote: Annotated[Capacity, "Of other chips."]
-    by_hops: Annotated[tuple[PoolRing, ...], "The other chips by distance."]
+    by_hops: Annotated[tuple[HopRing, ...], "The other chips by distance."]
 
     @property
     def memory(self) -> Capacity:
         """All memory in reach."""
         return Capacity(self.own + self.remote)
 
-    def difference_from(self, other: Self) -> Difference:
-        return Difference(chips=self.chips - other.chips, bytes=self.memory - other.memory)
+    def difference_from(self, other: Self) -> AnswerDifference:
+        return AnswerDifference(chips=self.chips - other.chips, bytes=self.memory - other.memory)
 
     def render(self) -> Rendered:
         chips = pluralize(self.chips, "chip")
-        yield f"{self.of}: {self.memory} on {chips} ({self.own} own, {self.remote} remote)"
+        yield f"{self.scope}: {self.memory} on {chips} ({self.own} own, {self.remote} remote)"
         if self.by_hops:
             yield RenderedTable(
                 ["hops", "chips", "memory", "widest path", "ring delivers at once"],
@@ -98,12 +106,12 @@ class PoolAnswer(Answer):
 
 
 def _answer_from_cache(
-    cache: PathCache, of: str, max_hops: int | None, min_bandwidth: Bandwidth | None, via: Via
+    cache: PathCache, scope: str, max_hops: int | None, min_bandwidth: Bandwidth | None, via: LinkSelection
 ) -> Answer | None:
     """Answer for a chip within its domain from the cached domain class; None for other places or limits."""
-    if via is not Via.SCALE_UP or min_bandwidth is not None:
+    if via is not LinkSelection.SCALE_UP or min_bandwidth is not None:
         return None
-    return cache.answer_for_chips((address := parse(of),), partial(_pool_around, address, max_hops))
+    return cache.answer_for_chips((address := parse(scope),), partial(_pool_around, address, max_hops))
 
 
 def _pool_around(address: Address, max_hops: int | None, chip: CachedChip) -> PoolAnswer:
@@ -120,19 +128,19 @@ def _pool_around(address: Address, max_hops: int | None, chip: CachedChip) -> Po
         for hops in distances
     )
     return PoolAnswer(
-        of=str(address),
+        scope=str(address),
         chips=1 + sum(ring.chips for ring in by_hops),
         own=total_memory(chip.wiring.nodes, own),
         remote=Capacity(sum(ring.memory for ring in by_hops)),
         by_hops=by_hops,
-        definition=_DEFINITION + _OVER[Via.SCALE_UP],
-        via=Via.SCALE_UP,
+        definition=_DEFINITION + _OVER[LinkSelection.SCALE_UP],
+        via=LinkSelection.SCALE_UP,
         facts=chip.facts(links) + chip.memory_facts(),
-        basis=Basis.from_observed(is_observed=chip.domain.is_wiring_observed),
+        wiring_source=WiringSource.from_observed(is_observed=chip.domain.is_wiring_observed),
     )
 
 
-def _with_full_addresses(center: CachedChip, ring: PoolRing) -> PoolRing:
+def _with_full_addresses(center: CachedChip, ring: HopRing) -> HopRing:
     """Return a ring whose addresses include the domain's part."""
     domain_address = center.domain.address
     reached = tuple(ReachedChip(domain_address + chip.address, chip.memory, chip.widest) for chip in ring.reached)
@@ -147,18 +155,18 @@ def _with_full_addresses(center: CachedChip, ring: PoolRing) -> PoolRing:
 )
 def memory_pool(
     reader: SnapshotReader,
-    of: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="ADDRESS")],
+    scope: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="ADDRESS")],
     max_hops: Annotated[int | None, Argument("Leave out chips further away.", option="--hops")] = None,
     min_bandwidth: Annotated[
         Bandwidth | None, Argument("Leave out chips with a narrower widest path: 64 GB/s.", metavar="X")
     ] = None,
     via: Annotated[
-        Via, Argument(f"Over which links; ANY is of clusters of up to {MAX_DOMAINS} domains.")
-    ] = Via.SCALE_UP,
+        LinkSelection, Argument(f"Over which links; ANY is of clusters of up to {MAX_DOMAINS} domains.")
+    ] = LinkSelection.SCALE_UP,
 ) -> PoolAnswer:
     """How much memory a place can reach over scale-up links, or over EFA as well."""
-    address, chips, domains = resolve_nodes(reader, of, _chip_nodes)
-    across_domains = via is Via.ANY
+    address, chips, domains = resolve_nodes(reader, scope, _chip_nodes)
+    across_domains = via is LinkSelection.ANY
     parts = reader.parts(
         domains_in_same_clusters(reader.connection, domains) if across_domains else sorted(domains),
         fabric=across_domains,
@@ -171,7 +179,7 @@ def memory_pool(
     nodes = [node for part in wirings for node in part.nodes.values()]
     wiring_facts = evidence.cite_wiring(reader, nodes, (link for part in wirings for _, _, link in part.edges()))
     return PoolAnswer(
-        of=address,
+        scope=address,
         chips=len(own) + sum(ring.chips for ring in by_hops),
         own=total_memory(wiring.nodes, own),
         remote=Capacity(sum(ring.memory for ring in by_hops)),
@@ -238,7 +246,7 @@ class _ReachableChips:
             widest,
         )
 
-    def ring(self, hops: int) -> PoolRing:
+    def ring(self, hops: int) -> HopRing:
         """Return the chips at this number of hops, and the flow that they can send at once."""
         chips = self.rings[hops]
         senders = (part for part in self.other_domains.values() if not part.nodes.keys().isdisjoint(chips))
@@ -250,4 +258,4 @@ class _ReachableChips:
         )
         ahead = join_links([part.adjacency.successors for part in parts])
         delivered, _ = solvers.flow.minimum_cut_directed(ahead, chips, self.own)
-        return PoolRing(hops, tuple(reached), total_memory(nodes, chips), Bandwidth(delivered))
+        return HopRing(hops, tuple(reached), total_memory(nodes, chips), Bandwidth(delivered))

@@ -33,16 +33,16 @@ class SplitCost:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProfileAnswer(Answer):
+class SplitProfileAnswer(Answer):
     """How well a job of some of a scope's chips is connected to the rest."""
 
-    of: Annotated[AddressText, "The scope."]
+    scope: Annotated[AddressText, "The scope."]
     chips: Annotated[int, "Its healthy chips."]
     splits: Annotated[tuple[SplitCost, ...], "For 1, 2, … up to half of them, or for the number asked."]
     method: Annotated[str, "How they were found, and why the lower ones are a proof."]
 
     def render(self) -> Rendered:
-        yield f"{self.of}: {pluralize(self.chips, 'chip')}"
+        yield f"{self.scope}: {pluralize(self.chips, 'chip')}"
         yield RenderedTable(
             ["chips", "capacity to the others", "a chip"],
             (
@@ -56,13 +56,13 @@ class ProfileAnswer(Answer):
 @question(cost=ROUTED_COST, command="profile", examples=("profile u-trn2x64", "profile u-trn2x64 --chips 16"))
 def split_profile(
     reader: SnapshotReader,
-    of: Annotated[str, Argument("Server, rack or domain, or what else lies in one domain.", metavar="SCOPE")],
+    scope: Annotated[str, Argument("Server, rack or domain, or what else lies in one domain.", metavar="SCOPE")],
     chips: Annotated[
         int | None, Argument("Only this number of chips, solved where it can be.", minimum=1, metavar="N")
     ] = None,
-) -> ProfileAnswer:
+) -> SplitProfileAnswer:
     """For each i up to half of a scope's chips the least capacity that parts i of them from the others."""
-    resolved_scope = Scope.resolve(reader, of)
+    resolved_scope = Scope.resolve(reader, scope)
     scope_graph = resolved_scope.graph(reader, "a split profile")
     count = len(scope_graph.endpoints)
     if chips is not None and chips >= count:
@@ -73,8 +73,8 @@ def split_profile(
     if chips is not None and profile.gap(chips):
         profile.refine(chips, Settings.load().bisection_nodes)
     sizes = range(1, count // 2 + 1) if chips is None else [chips]
-    return ProfileAnswer(
-        of=resolved_scope.place.address,
+    return SplitProfileAnswer(
+        scope=resolved_scope.place.address,
         chips=count,
         splits=tuple(
             SplitCost(size, Bandwidth(int(profile.lower[size])), Bandwidth(int(profile.upper[size]))) for size in sizes

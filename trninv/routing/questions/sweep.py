@@ -21,7 +21,7 @@ from trninv.routing.question import ROUTED_COST, Argument, question
 from trninv.routing.scope import Scope, ScopeGraph
 from trninv.routing.wiring import SnapshotReader
 from trninv.settings import Settings
-from trninv.solvers.damage import DISCONNECTED, Measure, MeasureTask
+from trninv.solvers.damage import DISCONNECTED, MeasureTask, SweepMeasure
 from trninv.units import Bandwidth, pluralize
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ MAX_CLASSES = 2_000
 
 _DEFINITION = "each failure of the kind alone, or each pair, on the wiring as it is now; the worst first; "
 _CLUSTER_CLAUSE = "; in each domain of the cluster alone, those alike solved once and counted"
-_THROUGH_OTHERS = (Measure.WORST_FLOW, Measure.DIAMETER)
+_THROUGH_OTHERS = (SweepMeasure.WORST_FLOW, SweepMeasure.DIAMETER)
 """Measures taken on the whole domain, as in cut trees and distances: other chips may forward."""
 
 
-class Fail(DescribedEnum):
+class FailureKind(DescribedEnum):
     """What fails."""
 
     LINK = "LINK", "Each link."
@@ -47,10 +47,10 @@ class Fail(DescribedEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SweepClass:
+class FailureClass:
     """Failures that a symmetry of the wiring maps onto each other."""
 
-    failed: Annotated[tuple[AddressText, ...], "What fails in one of them."]
+    failure: Annotated[tuple[AddressText, ...], "What fails in one of them."]
     count: Annotated[int, "How many there are."]
     lower: Annotated[
         ExactInt | None, "Proven bound of the measure; null for the diameter of chips that are not all joined."
@@ -68,39 +68,39 @@ class SweepClass:
 class SweepAnswer(Answer):
     """Failures by damage, the worst first."""
 
-    of: Annotated[AddressText, "The scope."]
-    measure: Annotated[Measure, "What was measured."]
+    scope: Annotated[AddressText, "The scope."]
+    measure: Annotated[SweepMeasure, "What was measured."]
     lower: Annotated[
         ExactInt | None, "Proven: the wiring as it is has no less of the measure; of several domains the worst."
     ]
     upper: Annotated[ExactInt | None, "Proven: the wiring as it is has no more; of several domains the worst."]
     failures: Annotated[int, "How many were looked at."]
-    classes: Annotated[tuple[SweepClass, ...], "Failures that are alike, the worst first."]
+    classes: Annotated[tuple[FailureClass, ...], "Failures that are alike, the worst first."]
 
     def render(self) -> Rendered:
         failure_summary = f"{pluralize(self.failures, 'failure')} of {pluralize(len(self.classes), 'kind')}"
         domain_note = " of its worst domain" if self.definition.endswith(_CLUSTER_CLAUSE) else ""
         yield (
-            f"{self.of}: {self.measure.lower().replace('_', ' ')}{domain_note} {self._format_bounds(self)}; "
+            f"{self.scope}: {self.measure.lower().replace('_', ' ')}{domain_note} {self._format_bounds(self)}; "
             f"{failure_summary}"
         )
         rows = (
-            [" + ".join(row.failed), row.count, self._format_bounds(row), self._format_change(row)]
+            [" + ".join(row.failure), row.count, self._format_bounds(row), self._format_change(row)]
             for row in self.classes
         )
         yield RenderedTable(["failed, for one", "alike", "then", "change"], rows)
 
-    def _format_bounds(self, value: "SweepAnswer | SweepClass") -> str:
+    def _format_bounds(self, value: "SweepAnswer | FailureClass") -> str:
         if value.lower is None or value.upper is None:
             return "not all joined"
-        if self.measure is Measure.DIAMETER:
+        if self.measure is SweepMeasure.DIAMETER:
             return pluralize(value.upper, "hop")
         return bandwidth_range([Bandwidth(value.lower), Bandwidth(value.upper)])
 
-    def _format_change(self, row: SweepClass) -> str:
+    def _format_change(self, row: FailureClass) -> str:
         if row.change is None:
             return ""
-        if self.measure is Measure.DIAMETER:
+        if self.measure is SweepMeasure.DIAMETER:
             return f"{row.change:+d} hops"
         return f"{row.change / 10**9:+,g} GB/s" + (f" ({row.change / self.upper:+.1%})" if self.upper else "")
 
@@ -117,11 +117,11 @@ class SweepAnswer(Answer):
 )
 def sweep(
     reader: SnapshotReader,
-    of: Annotated[str, Argument("Server, rack, domain or cluster; of a cluster each domain.", metavar="SCOPE")],
-    fail: Annotated[Fail, Argument("What fails.")] = Fail.LINK,
-    measure: Annotated[Measure, Argument("What is measured.")] = Measure.BISECTION,
+    scope: Annotated[str, Argument("Server, rack, domain or cluster; of a cluster each domain.", metavar="SCOPE")],
+    fail: Annotated[FailureKind, Argument("What fails.")] = FailureKind.LINK,
+    measure: Annotated[SweepMeasure, Argument("What is measured.")] = SweepMeasure.BISECTION,
     pairs: Annotated[bool, Argument("Every two of them together.")] = False,
-    most: Annotated[
+    limit: Annotated[
         int, Argument("Classes of failures that may be solved.", minimum=1, option="--limit")
     ] = MAX_CLASSES,
     *,
@@ -130,17 +130,17 @@ def sweep(
     progress: Progress = lambda *_: None,
 ) -> SweepAnswer:
     """Which single failure, or pair, does the most damage; failures that are alike are solved once and counted."""
-    resolved_scope = Scope.resolve(reader, of)
+    resolved_scope = Scope.resolve(reader, scope)
     domains = list[_SweepDomain]()
     for domain_scope, multiplicity in _sweep_domains(reader, resolved_scope):
         domains.append(_SweepDomain.from_scope(reader, domain_scope, multiplicity, fail, measure, pairs=pairs))
-        if (class_count := sum(len(domain.classes) for domain in domains)) > most:
+        if (class_count := sum(len(domain.classes) for domain in domains)) > limit:
             failures = sum(map(len, chain.from_iterable(domain.classes for domain in domains)))
             raise InvalidArgumentError(
                 f"{failures:,} failures of {class_count:,} kinds: allow as many (limit), or narrow the scope"
             )
     values = solve_tasks(chain.from_iterable(domain.tasks.values() for domain in domains), executor, journal, progress)
-    worst_first = -1 if measure is Measure.DIAMETER else 1
+    worst_first = -1 if measure is SweepMeasure.DIAMETER else 1
     ranking = sorted(
         (
             (
@@ -160,7 +160,7 @@ def sweep(
     graphs = [domain.scope_graph.graph for domain in domains]
     measured = measure.description[0].lower() + measure.description[1:].removesuffix(".")
     return SweepAnswer(
-        of=resolved_scope.place.address,
+        scope=resolved_scope.place.address,
         measure=measure,
         lower=lower,
         upper=upper,
@@ -212,7 +212,14 @@ class _SweepDomain:
 
     @classmethod
     def from_scope(
-        cls, reader: SnapshotReader, scope: Scope, multiplicity: int, kind: Fail, measure: Measure, *, pairs: bool
+        cls,
+        reader: SnapshotReader,
+        scope: Scope,
+        multiplicity: int,
+        kind: FailureKind,
+        measure: SweepMeasure,
+        *,
+        pairs: bool,
     ) -> "_SweepDomain":
         """List a domain's failures of a kind, or all pairs of them, and group them by symmetry."""
         single = _list_failures(scope.graph(reader, "a sweep"), kind)
@@ -233,23 +240,23 @@ class _SweepDomain:
         """Return the number of failures of a class in all equal domains."""
         return len(failures) * self.multiplicity
 
-    def to_failure_class(self, failures: "Sequence[Failure]", values: Mapping[str, tuple[int, int]]) -> SweepClass:
+    def to_failure_class(self, failures: "Sequence[Failure]", values: Mapping[str, tuple[int, int]]) -> FailureClass:
         """Return a class of failures for the answer; ``values`` has the bounds of each task."""
         (_, upper_before), (lower, upper) = (
             _measure_bounds(values[self.tasks[failure].key]) for failure in ((), failures[0])
         )
         names = tuple(_part_address(self.scope_graph, part) for part in failures[0])
         change = None if upper is None or upper_before is None else upper - upper_before
-        return SweepClass(names, self.count(failures), lower, upper, change)
+        return FailureClass(names, self.count(failures), lower, upper, change)
 
 
 def _measure_bounds(raw_bounds: tuple[int, int]) -> tuple[int | None, int | None]:
     return (None, None) if raw_bounds[1] == DISCONNECTED else raw_bounds
 
 
-def _list_failures(scope_graph: ScopeGraph, failure_kind: Fail) -> "list[Failure]":
+def _list_failures(scope_graph: ScopeGraph, failure_kind: FailureKind) -> "list[Failure]":
     graph = scope_graph.graph
-    if failure_kind is Fail.LINK:
+    if failure_kind is FailureKind.LINK:
         return sorted(((min(edge), max(edge)),) for edge in graph.edges)
     return sorted(
         ((node,),) for node, attributes in graph.nodes(data=True) if attributes["kind"] == failure_kind.value.lower()

@@ -28,7 +28,7 @@ _DEFINITION: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class NotUpCount:
+class UnhealthyCount:
     """Parts that are not up, by state."""
 
     degraded: Annotated[int, "Carry a part."]
@@ -37,7 +37,7 @@ class NotUpCount:
     total: Annotated[int, "All that are not up; at worst, at the same time."]
 
     @classmethod
-    def from_history(cls, counts_by_state: history.UnhealthyCounts) -> "NotUpCount":
+    def from_history(cls, counts_by_state: history.UnhealthyCounts) -> "UnhealthyCount":
         """Convert counts of the history."""
         degraded, down, maintenance = counts_by_state.counts
         return cls(degraded, down, maintenance, counts_by_state.all)
@@ -47,16 +47,16 @@ class NotUpCount:
 class TimelineBucket:
     """A part of the time."""
 
-    begin: Annotated[str, "When it begins."]
+    start: Annotated[str, "When it begins."]
     end: Annotated[str, "When it ends."]
-    worst: Annotated[NotUpCount, "The most at once."]
-    at_end: Annotated[NotUpCount, "At its end."]
+    worst: Annotated[UnhealthyCount, "The most at once."]
+    unhealthy_at_end: Annotated[UnhealthyCount, "At its end."]
     events: Annotated[int, "Changes of parts in it."]
 
     @classmethod
     def from_history(cls, history_bucket: history.TimelineInterval) -> "TimelineBucket":
         """Convert an interval of the history."""
-        worst, unhealthy_at_end = map(NotUpCount.from_history, (history_bucket.worst, history_bucket.at_end))
+        worst, unhealthy_at_end = map(UnhealthyCount.from_history, (history_bucket.worst, history_bucket.at_end))
         return cls(
             history_bucket.begin.isoformat(),
             history_bucket.end.isoformat(),
@@ -70,10 +70,12 @@ class TimelineBucket:
 class TimelineAnswer(Answer):
     """How many parts of a place were not up, over time."""
 
-    of: Annotated[AddressText, "The place."]
+    scope: Annotated[AddressText, "The place."]
     since: Annotated[str, "When it begins."]
     until: Annotated[str, "When it ends."]
-    asked: Annotated[str | None, "The earlier time that was asked for, where history is known only since later."]
+    requested_since: Annotated[
+        str | None, "The earlier time that was asked for, where history is known only since later."
+    ]
     buckets: Annotated[tuple[TimelineBucket, ...], "The time in parts of the same length, the earliest first."]
 
     @property
@@ -82,9 +84,9 @@ class TimelineAnswer(Answer):
         return max(bucket.worst.total for bucket in self.buckets)
 
     def render(self) -> Rendered:
-        yield f"{self.of}: {self.since} to {self.until}"
-        if self.asked:
-            yield f"history is known since {self.since} only: nothing is shown from {self.asked} to then"
+        yield f"{self.scope}: {self.since} to {self.until}"
+        if self.requested_since:
+            yield f"history is known since {self.since} only: nothing is shown from {self.requested_since} to then"
         if self.worst:
             yield "".join(_bar_character(bucket.worst.total, self.worst) for bucket in self.buckets).rstrip()
         if any(bucket.events for bucket in self.buckets):
@@ -102,9 +104,15 @@ def _bar_character(count: int, maximum: int) -> str:
 
 
 def _render_row(bucket: TimelineBucket) -> Iterator[object]:
-    yield from (bucket.begin, bucket.end, f"{bucket.worst.total:,}")
+    yield from (bucket.start, bucket.end, f"{bucket.worst.total:,}")
     yield from (
-        f"{count:,}" for count in (bucket.at_end.degraded, bucket.at_end.down, bucket.at_end.maintenance, bucket.events)
+        f"{count:,}"
+        for count in (
+            bucket.unhealthy_at_end.degraded,
+            bucket.unhealthy_at_end.down,
+            bucket.unhealthy_at_end.maintenance,
+            bucket.events,
+        )
     )
 
 
@@ -113,7 +121,7 @@ def _render_row(bucket: TimelineBucket) -> Iterator[object]:
 )
 def timeline(
     reader: SnapshotReader,
-    of: Annotated[
+    scope: Annotated[
         str, Argument("Place or link; with all that it holds and the links that end there.", metavar="SCOPE")
     ],
     since: Annotated[
@@ -126,7 +134,7 @@ def timeline(
     connection, cluster = reader.connection, TABLES["cluster"]
     if reader.changes.nodes or reader.changes.links:
         raise InvalidArgumentError("history is what happened: ask it without supposing anything down or derated")
-    place = resolve(connection, of)
+    place = resolve(connection, scope)
     if place.level == "core":
         raise WrongLevelError(f"{place.address} is a core and has no state: name its chip")
     cluster_row = connection.execute(select(cluster).where(cluster.c.id == place.cluster_id)).one()
@@ -143,10 +151,10 @@ def timeline(
         problem = f"from {start.isoformat()} to {end.isoformat()} there is no history of {cluster_row.slug}"
         raise InvalidTimeError(f"{problem}, which is known since {cluster_row.known_since}: name an earlier time first")
     return TimelineAnswer(
-        of=place.address,
+        scope=place.address,
         since=start.isoformat(),
         until=end.isoformat(),
-        asked=requested.isoformat() if requested < start else None,
+        requested_since=requested.isoformat() if requested < start else None,
         buckets=tuple(
             map(
                 TimelineBucket.from_history,
