@@ -20,11 +20,10 @@ from starlette.types import ASGIApp, Message
 from bench.by_hand import routes
 from bench.measure import Row, seeded
 from bench.served import Request, Served, ours
-from trninv.inventory.database import temporary_engine
-from trninv.reports.output import encode_lines
-from trninv.reports.pieces import stream_rows
-from trninv.reports.reader import stream_query
-from trninv.service.app import create_app
+from trninv.database.engine import temporary_engine
+from trninv.reports.query_runner import stream_query
+from trninv.reports.row_formats import encode_lines, stream_rows
+from trninv.service.application import create_app
 from trninv.settings import Settings
 
 TRIVIAL = "{ clusters { nodes { slug } } }"

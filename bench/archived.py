@@ -17,12 +17,12 @@ from sqlalchemy import Engine, select
 
 from bench.generated import generate
 from bench.measure import Row, seconds
+from trninv.database.engine import read_transaction
+from trninv.database.tables import TABLES
+from trninv.history.archive.archive_store import open_for_writing
+from trninv.history.archive.archive_writer import archive_history
 from trninv.history.archive.availability import archive_sums, report_row, transition_query
 from trninv.history.archive.engines import query_duckdb
-from trninv.history.archive.store import open_for_writing
-from trninv.history.archive.writing import archive_history
-from trninv.inventory.database import read_transaction
-from trninv.inventory.schema import TABLES
 
 _NO_SPARK = "no Spark: TRNINV_TEST_SPARK names no Python with tests/history/requirements-spark.txt"
 

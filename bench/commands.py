@@ -16,8 +16,9 @@ from bench.start import BASELINE, run, used
 from bench.whole import memory_row, whole_rows
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import migrate, stamp
-from trninv.inventory.database import temporary_engine, write_transaction
+from trninv.database import migration
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.seeding import cluster_seeding
 
 _TIMES = 3
 _IMPORT = 'python -c "import sqlalchemy"'
@@ -70,9 +71,9 @@ def _damaged(name: str, url: str, postmaster: int | None, domains: int) -> Row:
 def _rack(directory: Path) -> Row:
     url = f"sqlite:///{directory}/rack.db"
     with temporary_engine(url) as engine:
-        migrate.migrate(engine)
+        migration.migrate(engine)
         with write_transaction(engine) as connection:
-            stamp.seed(connection, default_catalog(), default_systems().get("trn3-gen2"))
+            cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn3-gen2"))
     took = used(["-m", "trninv", "--database", url, "collectives", _RACK], {})
     return Row(f"trninv collectives {_RACK}", took, 1.0, "the mark", 1.0)
 

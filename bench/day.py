@@ -20,12 +20,12 @@ from pathlib import Path
 import numpy as np
 
 from bench.measure import Row, seeded
-from trninv.inventory.database import temporary_engine
-from trninv.jobs.model import LegalSets, PlacementModel, placement_model, read_legal_sets
-from trninv.jobs.room import concurrent_jobs
-from trninv.jobs.search import CandidateSearch, PlacementPolicy
-from trninv.jobs.stock import FreeCapacity, count_chips
-from trninv.solvers.blocks import contains, pack_masks
+from trninv.database.engine import temporary_engine
+from trninv.placement.candidates.candidate_search import CandidateSearch, PlacementPolicy
+from trninv.placement.candidates.free_blocks import concurrent_jobs
+from trninv.placement.candidates.free_capacity import FreeCapacity, count_chips
+from trninv.placement.candidates.placement_model import LegalSets, PlacementModel, placement_model, read_legal_sets
+from trninv.solvers.torus_blocks import contains, pack_masks
 
 _SIZES = {1: 0.25, 4: 0.2, 8: 0.15, 16: 0.2, 32: 0.12, 64: 0.08}
 """Chips of a job, and how likely."""
@@ -72,7 +72,9 @@ def day(policy: str, legal: LegalSets, domains: int, seed: int) -> "Seen":
     """A day by a policy, or by first fit."""
     model = placement_model(_MODEL)
     sets = _boxes(model)
-    choose: Choose = partial(_first_fit, sets) if policy == _FIRST else partial(_best, legal, sets, PlacementPolicy(policy))
+    choose: Choose = (
+        partial(_first_fit, sets) if policy == _FIRST else partial(_best, legal, sets, PlacementPolicy(policy))
+    )
     return Day(model, legal, choose, domains, seed).run()
 
 

@@ -18,10 +18,10 @@ import psycopg
 import postgres
 import trninv
 from bench.measure import NAME, RAINIER, Row, pairs, seconds, seeded
-from trninv.inventory import migrate
-from trninv.inventory.bulk import deferred_indexes
-from trninv.inventory.database import temporary_engine
-from trninv.inventory.schema import TABLES
+from trninv.database import migration
+from trninv.database.bulk_load import deferred_indexes
+from trninv.database.engine import temporary_engine
+from trninv.database.tables import TABLES
 from trninv.routing.fleet import BaseFleet
 
 A = TypeVar("A")
@@ -34,7 +34,7 @@ def sqlite_seeding(directory: Path, domains: int) -> Row:
     with sqlite3.connect(directory / "ours.db") as source:
         rows = {name: source.execute(f"SELECT * FROM {name} ORDER BY id").fetchall() for name in TABLES}  # noqa: S608
     with temporary_engine(f"sqlite:///{directory}/baseline.db") as engine:
-        migrate.migrate(engine)
+        migration.migrate(engine)
     target = sqlite3.connect(directory / "baseline.db", isolation_level=None)
     target.execute("PRAGMA foreign_keys = ON")
 
@@ -62,7 +62,7 @@ def postgres_seeding(url: str, domains: int) -> Row:
             with cursor.copy(copied.encode()) as copy:
                 rows[name] = b"".join(map(bytes, copy))
     with temporary_engine(url.format("baseline")) as engine:
-        migrate.migrate(engine)
+        migration.migrate(engine)
 
         def load() -> None:
             with engine.begin() as connection, deferred_indexes(connection, sys.maxsize, 0):

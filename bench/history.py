@@ -17,16 +17,17 @@ import postgres
 import trninv
 from bench.archived import availability_rows, written_rows
 from bench.measure import NAME, RAINIER, Row, pairs, seconds, seeded
+from trninv.database.engine import read_transaction
+from trninv.database.tables import TABLES
 from trninv.history.events import last_event_number
-from trninv.inventory import chain, triggers
-from trninv.inventory.database import read_transaction
-from trninv.inventory.schema import TABLES
-from trninv.inventory.verify import verify_history
-from trninv.reports.library import find_report
-from trninv.reports.reader import run_query
+from trninv.inventory.seeding.verification import verify_history
+from trninv.inventory.state import hash_chain
+from trninv.inventory.triggers import registry
+from trninv.reports.query_runner import run_query
+from trninv.reports.report_library import find_report
+from trninv.routing.cluster_overview import read_overview
 from trninv.routing.fleet import BaseFleet
-from trninv.routing.overview import read_overview
-from trninv.service.news import POLL_SECONDS, EventBroadcaster
+from trninv.service.event_broadcast import POLL_SECONDS, EventBroadcaster
 
 _LISTENERS, _TURNS = 1_000, 8
 _FEWEST, _A_DOMAIN = 20_000, 160
@@ -52,9 +53,9 @@ def history_rows(directory: Path, domains: int) -> Iterator[Row]:
 def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
     seeded(url, domains)
     with trninv.open(url) as fleet:
-        _run(fleet.engine, triggers.dropping(fleet.engine.dialect.name))
+        _run(fleet.engine, registry.dropping(fleet.engine.dialect.name))
         bare = seconds(lambda: _live(fleet.engine), 1)
-        _run(fleet.engine, triggers.creating(fleet.engine.dialect.name))
+        _run(fleet.engine, registry.creating(fleet.engine.dialect.name))
         lived = seconds(lambda: _live(fleet.engine), 1)
         _run(fleet.engine, ["ANALYZE"])  # as autovacuum does, which the tests' PostgreSQL has not
         with read_transaction(fleet.engine) as connection:
@@ -94,7 +95,7 @@ def _summed(name: str, fleet: BaseFleet, events: int, domains: int) -> Iterator[
         row = Row(f"availability by {by} of {events:,} events, {name}", took, plain, "count and sum of its events")
         yield from _marked(row, _AVAILABILITY, domains)
     with read_transaction(fleet.engine) as connection:
-        took = seconds(lambda: list(verify_history(connection, chain.verify_chain(connection))), 1)
+        took = seconds(lambda: list(verify_history(connection, hash_chain.verify_chain(connection))), 1)
     row = Row(f"verify of {events:,} events, {name}", took, plain, "count and sum of its events")
     yield from _marked(row, _REPLAY, domains)
     took = _warm(lambda of: of.timeline(NAME), fleet)

@@ -10,11 +10,12 @@ from sqlalchemy import Connection, Engine, select, text
 import postgres
 import trninv
 from bench.measure import RAINIER, Row, seconds, seeded
-from trninv.inventory.database import write_transaction
-from trninv.inventory.past import maybe_unhealthy
-from trninv.inventory.schema import TABLES, is_unhealthy
-from trninv.inventory.state import Condition, set_state
-from trninv.jobs.fleet import Fleet
+from trninv.database.as_of import maybe_unhealthy
+from trninv.database.engine import write_transaction
+from trninv.database.tables import TABLES, is_unhealthy
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.placement.placement_fleet import Fleet
 
 _SERVERS, _ROWS = 60, 1_010
 """Servers that go down, each by a change of its own and with 32 parts, and chips and links of a statement each."""

@@ -17,15 +17,15 @@ import postgres
 import trninv
 from bench.measure import NAME, RAINIER, Row, seconds, seeded
 from bench.planning import failures, plans
-from trninv.inventory.bulk import bulk_insert
-from trninv.inventory.chain import record_change
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.schema import TABLES
-from trninv.jobs.fleet import Fleet
-from trninv.jobs.model import placement_model, read_legal_sets
-from trninv.jobs.room import largest_blocks as largest_of
-from trninv.jobs.stock import FreeCapacity, read_capacity
-from trninv.solvers.blocks import unpack_masks
+from trninv.database.bulk_load import bulk_insert
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.database.tables import TABLES
+from trninv.inventory.state.hash_chain import record_change
+from trninv.placement.candidates.free_blocks import largest_blocks as largest_of
+from trninv.placement.candidates.free_capacity import FreeCapacity, read_capacity
+from trninv.placement.candidates.placement_model import placement_model, read_legal_sets
+from trninv.placement.placement_fleet import Fleet
+from trninv.solvers.torus_blocks import unpack_masks
 
 _DOMAIN, _SERVER, _ROW = 64, 16, 4
 _MARK_FITS, _MARK_KNOWN, _MARK_LARGEST, _MARK_ROOM, _MARK_HOLD = 0.05, 0.015, 0.05, 0.01, 0.005

@@ -13,8 +13,9 @@ from bench.measure import RAINIER, Row
 from fleet_outputs import machines, stand, streams
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import migrate, stamp
-from trninv.inventory.database import temporary_engine, write_transaction
+from trninv.database import migration
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.seeding import cluster_seeding
 
 _MARK_SECONDS, _MARK_MEGABYTES = 60.0, 300.0
 """Of Project Rainier."""
@@ -34,7 +35,7 @@ def live_rows(directory: Path, domains: int) -> Iterator[Row]:
     ):
         for name, url in (("SQLite", f"sqlite:///{directory}/ours.db"), ("PostgreSQL", pg.format("postgres"))):
             with temporary_engine(url) as engine:
-                migrate.migrate(engine)
+                migration.migrate(engine)
             took, peaks = _imported(url, files)
             what = f"import of {4 * domains:,} servers and {64 * domains:,} chips, {name}"
             yield Row(what, took, parsing, "json.loads of each line")
@@ -51,7 +52,7 @@ def live_rows(directory: Path, domains: int) -> Iterator[Row]:
 def _stood(url: str, domains: int) -> None:
     """The design that these machines are of, with each in its slot."""
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
-        stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64").resized(domains))
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get("u-trn2x64").resized(domains))
         stand(connection, machines(domains, 0, 0))
 
 

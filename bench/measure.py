@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import migrate, stamp
-from trninv.inventory.database import temporary_engine, write_transaction
+from trninv.database import migration
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.seeding import cluster_seeding
 
 NAME = "bench"
 RAINIER = 6_250
@@ -68,11 +69,11 @@ def seeded(url: str, domains: int) -> float:
     """Seconds it takes to seed a cluster into an empty, migrated database."""
     system = default_systems().get("u-trn2x64").resized(domains)
     with temporary_engine(url) as engine:
-        migrate.migrate(engine)
+        migration.migrate(engine)
 
         def seed() -> None:
             with write_transaction(engine) as connection:
-                stamp.seed(connection, default_catalog(), system, NAME)
+                cluster_seeding.seed(connection, default_catalog(), system, NAME)
 
         return seconds(seed, 1)
 

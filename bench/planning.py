@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 
 from bench.measure import NAME, RAINIER, Row, seconds
-from trninv.jobs.fleet import Fleet
+from trninv.placement.placement_fleet import Fleet
 
 _PLANNED, _WANTED, _LIMIT = 40, 16, 1.0
 """Domains, the chips that there is to be room for, and the seconds that a proof may take."""

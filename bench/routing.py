@@ -13,15 +13,16 @@ import trninv
 from bench.measure import DAMAGED, NAME, Row, seconds, seeded
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import migrate, stamp
-from trninv.inventory.database import temporary_engine, write_transaction
+from trninv.database import migration
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.seeding import cluster_seeding
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.scope import Scope, ScopeGraph
-from trninv.routing.wiring import WiringCache
+from trninv.routing.wiring_cache import WiringCache
 from trninv.solvers.bisection import bisect
 from trninv.solvers.collectives import all_gather_rate, max_concurrent_flow
-from trninv.solvers.cut_tree import gomory_hu_tree
 from trninv.solvers.graph import Graph
+from trninv.solvers.max_flow import gomory_hu_tree
 
 
 def bisections(directory: Path) -> Iterator[Row]:
@@ -29,10 +30,10 @@ def bisections(directory: Path) -> Iterator[Row]:
     url = f"sqlite:///{directory}/domains.db"
     scopes = ["trn1.32xlarge", "trn2-16.48xlarge", "u-trn2x64", "trn3-gen1", "trn3-gen2"]
     with temporary_engine(url) as engine:
-        migrate.migrate(engine)
+        migration.migrate(engine)
         for scope in scopes:
             with write_transaction(engine) as connection:
-                stamp.seed(connection, default_catalog(), default_systems().get(scope))
+                cluster_seeding.seed(connection, default_catalog(), default_systems().get(scope))
     with trninv.open(url) as fleet:
         for scope in scopes:
             inside = _inside(fleet, scope)

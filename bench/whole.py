@@ -8,7 +8,7 @@ from bench.api import FLAT, NESTED, memory
 from bench.measure import NAME, Row, asked_about, pairs
 from bench.served import Request, Served, ours
 from bench.web import ROUTED, routed
-from trninv.reports.library import read_reports
+from trninv.reports.report_library import read_reports
 
 _TIMES = 3
 _MEGABYTES = 150.0

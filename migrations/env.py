@@ -1,9 +1,9 @@
-"""Alembic environment: the connection is handed over by trninv.inventory.migrate, or made from the settings.
+"""Alembic environment: the connection is handed over by trninv.database.migration, or made from the settings.
 
-The views of `trninv.reports.views` and the triggers of `trninv.inventory.triggers` are dropped before the first
-revision and, where the last one is the newest, created again: a revision may rebuild any table, and none holds a view
-or such a trigger. Nor does any hold the catalog, so facts and legal sets that are there are then brought up to date
-with it.
+The views of `trninv.reports.views` and the triggers of `trninv.inventory.triggers.registry` are dropped before the
+first revision and, where the last one is the newest, created again: a revision may rebuild any table, and none holds a
+view or such a trigger. Nor does any hold the catalog, so facts and legal sets that are there are then brought up to
+date with it.
 """
 
 from collections.abc import Collection, Iterable
@@ -14,10 +14,11 @@ from sqlalchemy import Connection, make_url, select, text
 
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import chain, triggers
-from trninv.inventory.database import create_directory, temporary_engine
-from trninv.inventory.record import store_facts, store_legal_sets
-from trninv.inventory.schema import METADATA
+from trninv.database.engine import create_directory, temporary_engine
+from trninv.database.tables import METADATA
+from trninv.inventory.seeding.catalog_rows import store_facts, store_legal_sets
+from trninv.inventory.state import hash_chain
+from trninv.inventory.triggers import registry
 from trninv.reports import views
 from trninv.settings import Settings
 
@@ -54,12 +55,12 @@ def run(connection: Connection | None) -> None:
             context.run_migrations()
             return
         dialect = context.get_context().dialect.name
-        execute([*triggers.dropping(dialect), *views.drop_statements(dialect, connection)])
+        execute([*registry.dropping(dialect), *views.drop_statements(dialect, connection)])
         context.run_migrations()
         if reached == set(context.script.get_heads()):
-            execute([*views.create_statements(dialect), *triggers.creating(dialect)])
+            execute([*views.create_statements(dialect), *registry.creating(dialect)])
             if connection is not None:
-                chain.seal_events(connection)
+                hash_chain.seal_events(connection)
             if connection is not None and connection.scalar(select(METADATA.tables["source"].c.id).limit(1)):
                 store_facts(connection, default_catalog())
                 store_legal_sets(connection, (system.domain for system in default_systems().systems))
@@ -73,7 +74,7 @@ def is_nothing_to_do(connection: Connection | None, at: set[str]) -> bool:
         return True
     if connection is None or not at == {to} == set(context.script.get_heads()):
         return False
-    return not (views.outdated_views(connection) or triggers.outdated(connection))
+    return not (views.outdated_views(connection) or registry.outdated(connection))
 
 
 def execute(statements: Iterable[str]) -> None:

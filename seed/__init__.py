@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import click
 
 from trninv.catalog.models import System
-from trninv.cli.admin import seed
 from trninv.cli.main import main, trninv
+from trninv.cli.seed_commands import seed
 
 
 def run(systems: Sequence[System]) -> None:

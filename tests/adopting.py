@@ -8,9 +8,9 @@ from sqlalchemy import Connection, Engine, text
 
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.importers.observation import ImportFile, import_files
-from trninv.inventory.database import write_transaction
-from trninv.live.adopt import AdoptionResult, adopt
+from trninv.database.engine import write_transaction
+from trninv.importers.ingestion import ImportFile, import_files
+from trninv.reconcile.adoption import AdoptionResult, adopt
 
 
 def keep(connection: Connection, kind: str, *documents: object, **more: Any) -> None:

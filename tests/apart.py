@@ -14,13 +14,14 @@ from pathlib import Path
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.cli.main import main
-from trninv.history.archive.store import open_for_writing
-from trninv.history.archive.writing import archive_history
-from trninv.inventory import layout, schema, stamp, transfer
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.database import tables, transfer
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.history.archive.archive_store import open_for_writing
+from trninv.history.archive.archive_writer import archive_history
+from trninv.inventory.seeding import cluster_seeding, expected_rows
 
 _PROCESSES = multiprocessing.get_context("forkserver")
-_PROCESSES.set_forkserver_preload([__name__, "trninv.inventory.migrate", "trninv.cli.admin", "psycopg"])
+_PROCESSES.set_forkserver_preload([__name__, "trninv.database.migration", "trninv.cli.seed_commands", "psycopg"])
 
 
 def killed_half_way(work: Callable[..., None], *arguments: object) -> None:
@@ -35,12 +36,15 @@ def killed_half_way(work: Callable[..., None], *arguments: object) -> None:
     assert process.exitcode == -signal.SIGKILL
 
 
-def seed_half(url: str, tables: int, told: Connection) -> None:
+def seed_half(url: str, table_count: int, told: Connection) -> None:
     """Seed a system, as far as so many tables."""
-    vars(layout)["INSERT_ORDER"] = vars(stamp)["INSERT_ORDER"] = (*schema.INSERT_ORDER[:tables], "the end")
+    vars(expected_rows)["INSERT_ORDER"] = vars(cluster_seeding)["INSERT_ORDER"] = (
+        *tables.INSERT_ORDER[:table_count],
+        "the end",
+    )
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         try:
-            stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64"))
+            cluster_seeding.seed(connection, default_catalog(), default_systems().get("u-trn2x64"))
         except KeyError:
             told.send("half way")
             time.sleep(60)

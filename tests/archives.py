@@ -5,11 +5,11 @@ from pathlib import Path
 
 from sqlalchemy import Engine, text
 
-from trninv.history.archive.store import open_for_writing
-from trninv.history.archive.writing import ArchiveResult, archive_history
-from trninv.inventory import chain
-from trninv.inventory.database import write_transaction
-from trninv.inventory.schema import TABLES
+from trninv.database.engine import write_transaction
+from trninv.database.tables import TABLES
+from trninv.history.archive.archive_store import open_for_writing
+from trninv.history.archive.archive_writer import ArchiveResult, archive_history
+from trninv.inventory.state import hash_chain
 
 KNOWN = "2026-01-01T06:00:00.000000+00:00"
 
@@ -22,7 +22,7 @@ def happen(engine: Engine, at: str, statement: str, *, sealed: bool = True) -> N
         connection.execute(text(statement))
         connection.execute(TABLES["_change"].delete())
         if sealed:
-            chain.seal_events(connection)
+            hash_chain.seal_events(connection)
 
 
 def state(state: str, key: int, table: str = "node") -> str:

@@ -12,9 +12,10 @@ from examples import ROOT
 from serving import serving
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import stamp
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -32,7 +33,7 @@ def service_database(databases: Databases) -> str:
     """Every single-domain system, and a fleet of 200 servers of which some chips are down."""
     url = databases.seeded("sqlite")
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
-        stamp.seed(connection, default_catalog(), default_systems().get("trn2").resized(200), name="lab")
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn2").resized(200), name="lab")
         down = ["lab/d0/s0/c3", "lab/d150/s0", "lab/d151/s0/c1"]
         set_state(connection, down, Condition.from_user("down", None), why="test", who="tests")
     return url

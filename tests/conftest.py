@@ -25,9 +25,11 @@ import postgres
 import trninv
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import migrate, stamp
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
+from trninv.database import migration
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 from trninv.routing.fleet import BaseFleet
 from trninv.settings import Settings
 from trninv.units import pluralize
@@ -68,15 +70,15 @@ def seeds(count: int, quick: int = 1) -> list[Any]:
 
 def seed_everything(url: str) -> None:
     with temporary_engine(url) as engine:
-        migrate.migrate(engine)
+        migration.migrate(engine)
         for system in SYSTEMS:
             with write_transaction(engine) as connection:
-                stamp.seed(connection, default_catalog(), system)
+                cluster_seeding.seed(connection, default_catalog(), system)
 
 
 def _migrate(url: str) -> None:
     with temporary_engine(url) as engine:
-        migrate.migrate(engine)
+        migration.migrate(engine)
 
 
 _ROOM = 8 * 2**30
@@ -209,7 +211,7 @@ def _seed_by_name(url: str) -> None:
         for system in default_systems().systems:
             if system.is_by_name:
                 with write_transaction(engine) as connection:
-                    stamp.seed(connection, default_catalog(), system)
+                    cluster_seeding.seed(connection, default_catalog(), system)
 
 
 @pytest.fixture(scope="session", params=BACKENDS)
@@ -324,7 +326,7 @@ _SERVICES: dict[int, tuple[BaseFleet, dict[str, Any]]] = {}
 
 def both_ways(fleet: BaseFleet) -> Ask:
     """Run a document compiled and field by field, with the same bytes; data and errors as a client sees them."""
-    from trninv.graphql.api import Request  # noqa: PLC0415 # only where it is used
+    from trninv.graphql.document_request import Request  # noqa: PLC0415 # only where it is used
 
     ways = services(fleet).values()
 
@@ -357,10 +359,10 @@ _SLOW_ON_POSTGRESQL = (
     "tests/drawing/",
     "tests/exporters/",
     "tests/cli/",
-    "tests/live/",
+    "tests/reconcile/",
     "tests/importers/",
     "tests/incidents/",
-    "tests/jobs/",
+    "tests/placement/",
     "tests/test_readme.py",
     "tests/test_incident_page.py",
     "tests/graphql/test_statements.py",
@@ -390,11 +392,11 @@ _SLOW_ON_POSTGRESQL = (
 """They reach the database through rooms whose own tests run on both, or other tests of theirs do."""
 
 _QUICK_ON_POSTGRESQL = (
-    "tests/jobs/test_holding.py::test_a_job_holds_its_places",
-    "tests/jobs/test_holding.py::test_the_database_refuses",
-    "tests/jobs/test_holding.py::test_racing",
-    "tests/jobs/test_imported.py::test_a_listing_is_held_again",
-    "tests/jobs/test_imported.py::test_a_spoilt_listing",
+    "tests/placement/test_holding.py::test_a_job_holds_its_places",
+    "tests/placement/test_holding.py::test_the_database_refuses",
+    "tests/placement/test_holding.py::test_racing",
+    "tests/placement/test_imported.py::test_a_listing_is_held_again",
+    "tests/placement/test_imported.py::test_a_spoilt_listing",
     "tests/history/test_archive.py::test_of_two_that_remove_at_once",
     "tests/history/test_archive.py::test_what_is_archived_may_go",
     "tests/inventory/test_verify.py::test_what_was_seeded",

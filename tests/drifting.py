@@ -11,10 +11,11 @@ from sqlalchemy import Engine
 from fleet_outputs import Machine, Outputs, machines, outputs, stand
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.importers.observation import ImportFile, import_files
-from trninv.inventory import migrate, stamp
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.live.drift import DriftResult, detect_drift
+from trninv.database import migration
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.importers.ingestion import ImportFile, import_files
+from trninv.inventory.seeding import cluster_seeding
+from trninv.reconcile.drift import DriftResult, detect_drift
 
 FLEET_OF = {"u-trn2x64": 3, "trn2-16.48xlarge": 4, "trn1.32xlarge": 2}
 START = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=2)
@@ -23,10 +24,10 @@ MINUTES = timedelta(minutes=1)
 
 def seeded(url: str) -> None:
     with temporary_engine(url) as engine:
-        migrate.migrate(engine)
+        migration.migrate(engine)
         with write_transaction(engine) as connection:
             for slug, domains in FLEET_OF.items():
-                stamp.seed(connection, default_catalog(), default_systems().get(slug).resized(domains), slug)
+                cluster_seeding.seed(connection, default_catalog(), default_systems().get(slug).resized(domains), slug)
 
 
 def alive_fleet(url: str) -> None:

@@ -12,8 +12,8 @@ from tabulate import tabulate
 
 from conftest import both_ways
 from trninv.cli.main import main
-from trninv.reports.guard import compile_query
-from trninv.reports.reader import run_query
+from trninv.reports.query_compiler import compile_query
+from trninv.reports.query_runner import run_query
 from trninv.routing.fleet import BaseFleet
 
 ROOT = Path(__file__).parents[1]

@@ -5,9 +5,11 @@ from collections.abc import Collection
 from conftest import Databases, Run
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import migrate, stamp
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
+from trninv.database import migration
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 
 SCOPES = {"hwloc": "lab/d0/s0", "astra-sim": "lab/d0", "booksim": "lab/d0"}
 SCOPES |= dict.fromkeys(["gexf", "graphml", "jgf", "node-link"], "lab/d1")
@@ -30,12 +32,12 @@ def seed(url: str, only: Collection[str] = ()) -> None:
     wanted += [("u-trn2x64", "u-trn2x64", 1), ("trn3-gen2", "trn3-gen2", 1)]
     wanted += [("trn1.2xlarge", "my_lab", 2), ("trn1.2xlarge", "a" * 64, 40)]
     with temporary_engine(url) as engine:
-        migrate.create_tables_if_missing(engine)
+        migration.create_tables_if_missing(engine)
         for system, name, domains in wanted:
             if only and name not in only:
                 continue
             with write_transaction(engine) as connection:
-                stamp.seed(connection, default_catalog(), known[system].resized(domains), name)
+                cluster_seeding.seed(connection, default_catalog(), known[system].resized(domains), name)
 
 
 def wear(url: str) -> None:

@@ -25,9 +25,9 @@ from printed import (
 )
 from sqlalchemy import Connection, select
 
-from trninv.inventory.address import address_expression
-from trninv.inventory.binding import ProposedBinding, bind
-from trninv.inventory.schema import TABLES
+from trninv.database.tables import TABLES
+from trninv.inventory.address.expressions import address_expression
+from trninv.inventory.state.bindings import ProposedBinding, bind
 
 SERVERS = 4
 """Of an UltraServer."""

@@ -8,13 +8,16 @@ from hypothesis import strategies as st
 
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import migrate, stamp
-from trninv.inventory.address import chip_ids_of, resolve_place
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
+from trninv.database import migration
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.address.containment import chip_ids_of
+from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.seeding import cluster_seeding
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.wiring import domains_in_cluster, domains_of_nodes, load_wiring
+from trninv.solvers.adjacency import Links
 from trninv.solvers.graph import Graph
-from trninv.solvers.paths import Links, PathCriterion, all_best_paths
+from trninv.solvers.shortest_paths import PathCriterion, all_best_paths
 from trninv.topology.torus import coordinates, torus_links
 
 
@@ -75,10 +78,12 @@ def without(graph: Graph, nodes: Collection[int], links: Collection[int]) -> Gra
 def seed_clusters(url: str, clusters: dict[str, int]) -> str:
     """Clusters of so many domains each, named c-SYSTEM, in an empty database; its URL."""
     with temporary_engine(url) as engine:
-        migrate.create_tables_if_missing(engine)
+        migration.create_tables_if_missing(engine)
         for system, domains in clusters.items():
             with write_transaction(engine) as connection:
-                stamp.seed(connection, default_catalog(), default_systems().get(system).resized(domains), f"c-{system}")
+                cluster_seeding.seed(
+                    connection, default_catalog(), default_systems().get(system).resized(domains), f"c-{system}"
+                )
     return url
 
 

@@ -11,11 +11,12 @@ from urllib.parse import urlsplit
 import uvicorn
 from sqlalchemy import Engine
 
-from trninv.cli.serve import open_socket
-from trninv.inventory.database import write_transaction
-from trninv.inventory.state import Condition, set_state
-from trninv.service.app import create_app
-from trninv.service.connections import TimeoutProtocol
+from trninv.cli.serve_commands import open_socket
+from trninv.database.engine import write_transaction
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.service.application import create_app
+from trninv.service.connection_limits import TimeoutProtocol
 from trninv.settings import Settings
 
 

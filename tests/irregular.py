@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import migrate, stamp
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.plan import ADOPTED, ClusterPlan, DomainGroup
-from trninv.topology.tree import FabricTree
+from trninv.database import migration
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.seeding.cluster_plan import ADOPTED, ClusterPlan, DomainGroup
+from trninv.topology.fabric_tree import FabricTree
 
 MIXED = {"trn1.2xlarge": 1, "trn1.32xlarge": 3, "trn2-16.48xlarge": 2, "u-trn2x64": 3, "trn3-gen1": 1}
 
@@ -47,8 +48,8 @@ def irregular(domains: Mapping[str, int], seed: int, *, tops: int = 1, split: bo
 def make(url: str, plans: Mapping[str, ClusterPlan]) -> str:
     """These clusters in an empty database; its URL."""
     with temporary_engine(url) as engine:
-        migrate.create_tables_if_missing(engine)
+        migration.create_tables_if_missing(engine)
         for slug, each in plans.items():
             with write_transaction(engine) as connection:
-                stamp.create_cluster(connection, default_catalog(), each, slug)
+                cluster_seeding.create_cluster(connection, default_catalog(), each, slug)
     return url

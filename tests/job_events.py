@@ -5,11 +5,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 
+from trninv.database.engine import read_transaction
 from trninv.history.events import Event, list_events
-from trninv.inventory import chain
-from trninv.inventory.database import read_transaction
-from trninv.inventory.verify import verify_history
-from trninv.jobs.fleet import Fleet
+from trninv.inventory.seeding.verification import verify_history
+from trninv.inventory.state import hash_chain
+from trninv.placement.placement_fleet import Fleet
 
 D = "u-trn2x64/d0"
 CLUSTER = "u-trn2x64"
@@ -30,6 +30,6 @@ def done(found: Sequence[Event]) -> list[tuple[str | None, str | None, str]]:
 def is_sound(engine: Engine) -> None:
     """All of it is sealed, and nothing is wrong with it."""
     with read_transaction(engine) as connection:
-        found = chain.verify_chain(connection)
+        found = hash_chain.verify_chain(connection)
         assert (found.broken, found.unsealed) == (None, 0)
         assert list(verify_history(connection, found)) == []

@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from trninv.importers.observation import ImportFile
-from trninv.jobs.imported import JobImportResult, import_jobs, read_jobs
+from trninv.importers.ingestion import ImportFile
+from trninv.placement.allocations.job_import import JobImportResult, import_jobs, read_jobs
 
 HOSTS = [f"u-trn2x64-d0-s{server}" for server in range(4)]
 """As the template calls the slots."""

@@ -8,11 +8,12 @@ from sqlalchemy import Engine, text
 
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import stamp
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.migrate import migrate
-from trninv.inventory.schema import STATES
-from trninv.inventory.state import Condition, set_state
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.database.migration import migrate
+from trninv.database.tables import STATES
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 
 U = "u-trn2x64/d0"
 T = "trn2-16.48xlarge/d0"
@@ -25,7 +26,7 @@ def seed_two(url: str) -> None:
         migrate(engine)
         for system in (known.get("u-trn2x64"), replace(known.get("trn2-16.48xlarge"), domains=3)):
             with write_transaction(engine) as connection:
-                stamp.seed(connection, default_catalog(), system)
+                cluster_seeding.seed(connection, default_catalog(), system)
 
 
 def change(engine: Engine, dice: random.Random) -> None:

@@ -17,23 +17,23 @@ from sqlalchemy.exc import DBAPIError
 from conftest import Databases
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
+from trninv.database.engine import open_engine, temporary_engine, write_transaction
+from trninv.database.migration import migrate
+from trninv.database.tables import TABLES
+from trninv.database.transfer import copy_database
 from trninv.errors import TrninvError
-from trninv.history.archive import writing as archiving
-from trninv.history.archive.removing import prune_events
-from trninv.history.archive.store import open_for_writing
-from trninv.inventory import stamp
-from trninv.inventory.binding import bind, unbind
-from trninv.inventory.database import open_engine, temporary_engine, write_transaction
-from trninv.inventory.migrate import migrate
-from trninv.inventory.schema import TABLES
-from trninv.inventory.transfer import copy_database
-from trninv.jobs import closings, holding
-from trninv.jobs.questions.make_room import JobMove
-from trninv.jobs.relocation import move_jobs
-from trninv.jobs.revision import plan_revision
-from trninv.jobs.taking import resolve_chips
-from trninv.live.drift import detect_drift
-from trninv.live.pins import pinned_binding
+from trninv.history.archive import archive_writer as archiving
+from trninv.history.archive.archive_pruner import prune_events
+from trninv.history.archive.archive_store import open_for_writing
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.bindings import bind, unbind
+from trninv.placement.allocations import job_allocations, server_cordons
+from trninv.placement.allocations.allocation_rows import resolve_chips
+from trninv.placement.allocations.plan_revision import plan_revision
+from trninv.placement.moves.plan_executor import move_jobs
+from trninv.placement.questions.make_room import JobMove
+from trninv.reconcile.drift import detect_drift
+from trninv.reconcile.identification import pinned_binding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,7 +87,7 @@ class Life:
         with write_transaction(self.engine) as connection:
             match self.dice.randrange(4):
                 case 0:
-                    holding.release(connection, name, who="ann")
+                    job_allocations.release(connection, name, who="ann")
                 case 1:
                     key = connection.scalar(
                         select(TABLES["cluster"].c.id).where(TABLES["cluster"].c.slug == "u-trn2x64")
@@ -97,7 +97,7 @@ class Life:
                     move_jobs(connection, "u-trn2x64", [move], plan_revision(connection, key or 0), who="mover")
                 case _:
                     spares = [f"{D}/s3/c{self.dice.randrange(16)}"] if self.dice.random() < 0.3 else []
-                    holding.allocate(
+                    job_allocations.allocate(
                         connection, name, [chips], who="ann", spares=spares, pinned=self.dice.random() < 0.2
                     )
 
@@ -111,9 +111,9 @@ class Life:
         places = [f"{D}/s{self.dice.randrange(4)}"] if self.dice.random() < 0.7 else [D]
         with write_transaction(self.engine) as connection:
             if self.dice.random() < 0.6:
-                closings.cordon(connection, places, who="ann", why="firmware")
+                server_cordons.cordon(connection, places, who="ann", why="firmware")
             else:
-                closings.uncordon(connection, places, who="ann")
+                server_cordons.uncordon(connection, places, who="ann")
 
     def _bind(self) -> None:
         slot, name = f"{D}/s{self.dice.randrange(4)}", self.dice.choice(["i-0aa", "i-0bb", "host-c", "host-d"])
@@ -140,9 +140,9 @@ class Life:
         with write_transaction(self.engine) as connection:
             key = connection.scalar(select(TABLES["cluster"].c.id).where(TABLES["cluster"].c.slug == slug))
             if key is not None:
-                stamp.unseed(connection, key)
+                cluster_seeding.unseed(connection, key)
             if slug != "lab" and (key is None or self.dice.random() < 0.8):
-                stamp.seed(connection, default_catalog(), default_systems().get(slug))
+                cluster_seeding.seed(connection, default_catalog(), default_systems().get(slug))
 
     def _copy(self) -> None:
         """Go on as a copy, on the other kind of database."""

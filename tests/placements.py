@@ -6,11 +6,11 @@ from itertools import combinations, product
 
 import numpy as np
 
-from trninv.jobs.damage import UnhealthyParts
-from trninv.jobs.model import LegalSets, PlacementModel, read_legal_sets
-from trninv.jobs.stock import FreeCapacity
+from trninv.placement.candidates.free_capacity import FreeCapacity
+from trninv.placement.candidates.link_failures import UnhealthyParts
+from trninv.placement.candidates.placement_model import LegalSets, PlacementModel, read_legal_sets
 from trninv.routing.fleet import BaseFleet
-from trninv.solvers.blocks import pack_masks
+from trninv.solvers.torus_blocks import pack_masks
 
 
 def legal(fleet: BaseFleet, model: PlacementModel) -> LegalSets:

@@ -6,9 +6,9 @@ import numpy as np
 from placements import legal
 
 from bench.day import Day, day
-from trninv.jobs.model import placement_model
-from trninv.jobs.search import PlacementPolicy
-from trninv.jobs.stock import FreeCapacity, count_chips
+from trninv.placement.candidates.candidate_search import PlacementPolicy
+from trninv.placement.candidates.free_capacity import FreeCapacity, count_chips
+from trninv.placement.candidates.placement_model import placement_model
 from trninv.routing.fleet import BaseFleet
 
 

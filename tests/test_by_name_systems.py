@@ -7,13 +7,13 @@ from sqlalchemy import text
 from conftest import Run, both_ways
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
+from trninv.database.engine import read_transaction
 from trninv.errors import InvalidArgumentError
-from trninv.exporters import register
-from trninv.inventory.database import read_transaction
-from trninv.inventory.totals import cluster_totals
-from trninv.inventory.verify import verify
-from trninv.reports.library import find_report
-from trninv.reports.reader import run_query
+from trninv.exporters.format import format_names
+from trninv.inventory.seeding.totals import cluster_totals
+from trninv.inventory.seeding.verification import verify
+from trninv.reports.query_runner import run_query
+from trninv.reports.report_library import find_report
 from trninv.routing.fleet import BaseFleet
 
 GIB, GB = 2**30, 10**9
@@ -93,7 +93,7 @@ def test_the_explorer_has_a_place_for_every_chip(named: BaseFleet, slug: str) ->
         assert len({(part["x"], part["y"]) for part in parts}) == len(parts) == TOTALS[slug][0]
 
 
-@pytest.mark.parametrize("name", register.format_names())
+@pytest.mark.parametrize("name", format_names())
 @pytest.mark.parametrize("slug", SLUGS)
 def test_exports_are_read_back_or_refused_in_a_sentence(named: BaseFleet, run: Run, slug: str, name: str) -> None:
     url = named.engine.url.render_as_string(hide_password=False)

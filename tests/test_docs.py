@@ -8,7 +8,7 @@ import pytest
 
 from examples import ROOT, pages, prose
 from trninv.cli.main import trninv
-from trninv.jobs import fleet as jobs
+from trninv.placement import placement_fleet as jobs
 from trninv.routing.fleet import BaseFleet
 from trninv.settings import Settings
 
@@ -76,4 +76,6 @@ def _commands(group: click.Group, prefix: str) -> list[str]:
 def test_every_method_of_a_fleet_that_answers_is_on_the_page_of_python() -> None:
     listed = set(re.findall(r"`fleet\.(\w+)\(", (REFERENCE / "python.md").read_text()))
     of_services = {"beside", "close", "reading", "renew", "revision", "stamped", "watched", "wirings"}
-    assert listed == {name for name in {**vars(BaseFleet), **vars(jobs.Fleet)} if not name.startswith("_")} - of_services
+    assert (
+        listed == {name for name in {**vars(BaseFleet), **vars(jobs.Fleet)} if not name.startswith("_")} - of_services
+    )

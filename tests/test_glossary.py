@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from trninv.inventory.schema import TABLES
+from trninv.database.tables import TABLES
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "explanation" / "glossary.md"

@@ -16,8 +16,8 @@ import pytest
 
 from examples import ROOT
 from trninv.cli.main import main
-from trninv.inventory.database import temporary_engine
-from trninv.inventory.migrate import migrate
+from trninv.database.engine import temporary_engine
+from trninv.database.migration import migrate
 
 PAGE = ROOT / "docs/incident.md"
 _FENCE = re.compile(r"```console (\S+ \S+)\n(.*?)```", re.DOTALL)

@@ -23,10 +23,10 @@ from starlette.testclient import TestClient
 
 from conftest import Databases, wear
 from examples import ROOT
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.database.tables import TABLES
 from trninv.errors import TrninvError
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.schema import TABLES
-from trninv.service.app import create_app
+from trninv.service.application import create_app
 
 MONITORING = ROOT / "monitoring"
 ALERTS, TESTS = (yaml.safe_load((MONITORING / name).read_text()) for name in ("alerts.yml", "alerts-test.yml"))

@@ -9,7 +9,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trninv.jobs.fleet import Fleet
+    from trninv.placement.placement_fleet import Fleet
 
 __all__ = ["open"]
 
@@ -24,8 +24,8 @@ def open(url: str | None = None, *, seconds: float | None = None) -> "Fleet":  #
     seconds
         PostgreSQL's statement timeout. Statements on SQLite stop at the caller's deadline.
     """
-    from trninv.inventory.database import open_engine  # noqa: PLC0415 # `import trninv` stays light
-    from trninv.jobs.fleet import Fleet  # noqa: PLC0415
+    from trninv.database.engine import open_engine  # noqa: PLC0415 # `import trninv` stays light
+    from trninv.placement.placement_fleet import Fleet  # noqa: PLC0415
     from trninv.settings import Settings  # noqa: PLC0415
 
     return Fleet(open_engine(Settings.load().database_url if url is None else url, seconds))

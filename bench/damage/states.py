@@ -10,11 +10,13 @@ from sqlalchemy import select
 
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import migrate, stamp
-from trninv.inventory.address import node_addresses
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.schema import TABLES
-from trninv.inventory.state import Condition, set_state
+from trninv.database import migration
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.tables import TABLES
+from trninv.inventory.address.expressions import node_addresses
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 from trninv.routing.fleet import BaseFleet
 
 SYSTEMS = {
@@ -79,11 +81,11 @@ class State:
 def seed(url: str, sizes: range = SIZES) -> None:
     """Clusters of each size of each system, such as c5: five trn2-16."""
     with temporary_engine(url) as engine:
-        migrate.migrate(engine)
+        migration.migrate(engine)
         for system, name in SYSTEMS.items():
             for size in sizes:
                 with write_transaction(engine) as connection:
-                    stamp.seed(
+                    cluster_seeding.seed(
                         connection, default_catalog(), default_systems().get(system).resized(size), f"{name}{size}"
                     )
 

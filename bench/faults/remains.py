@@ -7,8 +7,8 @@ from sqlalchemy import Connection, inspect, text
 
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory.database import database_file, file_exists, read_transaction, temporary_engine
-from trninv.inventory.verify import verify
+from trninv.database.engine import database_file, file_exists, read_transaction, temporary_engine
+from trninv.inventory.seeding.verification import verify
 
 _CHANCE = {
     *("at", "created", "expires", "known_since", "revoked", "sha256", "taken_at", "seen_at", "since", "until"),

@@ -17,9 +17,10 @@ from conftest import seed_everything
 from serving import serving
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import stamp
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -58,7 +59,7 @@ def main() -> None:
         seed_everything(database)
         draw(database)
         with temporary_engine(database) as engine, write_transaction(engine) as connection:
-            stamp.seed(connection, default_catalog(), default_systems().get("rainier"))
+            cluster_seeding.seed(connection, default_catalog(), default_systems().get("rainier"))
             set_state(connection, DOWN, Condition.from_user("down", None), why="a picture", who="docs")
         photograph(database)
 

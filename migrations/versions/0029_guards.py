@@ -1,5 +1,5 @@
 # ruff: noqa: SLF001 # revisions that were released are not edited
-"""All triggers are declared in trninv.inventory.triggers and created as those of events are: those of revisions go.
+"""All triggers are declared in trninv.inventory.triggers.registry; the triggers of older revisions go.
 
 Revision ID: 0029
 Revises: 0028

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from trninv.catalog.audit import DerivationCheck, check_derivations
+from trninv.catalog.derived import DerivationCheck, check_derivations
 from trninv.catalog.facts import default_catalog
 
 FINDINGS = list(check_derivations(default_catalog()))

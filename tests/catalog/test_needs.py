@@ -7,7 +7,7 @@ import pytest
 
 from trninv.catalog.facts import Catalog, default_catalog
 from trninv.catalog.models import default_systems
-from trninv.catalog.needs import check_facts
+from trninv.catalog.required_facts import check_facts
 from trninv.errors import UnknownFactError
 
 

@@ -12,8 +12,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.importer import import_from_string
 
 from conftest import Databases, Run
-from trninv.cli import check
-from trninv.cli.serve import APPLICATION_PATH
+from trninv.cli import self_test
+from trninv.cli.serve_commands import APPLICATION_PATH
 from trninv.errors import InternalError
 from trninv.settings import Settings
 
@@ -39,7 +39,7 @@ class Faulty:
 
 @pytest.fixture
 def faulty(monkeypatch: pytest.MonkeyPatch) -> type[Faulty]:
-    monkeypatch.setattr(check, "APPLICATION_PATH", f"{__name__}:Faulty")
+    monkeypatch.setattr(self_test, "APPLICATION_PATH", f"{__name__}:Faulty")
     return Faulty
 
 
@@ -47,8 +47,8 @@ def test_every_route_is_asked(lite: str) -> None:
     routes = import_from_string(APPLICATION_PATH)(lite).routes
     declared = {route.path for route in routes if isinstance(route, Route | Mount)}
     assert len(declared) == len(routes)
-    assert {probe.route for probe in check.build_probes(lite)} == declared
-    assert check.check_service(lite) == len(check.build_probes(lite))
+    assert {probe.route for probe in self_test.build_probes(lite)} == declared
+    assert self_test.check_service(lite) == len(self_test.build_probes(lite))
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -57,8 +57,8 @@ def test_every_probe_notices_a_wrong_answer(
 ) -> None:
     monkeypatch.setattr(faulty, "fault", fault)
     with pytest.raises(InternalError) as raised:
-        check.check_service(lite)
-    told, probes = str(raised.value).split("; /"), check.build_probes(lite)
+        self_test.check_service(lite)
+    told, probes = str(raised.value).split("; /"), self_test.build_probes(lite)
     assert len(told) == len(probes)
     wanted = (fault if probe.status == HTTPStatus.OK or "500" in fault else "status 200" for probe in probes)
     assert all(each in failure for each, failure in zip(wanted, told, strict=True))
@@ -80,24 +80,24 @@ def test_one_broken_route_is_named_and_ends_with_1(
 def test_the_service_is_checked_with_settings_of_its_own(seeded: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"AUTH": "tokens", "PERSISTED_ONLY": "1", "GRAPHIQL": "0", "ALLOWED_HOSTS": "a.example"}.items():
         monkeypatch.setenv(f"TRNINV_{name}", value)
-    assert check.check_service(seeded) == len(check.build_probes(seeded))
+    assert self_test.check_service(seeded) == len(self_test.build_probes(seeded))
 
 
 def test_others_on_the_machine_are_turned_away_meanwhile(lite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def intruder(_probe: check.Probe, port: int, _host: str) -> str:
+    def intruder(_probe: self_test.Probe, port: int, _host: str) -> str:
         connection = HTTPConnection("127.0.0.1", port, timeout=30)
         connection.request("GET", "/sql")
         status = connection.getresponse().status
         connection.close()
         return f"status {status}"
 
-    monkeypatch.setattr(check, "_find_failure", intruder)
+    monkeypatch.setattr(self_test, "_find_failure", intruder)
     with pytest.raises(InternalError, match="status 400") as raised:
-        check.check_service(lite)
-    assert str(raised.value).count("status 400") == len(check.build_probes(lite))
+        self_test.check_service(lite)
+    assert str(raised.value).count("status 400") == len(self_test.build_probes(lite))
 
 
 def test_a_service_that_ends_leaves_nothing_waiting(lite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
     with pytest.raises(InternalError, match="no answer"):
-        check.check_service(lite)
+        self_test.check_service(lite)

@@ -14,9 +14,9 @@ from sqlalchemy import update
 from conftest import Databases, Run
 from trninv import __version__
 from trninv.cli.main import trninv
-from trninv.inventory.address import resolve_place
-from trninv.inventory.database import temporary_engine
-from trninv.inventory.schema import TABLES
+from trninv.database.engine import temporary_engine
+from trninv.database.tables import TABLES
+from trninv.inventory.address.lookup import resolve_place
 
 CONTEXT = click.Context(trninv)
 COMMANDS = {name: trninv.get_command(CONTEXT, name) for name in trninv.list_commands(CONTEXT)}

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from conftest import Run
 from trninv.cli.main import trninv
-from trninv.cli.refusal import read_examples
+from trninv.cli.usage_errors import read_examples
 
 
 @pytest.mark.parametrize("words", [(), *EVERY], ids=" ".join)

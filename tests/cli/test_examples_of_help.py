@@ -14,14 +14,15 @@ from rich.cells import cell_len
 from conftest import Databases, Run, seed_everything, wear
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.cli.progress import Progress
-from trninv.cli.refusal import read_examples
-from trninv.inventory import stamp
-from trninv.inventory.binding import bind
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
-from trninv.jobs.holding import allocate
-from trninv.live.pins import pinned_binding
+from trninv.cli.progress_line import Progress
+from trninv.cli.usage_errors import read_examples
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.bindings import bind
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.placement.allocations.job_allocations import allocate
+from trninv.reconcile.identification import pinned_binding
 
 CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 STAY = {"serve", "up", "watch", "collect", "--follow", "-", "copy", "--database"}
@@ -52,7 +53,7 @@ def peopled(url: str) -> None:
     wear(url)
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         for name, system, domains in (("lab", "u-trn2x64", 1), ("rainier", "rainier", 18)):
-            stamp.seed(connection, default_catalog(), default_systems().get(system).resized(domains), name)
+            cluster_seeding.seed(connection, default_catalog(), default_systems().get(system).resized(domains), name)
         for server, host in BOUND.items():
             bind(connection, [pinned_binding(connection, server, host)], who="技術者")
         set_state(

@@ -16,13 +16,13 @@ from printed import neuron_ls, text
 from sqlalchemy import make_url
 
 from conftest import Databases, Run
-from trninv.cli import imports
-from trninv.importers.kinds import READERS, SourceReader
-from trninv.importers.observed import ObservedRecord
-from trninv.importers.reading import InputFile
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.ids import next_id
-from trninv.inventory.schema import TABLES
+from trninv.cli import import_commands
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.database.id_blocks import next_id
+from trninv.database.tables import TABLES
+from trninv.importers.input_file import InputFile
+from trninv.importers.records import ObservedRecord
+from trninv.importers.source_readers import READERS, SourceReader
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
@@ -61,7 +61,7 @@ def test_while_files_are_read_others_write(
 def test_a_stream_without_an_end_is_left_at_the_limit(
     run: Run, databases: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(imports, "MAX_TOTAL_BYTES", 1 << 20)
+    monkeypatch.setattr(import_commands, "MAX_TOTAL_BYTES", 1 << 20)
     status, _, err = run("import", "neuron-ls", "/dev/zero", database=databases.migrated("sqlite"))
     assert status == 2
     assert "nothing was imported" in err

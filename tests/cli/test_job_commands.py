@@ -6,7 +6,7 @@ import pytest
 
 from conftest import Run
 from trninv.errors import UsageError
-from trninv.exporters import submission
+from trninv.exporters import schedulers
 
 ULTRA = "u-trn2x64/d0"
 
@@ -66,4 +66,4 @@ def test_wrong_use_has_status_2(run: Run, words: list[str]) -> None:
 
 def test_a_template_without_a_server_is_refused() -> None:
     with pytest.raises(UsageError, match="calls"):
-        submission.sbatch_arguments([f"{ULTRA}/s0", f"{ULTRA}/s1"], "node{domain}")
+        schedulers.sbatch_arguments([f"{ULTRA}/s0", f"{ULTRA}/s1"], "node{domain}")

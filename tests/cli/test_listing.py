@@ -67,7 +67,7 @@ def test_a_question_imports_no_other_and_no_solver_that_it_does_without() -> Non
 @pytest.mark.slow
 def test_the_service_starts_without_solvers() -> None:
     code = (
-        "import sys, trninv.service.app\n"
+        "import sys, trninv.service.application\n"
         "print([name for name in ('networkx', 'psycopg', 'scipy') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
@@ -77,7 +77,7 @@ def test_the_service_starts_without_solvers() -> None:
 def test_status_imports_neither_alembic_nor_the_catalog() -> None:
     code = (
         "import sys\nfrom trninv.cli.main import trninv\ntrninv.get_command(None, 'status')\n"
-        "unwanted = ('alembic', 'psycopg', 'trninv.catalog.models', 'trninv.inventory.kinds')\n"
+        "unwanted = ('alembic', 'psycopg', 'trninv.catalog.models', 'trninv.inventory.schema.things')\n"
         "print([name for name in unwanted if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

@@ -10,9 +10,9 @@ import pytest
 from conftest import Databases, Run
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.cli import report
-from trninv.inventory import stamp
-from trninv.inventory.database import temporary_engine, write_transaction
+from trninv.cli import report_commands
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.seeding import cluster_seeding
 
 ASK = ["timeline", "availability", "capacity"]
 
@@ -21,7 +21,7 @@ ASK = ["timeline", "availability", "capacity"]
 def test_the_one_cluster_is_meant(run: Run, databases: Databases, tmp_path: Path, command: str) -> None:
     url = databases.migrated("sqlite")
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
-        stamp.seed(connection, default_catalog(), default_systems().get("trn1.32xlarge"))
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn1.32xlarge"))
     (rates := tmp_path / "rates.toml").write_text("[chip]\nmtbf_hours = 1000\nmttr_hours = 1\n")
     more = ["--rates", str(rates)] if command == "capacity" else []
     alone, named = (run(command, *place, *more, database=url) for place in ([], ["trn1.32xlarge"]))
@@ -46,7 +46,7 @@ def test_of_none_it_is_said_how_to_seed(run: Run, databases: Databases) -> None:
 def test_without_pyarrow_an_export_names_the_other_formats(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report, "available_formats", lambda: ["csv"])
+    monkeypatch.setattr(report_commands, "available_formats", lambda: ["csv"])
     status, _, err = run("export", str(tmp_path / "out"))
     assert (status, list(tmp_path.iterdir())) == (2, [])
     assert "--format csv" in err

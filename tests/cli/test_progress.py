@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 from terminals import on_a_terminal
 
-from trninv.cli.progress import Progress, format_duration
+from trninv.cli.progress_line import Progress, format_duration
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_what_a_file_is_called_does_nothing_to_the_terminal() -> None:
 
 SLOW = """
 import sys, time
-from trninv.cli.progress import Progress
+from trninv.cli.progress_line import Progress
 with Progress("verify") as progress:
     progress("links", 7, 70)
     time.sleep(1.6)

@@ -3,8 +3,8 @@
 import pytest
 
 from conftest import Run
-from trninv.cli.listing import shorten
-from trninv.cli.prose import wrap
+from trninv.cli.command_index import shorten
+from trninv.cli.messages import wrap
 
 
 @pytest.mark.parametrize(

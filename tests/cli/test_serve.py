@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import uvicorn
 
-from trninv.cli.serve import open_socket
-from trninv.service.connections import TimeoutProtocol
+from trninv.cli.serve_commands import open_socket
+from trninv.service.connection_limits import TimeoutProtocol
 
 
 async def answer(_scope: Any, _receive: Any, send: Any) -> None:

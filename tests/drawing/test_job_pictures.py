@@ -11,10 +11,10 @@ import trninv
 from conftest import SYSTEMS, Run
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
+from trninv.database.engine import temporary_engine, write_transaction
 from trninv.drawing import palette
 from trninv.drawing.svg import INK, PAPER
-from trninv.inventory import stamp
-from trninv.inventory.database import temporary_engine, write_transaction
+from trninv.inventory.seeding import cluster_seeding
 
 SVG = "{http://www.w3.org/2000/svg}"
 U = "u-trn2x64/d0"
@@ -116,7 +116,7 @@ def test_every_wiring_is_drawn(run: Run, lite: str) -> None:
 
 def test_a_fleet_shows_the_largest_free_block_of_each_domain(run: Run, seeded: str) -> None:
     with temporary_engine(seeded) as engine, write_transaction(engine) as connection:
-        stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64").resized(4), name="lab")
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get("u-trn2x64").resized(4), name="lab")
     with trninv.open(seeded) as fleet:
         fleet.hold("a", ["lab/d0"], who="me")
         fleet.hold("b", ["lab/d1/s0"], who="me")

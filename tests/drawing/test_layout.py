@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from conftest import Ask, Databases, Run
-from trninv.inventory.database import temporary_engine, write_transaction
+from trninv.database.engine import temporary_engine, write_transaction
 
 LAYOUT = (
     "{ layout(of: %s) { wiring turns wrapping places { address x y solid { x y z } } routes { address strokes } } }"

@@ -13,10 +13,11 @@ import pytest
 from conftest import BACKENDS, Databases, Run, wear
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
+from trninv.database.engine import temporary_engine, write_transaction
 from trninv.drawing.svg import DEGRADED, DEGRADED_FILL, DOWN, DOWN_FILL
-from trninv.inventory import stamp
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "pictures"
 U = "u-trn2x64/d0"
@@ -101,7 +102,7 @@ def test_what_a_picture_does_not_show_is_refused(
 ) -> None:
     url = databases.seeded("sqlite")
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
-        stamp.seed(connection, default_catalog(), default_systems().get("trn2").resized(3), name="lab")
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn2").resized(3), name="lab")
     status, _, error = run("draw", *arguments, "-o", "-", database=url)
     assert status == 2
     assert re.search(says, error)
@@ -110,7 +111,7 @@ def test_what_a_picture_does_not_show_is_refused(
 def test_what_a_fabric_carries_heeds_states(run: Run, databases: Databases) -> None:
     url = databases.seeded("sqlite")
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
-        stamp.seed(connection, default_catalog(), default_systems().get("trn2").resized(40), name="lab")
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn2").resized(40), name="lab")
     assert "tier 3: 2 network nodes, 16,000 GB/s one direction upwards" in drawn(run, "LAB/fabric", database=url)
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         set_state(connection, ["lab/fabric/t3/n1"], Condition.from_user("down", None), why="test", who="tests")
@@ -127,7 +128,7 @@ def test_pictures_are_the_same_to_the_byte(run: Run, databases: Databases, backe
     wear(url)
     lab = default_systems().get("trn2-16.48xlarge").resized(7)
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
-        stamp.seed(connection, default_catalog(), lab, name="lab")
+        cluster_seeding.seed(connection, default_catalog(), lab, name="lab")
         set_state(connection, ["lab/d2/s0/c3", "lab/d5/s0"], Condition.from_user("down", None), why="test", who="tests")
     pictures = {
         "wiring": ["u-trn2x64", "--path", f"{U}/s0/c0", f"{U}/s3/c10"],

@@ -11,8 +11,8 @@ from browsing import Open, browser, opened, service, watched  # noqa: F401 # fix
 from conftest import Databases
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.live.adopt import adopt
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.reconcile.adoption import adopt
 
 pytestmark = pytest.mark.slow
 

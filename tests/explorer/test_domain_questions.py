@@ -12,10 +12,11 @@ from browsing import Open, browser, opened, service, settled, watched  # noqa: F
 from conftest import Databases
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import stamp
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
-from trninv.jobs.holding import allocate
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.placement.allocations.job_allocations import allocate
 
 U = "#/domain/u-trn2x64/d0"
 MODES = {"path": "Path", "widest": "Widest", "cut": "Cut", "bisection": "Bisection", "pool": "Memory", "jobs": "Jobs"}
@@ -32,7 +33,7 @@ def service_database(databases: Databases) -> str:
         patch("trninv.timestamps.datetime") as clock,
     ):
         clock.now.return_value = datetime.now(UTC) - timedelta(hours=2)
-        stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64"))
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get("u-trn2x64"))
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         allocate(connection, "train-7b", ["u-trn2x64/d0/s2"], who="tests")
         set_state(connection, ["u-trn2x64/d0/s1/c5"], Condition.from_user("down", None), why="test", who="tests")

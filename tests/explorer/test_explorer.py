@@ -22,9 +22,10 @@ from playwright.sync_api import Locator, Page, Route, expect
 from browsing import Open, Watched, browser, opened, service, service_database, settled, watched  # noqa: F401 # fixtures
 from conftest import Databases, Run
 from serving import serving
-from trninv.inventory.access import create_token, revoke_token
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.access.bearer_tokens import create_token, revoke_token
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 from trninv.service.explorer import WEB_DIRECTORY
 
 SCREENS = Path(__file__).parent.parent / "golden" / "screens"

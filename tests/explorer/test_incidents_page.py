@@ -8,9 +8,10 @@ from playwright.sync_api import Locator, Page, expect
 from browsing import Open, Watched, browser, opened, service, settled, watched  # noqa: F401 # fixtures
 from conftest import Databases
 from serving import serving
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
-from trninv.jobs.holding import allocate
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.placement.allocations.job_allocations import allocate
 
 pytestmark = pytest.mark.slow
 

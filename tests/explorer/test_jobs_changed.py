@@ -17,9 +17,9 @@ from conftest import Databases
 from serving import serving
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import stamp
-from trninv.inventory.access import create_token
-from trninv.inventory.database import temporary_engine, write_transaction
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.access.bearer_tokens import create_token
+from trninv.inventory.seeding import cluster_seeding
 from trninv.service.explorer import WEB_DIRECTORY
 
 D = "u-trn2x64/d0"
@@ -34,7 +34,7 @@ def service_database(databases: Databases) -> str:
     url = databases.migrated("sqlite")
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         for name in ("u-trn2x64", "trn2-16.48xlarge"):
-            stamp.seed(connection, default_catalog(), default_systems().get(name))
+            cluster_seeding.seed(connection, default_catalog(), default_systems().get(name))
     fill(url)
     return url
 

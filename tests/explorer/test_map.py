@@ -17,11 +17,12 @@ from browsing import Open, browser, opened, service, settled, watched  # noqa: F
 from conftest import Databases
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import stamp
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.schema import STATES
-from trninv.inventory.state import Condition, set_state
-from trninv.jobs.holding import allocate
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.database.tables import STATES
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.placement.allocations.job_allocations import allocate
 from trninv.service.explorer import WEB_DIRECTORY
 
 FLEET = "#/cluster/lab"
@@ -49,7 +50,9 @@ def service_database(databases: Databases) -> str:
     }
     with temporary_engine(url) as engine:
         with write_transaction(engine) as connection:
-            stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64").resized(48), name="lab")
+            cluster_seeding.seed(
+                connection, default_catalog(), default_systems().get("u-trn2x64").resized(48), name="lab"
+            )
             allocate(connection, "pretrain", ["lab/d0", "lab/d1"], who="tests")
             allocate(connection, "eval", ["lab/d2/s0"], who="tests")
         for address, (state, why) in worn.items():

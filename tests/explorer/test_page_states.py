@@ -12,8 +12,9 @@ from playwright.sync_api import Page, Route, expect
 from browsing import Open, Watched, browser, opened, service, settled, watched  # noqa: F401 # fixtures
 from conftest import Databases
 from serving import serving
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 
 pytestmark = pytest.mark.slow
 

@@ -15,10 +15,11 @@ from conftest import Databases
 from serving import serving
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import stamp
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
-from trninv.jobs.holding import allocate
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.placement.allocations.job_allocations import allocate
 from trninv.service.explorer import WEB_DIRECTORY
 
 WHY = '=HYPERLINK("http://x"), <img src=x onerror=alert(1)>'
@@ -31,7 +32,7 @@ def service_database(databases: Databases) -> str:
     """All small systems and 300 servers of which each has a chip down; two jobs on u-trn2x64."""
     url = databases.seeded("sqlite")
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
-        stamp.seed(connection, default_catalog(), default_systems().get("trn2").resized(300), name="lab")
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn2").resized(300), name="lab")
         down = Condition.from_user("down", None)
         set_state(connection, [f"lab/d{domain}/s0/c3" for domain in range(300)], down, why=WHY, who="tests")
         set_state(connection, ["u-trn2x64/d0/s1/c5"], down, why="HBM errors", who="tests")

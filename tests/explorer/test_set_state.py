@@ -15,11 +15,12 @@ from conftest import Databases
 from serving import serving
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import stamp
-from trninv.inventory.access import create_token
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
-from trninv.jobs.holding import allocate
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.access.bearer_tokens import create_token
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.placement.allocations.job_allocations import allocate
 from trninv.service.explorer import WEB_DIRECTORY
 
 D = "u-trn2x64/d0"
@@ -50,7 +51,7 @@ def service_database(databases: Databases) -> str:
     """An UltraServer with a job, a chip that is down and another one that is half as wide."""
     url = databases.migrated("sqlite")
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
-        stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64"))
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get("u-trn2x64"))
         allocate(connection, "dpo-sweep", [f"{D}/s0/c1", f"{D}/s0/c2"], who="tests")
     setting(url, f"{D}/s1/c5", "down", why="HBM errors, ticket 4711")
     setting(url, f"{D}/s2/c1", "degraded", 0.5)

@@ -13,10 +13,11 @@ from browsing import Watched, browser, service, settled, watched  # noqa: F401 #
 from conftest import Databases
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import stamp
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
-from trninv.jobs.holding import allocate
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.placement.allocations.job_allocations import allocate
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +36,7 @@ def service_database(databases: Databases) -> str:
     ):
         clock.now.return_value = datetime.now(UTC) - timedelta(hours=2)
         for name in ("u-trn2x64", "trn3-gen2"):
-            stamp.seed(connection, default_catalog(), default_systems().get(name))
+            cluster_seeding.seed(connection, default_catalog(), default_systems().get(name))
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         allocate(connection, "train-7b", [SERVER], who="tests")
         set_state(connection, [SERVER], Condition.from_user("down", None), why=WHY, who="m.chen")

@@ -12,12 +12,12 @@ import exporting
 from conftest import BACKENDS, Databases, Run
 from exporting import exported
 from slurms import slurm
-from trninv.exporters.register import find_format
-from trninv.exporters.slurm import parse_settings
-from trninv.inventory.closed_servers import OMITTED_JOB_PREFIX
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.schema import TABLES
-from trninv.jobs import closings
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.database.tables import TABLES
+from trninv.exporters.format import find_format
+from trninv.exporters.schedulers import parse_settings
+from trninv.inventory.state.author import OMITTED_JOB_PREFIX
+from trninv.placement.allocations import server_cordons
 
 _HOSTILE = 'ticket #12 "fan" \\ a=b; été\\'
 _SAID = "ticket #12 'fan' \\ a=b; été\\"
@@ -29,7 +29,7 @@ _PLACES_ONLY = ["aws", "kueue", "slurm-block", "slurm-tree", "slurm-yaml", "topo
 def _lab(databases: Databases, why: str = "firmware", backend: str = "sqlite") -> str:
     url = exporting.lab(databases, backend)
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
-        closings.cordon(connection, ["lab/d0/s0"], who="me", why=why)
+        server_cordons.cordon(connection, ["lab/d0/s0"], who="me", why=why)
     return url
 
 
@@ -55,8 +55,8 @@ def test_what_an_import_closed_is_not_drained_in_the_scheduler_that_runs_there(
 ) -> None:
     url = exporting.lab(databases, backend)
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
-        closings.cordon(connection, ["lab/d0/s0"], who="slurm", why=f"{OMITTED_JOB_PREFIX}train (7)")
-        closings.cordon(connection, ["lab/d0/s1"], who="me", why="an import of fans")
+        server_cordons.cordon(connection, ["lab/d0/s0"], who="slurm", why=f"{OMITTED_JOB_PREFIX}train (7)")
+        server_cordons.cordon(connection, ["lab/d0/s1"], who="me", why="an import of fans")
     lines = exported(run, url, "lab", "slurm-nodes")
     assert _node(lines, "lab-d0-s1")["State"] == "DRAIN"
     assert lines.count("State=DRAIN") == 1

@@ -7,10 +7,10 @@ import pytest
 import exporting
 from conftest import Databases, Run
 from exporting import exported
-from trninv.exporters.format import Record
-from trninv.exporters.register import find_format, format_names
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.exporters.format import Record, find_format, format_names
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 
 _PLACES = [
     "aws",

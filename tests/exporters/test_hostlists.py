@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from conftest import examples
 from trninv.errors import NotExpressibleError, UsageError
 from trninv.hostlist import expand, fold
-from trninv.inventory.hostnames import ServerAddress, hostnames
+from trninv.inventory.address.hostnames import ServerAddress, hostnames
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ from sqlalchemy import Connection
 
 import exporting
 from conftest import Databases
+from trninv.database.engine import read_transaction, temporary_engine
 from trninv.errors import InternalError, TrninvError
 from trninv.exporters import formats
-from trninv.exporters.register import find_format, format_names
-from trninv.exporters.source import ExportSource
-from trninv.inventory.address import resolve_place
-from trninv.inventory.database import read_transaction, temporary_engine
+from trninv.exporters.export_source import ExportSource
+from trninv.exporters.format import find_format, format_names
+from trninv.inventory.address.lookup import resolve_place
 
 CHANGES = {
     "astra-sim": ("119.", "118."),
@@ -100,7 +100,7 @@ def test_a_file_with_another_name_is_a_defect(monkeypatch: pytest.MonkeyPatch) -
 
 def test_names_of_formats_are_known_without_importing_one() -> None:
     code = (
-        "import sys, trninv.exporters.register as r; r.format_names(); print(*(m for m in sys.modules if "
+        "import sys, trninv.exporters.format as r; r.format_names(); print(*(m for m in sys.modules if "
         "'formats.' in m))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"

@@ -15,11 +15,12 @@ import exporting
 from conftest import BACKENDS, Databases, Run
 from examples import ROOT
 from exporting import exported
-from trninv.exporters import slurm, yaml_text
-from trninv.exporters.register import find_format, format_names
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.exporters import schedulers, serialization
+from trninv.exporters.format import find_format, format_names
 from trninv.hostlist import expand
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 
 PAGE = ROOT / "docs/reference/formats.md"
 SERVERS = [f"lab-d{domain}-s{server}" for domain in range(3) for server in range(4)]
@@ -160,17 +161,17 @@ GRAMMAR: dict[str, Callable[[Any], list[str]]] = {"tree": _tree, "block": _block
 @pytest.mark.parametrize("name", ["slurm-yaml", "kubernetes", "kueue", "topograph"])
 def test_pyyaml_reads_what_trninv_reads(run: Run, url: str, name: str) -> None:
     text = exported(run, url, "lab", name)
-    assert list(yaml.safe_load_all(text)) == list(yaml_text.read_yaml_documents(text.splitlines()))
+    assert list(yaml.safe_load_all(text)) == list(serialization.read_yaml_documents(text.splitlines()))
 
 
 @pytest.mark.parametrize(
     "word", ["no", "on", "y", "1:30", "0x1f", "012", "1e3", "~", "a: b", "# a", "- a", "", " a", "é\u2028"]
 )
 def test_a_text_stays_a_text_in_yaml(word: str) -> None:
-    lines = list(yaml_text.yaml_document([{"a": word, "b": [word, {word or "x": 1}]}]))
+    lines = list(serialization.yaml_document([{"a": word, "b": [word, {word or "x": 1}]}]))
     assert (
         yaml.safe_load("\n".join(lines))
-        == next(yaml_text.read_yaml_documents(lines))
+        == next(serialization.read_yaml_documents(lines))
         == [{"a": word, "b": [word, {word or "x": 1}]}]
     )
 
@@ -237,10 +238,10 @@ def test_what_a_format_cant_say_is_refused(
 
 
 def test_sizes_beyond_slurms_are_refused(run: Run, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slurm, "MAX_SLURM_LEAVES", 2)
+    monkeypatch.setattr(schedulers, "MAX_SLURM_LEAVES", 2)
     assert "--coarse makes network nodes the leaves" in refused(run, url, "lab", "slurm-tree")
     assert "--coarse makes network nodes the leaves" in refused(run, url, "lab", "slurm-yaml")
-    monkeypatch.setattr(slurm, "MAX_SLURM_NODES", 11)
+    monkeypatch.setattr(schedulers, "MAX_SLURM_NODES", 11)
     for name in (name for name in format_names() if name.startswith("slurm-")):
         assert "lab has 12 servers, and a Slurm cluster 11 nodes at most" in refused(run, url, "lab", name)
 

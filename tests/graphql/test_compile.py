@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import both_ways, examples
-from trninv.graphql.schema import schema
+from trninv.graphql.graphql_schema import schema
 from trninv.routing.fleet import BaseFleet
 
 PLAIN = [

@@ -10,7 +10,7 @@ from graphql import GraphQLObjectType, get_named_type, is_leaf_type
 import trninv
 from conftest import Ask, both_ways
 from trninv.graphql import api as apis
-from trninv.graphql.schema import schema
+from trninv.graphql.graphql_schema import schema
 from trninv.routing.questions import all_questions
 
 DOMAIN, CHIP, OTHER = "u-trn2x64/d0", "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10"

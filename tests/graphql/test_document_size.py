@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from conftest import examples
 from trninv.errors import DocumentError
-from trninv.graphql import documents
-from trninv.graphql.api import Api, Request
-from trninv.graphql.documents import MAX_CACHED_CHARACTERS, MAX_CHARACTERS, DocumentCache, DocumentErrors
-from trninv.graphql.schema import schema
-from trninv.graphql.size import MAX_REPEATS
+from trninv.graphql import document_cache
+from trninv.graphql.api import Api
+from trninv.graphql.document_cache import MAX_CACHED_CHARACTERS, MAX_CHARACTERS, DocumentCache, DocumentErrors
+from trninv.graphql.document_request import Request
+from trninv.graphql.graphql_schema import schema
+from trninv.graphql.query_cost import MAX_REPEATS
 from trninv.routing.fleet import BaseFleet
 from trninv.settings import Settings
 
@@ -176,10 +177,10 @@ def test_what_is_remembered_is_bounded() -> None:
 def test_the_loop_reads_no_document(lite_fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: set[int] = set()
     for module, name in (
-        (documents, "parse"),
-        (documents, "check_size"),
-        (documents, "validate"),
-        (documents, "compute_cost"),
+        (document_cache, "parse"),
+        (document_cache, "check_size"),
+        (document_cache, "validate"),
+        (document_cache, "compute_cost"),
     ):
         real = getattr(module, name)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import both_ways, examples
-from trninv.inventory.database import read_transaction
+from trninv.database.engine import read_transaction
 from trninv.routing.fleet import BaseFleet
 
 PLAIN = {

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from trninv.service.app import create_app
+from trninv.service.application import create_app
 from trninv.settings import Settings
 
 ADDRESSES = ["u-trn2x64/d0/s0/c3", "u-trn2x64", "trn1.32xlarge/d0/s0", "trn3-gen1/r1", "nowhere", "a--b", "??"]

@@ -10,7 +10,7 @@ from tampering import tamper
 
 import trninv
 from conftest import services
-from trninv.graphql.api import Request
+from trninv.graphql.document_request import Request
 
 ULTRA = "u-trn2x64/d0"
 HOLD = "mutation ($i: HoldInput!) { hold(input: $i) { job { name chips first ended who pinned } clientMutationId } }"

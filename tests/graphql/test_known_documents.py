@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from trninv.graphql.api import Api, Request
+from trninv.graphql.api import Api
+from trninv.graphql.document_request import Request
 from trninv.routing.fleet import BaseFleet
 from trninv.settings import Settings
 

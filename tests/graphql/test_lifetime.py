@@ -11,8 +11,9 @@ import pytest
 
 from trninv import deadline
 from trninv.errors import InvalidArgumentError
-from trninv.graphql.api import Api, Request
-from trninv.graphql.lifetime import document_tasks
+from trninv.graphql.api import Api
+from trninv.graphql.document_request import Request
+from trninv.graphql.task_scope import document_tasks
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.question import Question
 from trninv.settings import Settings

@@ -9,8 +9,8 @@ from sqlalchemy import text
 
 import trninv
 from conftest import Ask, Databases, both_ways, services
-from trninv.graphql.api import Request
-from trninv.inventory.database import read_transaction
+from trninv.database.engine import read_transaction
+from trninv.graphql.document_request import Request
 from trninv.routing.fleet import BaseFleet
 
 U = "u-trn2x64/d0"
@@ -86,7 +86,9 @@ def _found(ask: Ask, kind: str, **tests: Any) -> list[str]:
         ("racks", "trn3-gen2/r", "cluster"),
     ],
 )
-def test_a_prefix_is_sought_in_the_place_that_it_names(lite_fleet: BaseFleet, kind: str, prefix: str, level: str) -> None:
+def test_a_prefix_is_sought_in_the_place_that_it_names(
+    lite_fleet: BaseFleet, kind: str, prefix: str, level: str
+) -> None:
     """The statement narrows by the place before it compares addresses."""
     type_ = _type(kind)
     service = services(lite_fleet)["compiled"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from conftest import Ask
 from trninv.catalog.facts import default_catalog
 from trninv.errors import InvalidArgumentError
-from trninv.graphql.pages import InMemoryPage
+from trninv.graphql.pagination import InMemoryPage
 
 LETTERS = "abcdefgh"
 

@@ -3,8 +3,8 @@
 import pytest
 
 from conftest import Ask
-from trninv.reports.library import read_reports
-from trninv.reports.reader import run_query
+from trninv.reports.query_runner import run_query
+from trninv.reports.report_library import read_reports
 from trninv.routing.fleet import BaseFleet
 
 

@@ -24,14 +24,15 @@ from conftest import Ask
 from trninv.catalog.facts import SOURCE_KINDS
 from trninv.catalog.models import COMPUTE
 from trninv.cli.output import encode
-from trninv.graphql import documents
-from trninv.graphql.api import Api, Request
-from trninv.graphql.compile import plan
-from trninv.graphql.schema import schema
-from trninv.inventory.schema import LINK_SCOPES, STATES, TOKEN_SCOPES, TRAY_KINDS
+from trninv.database.tables import LINK_SCOPES, STATES, TOKEN_SCOPES, TRAY_KINDS
+from trninv.graphql import document_cache
+from trninv.graphql.api import Api
+from trninv.graphql.compiler import operation
+from trninv.graphql.document_request import Request
+from trninv.graphql.graphql_schema import schema
 from trninv.routing.fleet import BaseFleet
 from trninv.settings import Settings
-from trninv.topology.register import pattern_names
+from trninv.topology.registry import pattern_names
 
 U = "u-trn2x64/d0"
 
@@ -450,7 +451,11 @@ def test_what_is_inside_stays_inside(ask: Ask, fleet: BaseFleet, monkeypatch: py
 
 def test_a_document_is_parsed_and_compiled_once(lite_fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    for module, name in ((documents, "parse"), (documents, "validate"), (plan.OperationPlan, "_compile")):
+    for module, name in (
+        (document_cache, "parse"),
+        (document_cache, "validate"),
+        (operation.OperationPlan, "_compile"),
+    ):
         real = getattr(module, name)
 
         def noted(*given: Any, _real: Any = real, _name: str = name, **named: Any) -> Any:

@@ -9,10 +9,10 @@ from sqlalchemy import Engine, text
 
 import trninv
 from conftest import BACKENDS, Ask, Databases, both_ways
-from trninv.inventory.binding import ProposedBinding, bind, resolve_slot, unbind
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.search import MAX_LENGTH, search_inventory
-from trninv.jobs.holding import allocate, release
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.inventory.address.search import MAX_LENGTH, search_inventory
+from trninv.inventory.state.bindings import ProposedBinding, bind, resolve_slot, unbind
+from trninv.placement.allocations.job_allocations import allocate, release
 
 DOCUMENT = """query ($t: String!, $h: Address, $n: Int! = 20) {
   search(text: $t, here: $h, first: $n) { kind name address thing { address __typename } } }"""

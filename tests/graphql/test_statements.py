@@ -13,10 +13,10 @@ from graphql import GraphQLObjectType, get_named_type
 from sqlalchemy import Connection, event
 
 from conftest import services
-from trninv.graphql.api import Request
-from trninv.graphql.schema import schema
-from trninv.graphql.statements import statement_counter
-from trninv.inventory.postgresql import SNAPSHOT
+from trninv.database.postgresql import SNAPSHOT
+from trninv.graphql.document_request import Request
+from trninv.graphql.graphql_schema import schema
+from trninv.graphql.statement_runner import statement_counter
 from trninv.routing.fleet import BaseFleet
 
 BASELINE = Path(__file__).parents[1] / "golden" / "statements.json"

@@ -4,7 +4,7 @@ import pytest
 from graphql_sums import adds_up
 
 from conftest import SYSTEMS, Ask
-from trninv.catalog.design import SystemTotals
+from trninv.catalog.derived import SystemTotals
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 

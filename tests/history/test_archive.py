@@ -19,17 +19,18 @@ from archives import run as archived
 from conftest import BACKENDS, Databases, Run
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.tables import TABLES
+from trninv.database.transfer import copy_database
 from trninv.errors import BusyError, InvalidFileError, InvalidTimeError, UnreachableError
-from trninv.history.archive import removing
-from trninv.history.archive.removing import PruneResult, prune_events
-from trninv.history.archive.store import MANIFEST, ArchiveStore, open_for_writing, open_read_only
-from trninv.history.archive.writing import _OBSERVATION as OBSERVATION
-from trninv.history.archive.writing import _check_same_database, archive_history
-from trninv.inventory import chain, stamp
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.schema import TABLES
-from trninv.inventory.transfer import copy_database
-from trninv.inventory.verify import verify_history
+from trninv.history.archive import archive_pruner
+from trninv.history.archive.archive_pruner import PruneResult, prune_events
+from trninv.history.archive.archive_store import MANIFEST, ArchiveStore, open_for_writing, open_read_only
+from trninv.history.archive.archive_writer import _OBSERVATION as OBSERVATION
+from trninv.history.archive.archive_writer import _check_same_database, archive_history
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.seeding.verification import verify_history
+from trninv.inventory.state import hash_chain
 from trninv.settings import LEAST_OBSERVATIONS
 
 EVENT = TABLES["state_event"]
@@ -40,7 +41,7 @@ def _live(url: str, *clusters: str) -> None:
     with temporary_engine(url) as engine:
         for slug in clusters:
             with write_transaction(engine) as connection:
-                stamp.seed(connection, default_catalog(), default_systems().get(slug))
+                cluster_seeding.seed(connection, default_catalog(), default_systems().get(slug))
         live(engine)
 
 
@@ -344,7 +345,7 @@ def test_what_is_archived_may_go_and_what_is_left_is_as_it_was(lived: Engine, tm
         assert _remove(lived, tmp_path) == PruneResult(6, 6, _at_of(lived, 7))
         assert _numbers(lived) == [7]
         with read_transaction(lived) as connection:
-            found = chain.verify_chain(connection)
+            found = hash_chain.verify_chain(connection)
             assert (found.events, found.sealed, found.unsealed, found.broken, found.archived) == (1, 7, 0, None, 6)
             assert list(verify_history(connection, found)) == []
         assert fleet.at(6).memory_pool(f"{U}/s0/c0") == then
@@ -356,7 +357,7 @@ def test_what_is_archived_may_go_and_what_is_left_is_as_it_was(lived: Engine, tm
     assert _numbers(lived) == [7, 8]
     assert archived(lived, tmp_path).rows == {"events": 1}
     with read_transaction(lived) as connection:
-        assert chain.verify_chain(connection).broken is None
+        assert hash_chain.verify_chain(connection).broken is None
 
 
 def _at_of(engine: Engine, number: int) -> str:
@@ -416,20 +417,20 @@ def test_of_two_that_remove_at_once_the_later_one_removes_nothing(
     """Into two directories, since one has a lock; the other's run comes between the look and the lock."""
     with open_for_writing(tmp_path / "late") as store:
         archive_history(lived, store, at(6, 0))
-        compared = removing._last_archived  # the moment between both
+        compared = archive_pruner._last_archived  # the moment between both
 
         def overtaken(connection: Connection, store: ArchiveStore) -> tuple[int, str]:
             found = compared(connection, store)
-            monkeypatch.setattr(removing, "_last_archived", compared)
+            monkeypatch.setattr(archive_pruner, "_last_archived", compared)
             _remove(lived, tmp_path / "early")
             return found
 
-        monkeypatch.setattr(removing, "_last_archived", overtaken)
+        monkeypatch.setattr(archive_pruner, "_last_archived", overtaken)
         with pytest.raises(BusyError, match="run this one again"):
             prune_events(lived, store, "tester")
         assert prune_events(lived, store, "tester") == PruneResult(0)
     with read_transaction(lived) as connection:
-        assert chain.verify_chain(connection).broken is None
+        assert hash_chain.verify_chain(connection).broken is None
 
 
 def test_a_beginning_that_was_edited_is_noticed(lived: Engine, tmp_path: Path) -> None:
@@ -438,7 +439,7 @@ def test_a_beginning_that_was_edited_is_noticed(lived: Engine, tmp_path: Path) -
         connection.execute(text("INSERT INTO history_archive VALUES (7, 'x', 'x', 'x', 'x', 'x')"))
     with read_transaction(lived) as connection:
         assert (
-            chain.verify_chain(connection).broken
+            hash_chain.verify_chain(connection).broken
             == "the seal of event 7, with which the history begins, is not as it was"
         )
 
@@ -449,7 +450,10 @@ def test_a_copy_of_what_is_left_can_be_verified(lived: Engine, tmp_path: Path, d
         with read_transaction(lived) as ours, write_transaction(other) as theirs:
             copy_database(ours, theirs, replace=True)
         with read_transaction(other) as connection:
-            assert (chain.verify_chain(connection).broken, chain.verify_chain(connection).archived) == (None, 6)
+            assert (hash_chain.verify_chain(connection).broken, hash_chain.verify_chain(connection).archived) == (
+                None,
+                6,
+            )
 
 
 def test_parts_are_written_anew_where_the_fleet_is_another_and_keep_since_when_they_are_known(

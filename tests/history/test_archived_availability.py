@@ -24,13 +24,13 @@ from conftest import Databases, seeds
 from examples import ROOT
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.database.tables import STATES
 from trninv.errors import InvalidFileError, InvalidTimeError
+from trninv.history.archive.archive_store import MANIFEST
 from trninv.history.archive.availability import BY, archive_sums, main, report_row, transition_query
 from trninv.history.archive.engines import query_duckdb
-from trninv.history.archive.store import MANIFEST
-from trninv.inventory import stamp
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.schema import STATES
+from trninv.inventory.seeding import cluster_seeding
 from trninv.routing.questions.availability import KindAvailability
 
 PAGE = ROOT / "docs/history.md"
@@ -112,7 +112,7 @@ def went_back(databases: Databases, tmp_path_factory: pytest.TempPathFactory) ->
     directory = tmp_path_factory.mktemp("went_back")
     with temporary_engine(databases.migrated("sqlite")) as engine:
         with write_transaction(engine) as connection:
-            stamp.seed(connection, default_catalog(), default_systems().get("trn1.32xlarge"))
+            cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn1.32xlarge"))
             connection.execute(text(f"UPDATE cluster SET known_since = '{KNOWN}'"))
         for day, hour, what in (
             *((1, 8, state("down", 1)), (1, 20, state("up", 1)), (1, 12, state("down", 2)), (2, 9, state("down", 3))),
@@ -174,7 +174,7 @@ def quiet(databases: Databases, tmp_path: Path) -> tuple[Engine, Path]:
     """A fleet to which nothing ever happened, and its archive."""
     with temporary_engine(databases.migrated("sqlite")) as engine:
         with write_transaction(engine) as connection:
-            stamp.seed(connection, default_catalog(), default_systems().get("trn1.32xlarge"))
+            cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn1.32xlarge"))
             connection.execute(text(f"UPDATE cluster SET known_since = '{KNOWN}'"))
         run(engine, tmp_path / "archive")
         return engine, tmp_path / "archive"

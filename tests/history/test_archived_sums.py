@@ -10,10 +10,10 @@ import duckdb
 import pytest
 
 from conftest import seeds
+from trninv.database.tables import STATES
 from trninv.history.archive.availability import archive_sums, transition_query
 from trninv.history.archive.engines import query_duckdb
-from trninv.history.sums import AvailabilitySums
-from trninv.inventory.schema import STATES
+from trninv.history.availability_sums import AvailabilitySums
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 SPAN = 86_400_000_000

@@ -9,11 +9,12 @@ from starlette.testclient import TestClient
 
 import trninv
 from conftest import Databases, Run, both_ways
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
-from trninv.reports.guard import compile_query
-from trninv.reports.reader import run_query
-from trninv.service.app import create_app
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.reports.query_compiler import compile_query
+from trninv.reports.query_runner import run_query
+from trninv.service.application import create_app
 
 U = "u-trn2x64/d0"
 """Events 1 to 33: server 1 goes down; 34: a link of server 0; 35 to 67: the server is back."""

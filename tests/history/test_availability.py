@@ -13,9 +13,9 @@ from sqlalchemy import event, text
 
 import trninv
 from conftest import Databases, Run, both_ways
+from trninv.database.engine import temporary_engine
+from trninv.database.tables import STATES
 from trninv.errors import InvalidArgumentError, InvalidTimeError
-from trninv.inventory.database import temporary_engine
-from trninv.inventory.schema import STATES
 from trninv.routing.questions.availability import InherentAvailability, MeanTime
 
 T0 = datetime(2026, 3, 29, 0, 30, tzinfo=UTC)
@@ -146,7 +146,9 @@ def test_what_its_server_took_along_has_not_failed_itself(url: str, run: Run) ->
         assert run("set", f"{U}/d0/s3", "down", "--why", "a test", database=url)[0] == 0
         after = {each.kind: each for each in fleet.availability(f"{U}/d0/s3").kinds}
     assert (after["server"].failures, after["server"].ongoing) == (1, 1)
-    assert (after["chip"].failures, after["chip"].ongoing) == (before["chip"].failures, before["chip"].ongoing) == (0, 0)
+    assert (
+        (after["chip"].failures, after["chip"].ongoing) == (before["chip"].failures, before["chip"].ongoing) == (0, 0)
+    )
     assert after["chip"].down > 0
 
 

@@ -14,12 +14,14 @@ import trninv
 from conftest import Databases, Run, both_ways
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
+from trninv.database.engine import write_transaction
+from trninv.database.tables import TABLES
 from trninv.errors import InvalidArgumentError, InvalidTimeError, UnknownAddressError, WrongLevelError
-from trninv.inventory import stamp
-from trninv.inventory.address import address_expression, concat, node_addresses, resolve
-from trninv.inventory.database import write_transaction
-from trninv.inventory.schema import TABLES
-from trninv.inventory.state import PPM, Condition, set_state
+from trninv.inventory.address.expressions import address_expression, concat, node_addresses
+from trninv.inventory.address.lookup import resolve
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import PPM, Condition
+from trninv.inventory.state.state_change import set_state
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.questions.diff import DiffAnswer
 
@@ -160,7 +162,7 @@ def test_a_server_is_one_line_and_what_changed_back_is_counted(two: str, run: Ru
         (own,) = fleet.diff(before).states
         assert (own.place, own.before, own.after) == (f"{U}/s1/c2", "up", "maintenance")
         with write_transaction(fleet.engine) as connection:
-            stamp.unseed(connection, resolve(connection, "u-trn2x64").id)
+            cluster_seeding.unseed(connection, resolve(connection, "u-trn2x64").id)
         assert fleet.diff(0).kinds == ()
 
 
@@ -185,6 +187,6 @@ def test_what_can_not_be_asked(two: str) -> None:
         with pytest.raises(InvalidArgumentError, match="supposing"):
             fleet.what_if([f"{U}/s0/c0"]).diff(now)
         with write_transaction(fleet.engine) as connection:
-            stamp.seed(connection, default_catalog(), default_systems().get("trn1.2xlarge"))
+            cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn1.2xlarge"))
         with pytest.raises(InvalidTimeError, match="is known since"):
             fleet.diff(now)

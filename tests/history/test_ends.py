@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, Row, insert, select, text
 
-from trninv.history import differences
-from trninv.history.moment import PointInTime
-from trninv.incidents.beside import is_open_then
-from trninv.inventory.address import resolve_place
-from trninv.inventory.database import read_transaction, write_transaction
-from trninv.inventory.past import _INTERVAL_TABLES, engine_as_of
-from trninv.inventory.schema import TABLES
-from trninv.jobs import closings, holding
+from trninv.database.as_of import _INTERVAL_TABLES, engine_as_of
+from trninv.database.engine import read_transaction, write_transaction
+from trninv.database.tables import TABLES
+from trninv.history import history_diff
+from trninv.history.point_in_time import PointInTime
+from trninv.incidents.incident_context import is_open_then
+from trninv.inventory.address.lookup import resolve_place
+from trninv.placement.allocations import job_allocations, server_cordons
 
 U = "u-trn2x64/d0"
 _TICK, _BOUND = timedelta(microseconds=1), datetime(2026, 1, 1, tzinfo=UTC)
@@ -24,11 +24,11 @@ _TICK, _BOUND = timedelta(microseconds=1), datetime(2026, 1, 1, tzinfo=UTC)
 def over(engine: Engine) -> Engine:
     """A database where a job, a closing and a binding began and ended, each in a transaction of its own."""
     with write_transaction(engine) as connection:
-        holding.allocate(connection, "a", [f"{U}/s0"], who="me")
-        closings.cordon(connection, [f"{U}/s1"], who="me", why="firmware")
+        job_allocations.allocate(connection, "a", [f"{U}/s0"], who="me")
+        server_cordons.cordon(connection, [f"{U}/s1"], who="me", why="firmware")
     with write_transaction(engine) as connection:
-        holding.release(connection, "a")
-        closings.uncordon(connection, [f"{U}/s1"])
+        job_allocations.release(connection, "a")
+        server_cordons.uncordon(connection, [f"{U}/s1"])
         slot = resolve_place(connection, f"{U}/s2")
         values = {"id": 1, "server_id": slot.id, "address": slot.address, "host": "node-a", "how": "given"}
         values |= {"confidence": "certain", "who": "me", "since": _text(_BOUND), "until": _text(_BOUND + _TICK * 9)}
@@ -81,7 +81,7 @@ def test_a_finding_is_over_at_the_moment_at_which_it_is_cleared(engine: Engine) 
     assert there == [0, 1, 1, 0]
 
 
-@pytest.mark.parametrize("of", [differences.job_changes, differences.cordon_changes, differences.binding_changes])
+@pytest.mark.parametrize("of", [history_diff.job_changes, history_diff.cordon_changes, history_diff.binding_changes])
 def test_what_began_or_ended_at_a_moment_differs_from_just_before_it(over: Engine, of: Any) -> None:
     name = {"job_changes": "allocation", "cordon_changes": "closing", "binding_changes": "binding"}[of.__name__]
     began, later = _INTERVAL_TABLES[name]
@@ -91,7 +91,7 @@ def test_what_began_or_ended_at_a_moment_differs_from_just_before_it(over: Engin
         for time in (datetime.fromisoformat(row._mapping[column]) for column in (began, next(iter(later)))):
             moments = [PointInTime(0, time + _TICK * tick) for tick in (-1, 0, 1)]
             found = [
-                of(connection, differences.DiffRange(first, last), differences.DiffPage())[0]
+                of(connection, history_diff.DiffRange(first, last), history_diff.DiffPage())[0]
                 for first, last in itertools.pairwise(moments)
             ]
             assert found == [1, 0], (name, time)

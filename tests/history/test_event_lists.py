@@ -7,8 +7,9 @@ import pytest
 
 import trninv
 from conftest import Databases, both_ways
-from trninv.inventory.database import write_transaction
-from trninv.inventory.state import Condition, set_state
+from trninv.database.engine import write_transaction
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 from trninv.routing.fleet import BaseFleet
 
 U = "u-trn2x64/d0"

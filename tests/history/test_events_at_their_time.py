@@ -7,10 +7,11 @@ import pytest
 
 import trninv
 from conftest import Databases, both_ways
+from trninv.database.engine import write_transaction
 from trninv.history.events import list_events
-from trninv.history.moment import resolve_point_in_time
-from trninv.inventory.database import write_transaction
-from trninv.inventory.state import Condition, set_state
+from trninv.history.point_in_time import resolve_point_in_time
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 from trninv.routing.fleet import BaseFleet
 
 C = "u-trn2x64/d0/s0/c0"

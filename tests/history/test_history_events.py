@@ -7,10 +7,11 @@ import pytest
 from sqlalchemy import Engine, text
 
 from conftest import Run
+from trninv.database.engine import read_transaction, write_transaction
 from trninv.errors import InvalidTimeError, UnknownAddressError
 from trninv.history.events import list_events
-from trninv.inventory.database import read_transaction, write_transaction
-from trninv.inventory.state import Condition, set_state
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 
 U = "u-trn2x64/d0"
 LINK = f"{U}/s0/c0--{U}/s1/c0"

@@ -15,12 +15,12 @@ from sqlalchemy import Connection, text, update
 import trninv
 from conftest import Ask, Databases, Run, both_ways, is_quick
 from trninv.cli.output import encode
-from trninv.inventory.address import resolve
-from trninv.inventory.database import temporary_engine
-from trninv.inventory.schema import STATES, TABLES
-from trninv.jobs.fleet import Fleet
-from trninv.reports.guard import compile_query
-from trninv.reports.reader import run_query
+from trninv.database.engine import temporary_engine
+from trninv.database.tables import STATES, TABLES
+from trninv.inventory.address.lookup import resolve
+from trninv.placement.placement_fleet import Fleet
+from trninv.reports.query_compiler import compile_query
+from trninv.reports.query_runner import run_query
 
 T0 = datetime(2026, 3, 1, 8, tzinfo=UTC)
 U, T = "u-trn2x64", "trn2-16.48xlarge"

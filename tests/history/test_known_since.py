@@ -15,18 +15,19 @@ import trninv
 from conftest import Databases, Run, both_ways
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
+from trninv.database.engine import write_transaction
+from trninv.database.tables import STATES, TABLES
 from trninv.errors import InvalidTimeError
 from trninv.history.events import last_event_number
-from trninv.inventory import stamp
-from trninv.inventory.database import write_transaction
-from trninv.inventory.schema import STATES, TABLES
-from trninv.inventory.state import Condition, set_state
-from trninv.reports.guard import compile_query
-from trninv.reports.library import find_report
-from trninv.reports.reader import run_query
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.reports.query_compiler import compile_query
+from trninv.reports.query_runner import run_query
+from trninv.reports.report_library import find_report
+from trninv.routing.cluster_overview import read_overview
 from trninv.routing.fleet import BaseFleet
-from trninv.routing.overview import read_overview
-from trninv.service.app import create_app
+from trninv.service.application import create_app
 
 NAMES = ("trn1.32xlarge", "trn1.2xlarge", "trn2-16.48xlarge")
 OF_CLUSTERS = (
@@ -45,7 +46,7 @@ def grown(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Base
 
 def _seed(fleet: BaseFleet, name: str) -> None:
     with write_transaction(fleet.engine) as connection:
-        stamp.seed(connection, default_catalog(), default_systems().get(name))
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get(name))
 
 
 def _set(fleet: BaseFleet, address: str, state: str) -> None:

@@ -11,14 +11,15 @@ from sqlalchemy import Connection, select, text
 
 import trninv
 from conftest import Databases, is_quick
+from trninv.database.as_of import maybe_unhealthy
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.tables import TABLES, is_unhealthy
 from trninv.errors import InvalidTimeError
-from trninv.history.moment import parse_time, resolve_point_in_time
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.past import maybe_unhealthy
-from trninv.inventory.schema import TABLES, is_unhealthy
-from trninv.inventory.state import Condition, set_state
+from trninv.history.point_in_time import parse_time, resolve_point_in_time
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.routing.cluster_overview import read_overview
 from trninv.routing.fleet import BaseFleet
-from trninv.routing.overview import read_overview
 
 CHANGES = 3 if is_quick() else 6
 

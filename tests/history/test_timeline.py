@@ -11,10 +11,11 @@ from sqlalchemy import func, select, text
 
 import trninv
 from conftest import Databases, Run, both_ways
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.database.tables import STATES, TABLES
 from trninv.errors import InvalidArgumentError, InvalidTimeError, WrongLevelError
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.schema import STATES, TABLES
-from trninv.inventory.state import Condition, set_state
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.questions.timeline import UnhealthyCount
 
@@ -65,7 +66,10 @@ def test_it_is_what_the_fleet_says_at_every_moment(two: str, back: bool) -> None
         assert whole.worst == max(each.total for each in moments)
         half = whole.buckets[3].end
         (until,) = fleet.timeline(CLUSTER, whole.since, half, 1).buckets
-        assert (until.unhealthy_at_end, until.events) == (whole.buckets[3].unhealthy_at_end, sum(each.events for each in whole.buckets[:4]))
+        assert (until.unhealthy_at_end, until.events) == (
+            whole.buckets[3].unhealthy_at_end,
+            sum(each.events for each in whole.buckets[:4]),
+        )
         (past,) = fleet.at(half).timeline(CLUSTER, whole.since, buckets=1).buckets
         assert (past.unhealthy_at_end, past.worst) == (until.unhealthy_at_end, until.worst)
 

@@ -10,12 +10,12 @@ import pytest
 from printed import instances, listed, neuron_ls, node, slurm, slurm_node, text
 
 from conftest import Databases
-from trninv.importers import value
-from trninv.importers.kinds import READERS
-from trninv.importers.observation import ImportFile, import_files
-from trninv.importers.reading import InputFile
-from trninv.importers.value import ImportErrors
-from trninv.inventory.database import temporary_engine, write_transaction
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.importers import json_value
+from trninv.importers.ingestion import ImportFile, import_files
+from trninv.importers.input_file import InputFile
+from trninv.importers.json_value import ImportErrors
+from trninv.importers.source_readers import READERS
 
 
 def _faults(kind: str, content: bytes) -> list[str]:
@@ -31,7 +31,7 @@ def test_a_text_is_as_long_as_a_text_may_be(length: int) -> None:
 
 
 def test_a_list_has_as_many_items_as_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(value, "MAX_ITEMS", 3)
+    monkeypatch.setattr(json_value, "MAX_ITEMS", 3)
     nodes = [slurm_node(f"h{number}") for number in range(4)]
     assert _faults("slurm", text(slurm(*nodes[:3]))) == []
     assert _faults("slurm", text(slurm(*nodes))) == ["f:1.nodes: has 4 items: 3 are read at most"]

@@ -12,11 +12,11 @@ import pytest
 from printed import SYSFS, neuron_ls, neuron_ls_object
 
 from trninv.errors import NotFoundError
-from trninv.importers.collect import collect
-from trninv.importers.kinds import READERS
-from trninv.importers.observed import ObservedServer
-from trninv.importers.reading import InputFile
-from trninv.importers.value import ImportErrors
+from trninv.importers.collector import collect
+from trninv.importers.input_file import InputFile
+from trninv.importers.json_value import ImportErrors
+from trninv.importers.records import ObservedServer
+from trninv.importers.source_readers import READERS
 
 
 def neuron_ls_that(prints: str, folder: Path, monkeypatch: pytest.MonkeyPatch, status: int = 0) -> None:

@@ -22,11 +22,11 @@ from printed import (
 from sqlalchemy import Engine, func, select
 
 from conftest import Databases
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.tables import TABLES
 from trninv.errors import InvalidFileError
-from trninv.importers.observation import ImportFile, import_files
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.schema import TABLES
-from trninv.jobs.imported import read_jobs
+from trninv.importers.ingestion import ImportFile, import_files
+from trninv.placement.allocations.job_import import read_jobs
 
 _ANSWER = {"error": "Unable to contact slurm controller (connect failure)", "error_number": 1800}
 

@@ -12,14 +12,14 @@ from sqlalchemy import text as sql
 from sqlalchemy.exc import DBAPIError
 
 from conftest import Databases
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.tables import TABLES
+from trninv.database.transfer import copy_database
 from trninv.errors import BusyError, InvalidArgumentError, InvalidFileError
 from trninv.importers.import_report import ImportResult, MissingField, render_unreported
-from trninv.importers.observation import ImportFile, import_files, parse_files
-from trninv.importers.observation import store_import as kept
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.guards import GUARDS
-from trninv.inventory.schema import TABLES
-from trninv.inventory.transfer import copy_database
+from trninv.importers.ingestion import ImportFile, import_files, parse_files
+from trninv.importers.ingestion import store_import as kept
+from trninv.inventory.triggers.guards import GUARDS
 
 OURS = [name for name in GUARDS if name.startswith("observ")]
 
@@ -46,7 +46,10 @@ def counts(engine: Engine) -> list[int]:
 
 def test_what_is_seen_is_kept(engine: Engine) -> None:
     made = keep(engine, "neuron-ls", neuron_ls("i-a"), neuron_ls("i-b", chips=[4, 7]))
-    assert made == [ImportResult("f0.json", 1, 16, is_duplicate=False), ImportResult("f1.json", 1, 2, is_duplicate=False)]
+    assert made == [
+        ImportResult("f0.json", 1, 16, is_duplicate=False),
+        ImportResult("f1.json", 1, 2, is_duplicate=False),
+    ]
     assert counts(engine) == [2, 2, 18, 0]
     with read_transaction(engine) as connection:
         chip = connection.execute(select(TABLES["observed_chip"]).where(TABLES["observed_chip"].c.ordinal == 5)).one()

@@ -25,8 +25,9 @@ from printed import (
     ultraserver,
 )
 
-from trninv.importers.kinds import EXPECTED, READERS
-from trninv.importers.observed import (
+from trninv.importers.input_file import InputFile
+from trninv.importers.json_value import ImportErrors
+from trninv.importers.records import (
     CapacityBlockStatus,
     CompleteListing,
     ObservedChip,
@@ -34,8 +35,7 @@ from trninv.importers.observed import (
     ObservedServer,
     ObservedSide,
 )
-from trninv.importers.reading import InputFile
-from trninv.importers.value import ImportErrors
+from trninv.importers.source_readers import EXPECTED, READERS
 
 
 def read(kind: str, *documents: object) -> list[ObservedRecord]:

@@ -25,15 +25,15 @@ from spoiling import spoilt
 from sqlalchemy import func, select
 
 from conftest import BACKENDS, Databases
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.database.tables import TABLES
 from trninv.errors import InvalidArgumentError, InvalidFileError
-from trninv.importers import reading, value
-from trninv.importers.kinds import READERS
-from trninv.importers.observation import ImportFile, import_files
-from trninv.importers.observed import ObservedServer
-from trninv.importers.reading import InputFile, JsonError, parse_json
-from trninv.importers.value import ImportErrors
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.schema import TABLES
+from trninv.importers import input_file, json_value
+from trninv.importers.ingestion import ImportFile, import_files
+from trninv.importers.input_file import InputFile, JsonError, parse_json
+from trninv.importers.json_value import ImportErrors
+from trninv.importers.records import ObservedServer
+from trninv.importers.source_readers import READERS
 
 
 def faults_of(kind: str, content: bytes) -> list[str]:
@@ -169,8 +169,8 @@ def test_a_document_of_many_lines_is_read_as_one_of_a_line() -> None:
 
 
 def test_limits_hold_before_anything_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_LINE", 1_000)
-    monkeypatch.setattr(reading, "MAX_DOCUMENT", 5_000)
+    monkeypatch.setattr(input_file, "MAX_LINE", 1_000)
+    monkeypatch.setattr(input_file, "MAX_DOCUMENT", 5_000)
     assert faults_of("neuron-ls", b"[" + b" " * 6_000) == [
         "f.json: is a document of more than 0 MiB: give its items one a line"
     ]
@@ -179,7 +179,7 @@ def test_limits_hold_before_anything_is_parsed(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_no_more_of_all_files_is_read_at_once_than_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(value, "MAX_TOTAL_BYTES", 2 << 20)
+    monkeypatch.setattr(json_value, "MAX_TOTAL_BYTES", 2 << 20)
     bomb = gzip.compress(b"[" + b"\n" * 10_000_000)
     with pytest.raises(InvalidFileError) as error:
         faults_of("neuron-ls", bomb)
@@ -197,7 +197,7 @@ def test_a_document_whose_values_take_much_memory_is_refused_before_it_is_parsed
     monkeypatch: pytest.MonkeyPatch, item: bytes
 ) -> None:
     content = b"[" + item * (24_000_000 // len(item)) + b"1\n]"
-    monkeypatch.setattr(reading, "parse_json", Mock(side_effect=[JsonError("is not whole")]))
+    monkeypatch.setattr(input_file, "parse_json", Mock(side_effect=[JsonError("is not whole")]))
     assert faults_of("neuron-ls", content) == [
         "f.json: is a document of more than 512 MiB of values: give its items one a line"
     ]
@@ -206,7 +206,7 @@ def test_a_document_whose_values_take_much_memory_is_refused_before_it_is_parsed
 def test_large_documents_of_real_programs_are_read() -> None:
     """60 MiB of instances, as aws prints them, take less than half of what is allowed."""
     page = json.dumps(instances("i-0a")["Reservations"][0], indent=4).encode()
-    assert (reading.MAX_DOCUMENT / len(page)) * reading._estimate_memory(page) < reading.MAX_MEMORY
+    assert (input_file.MAX_DOCUMENT / len(page)) * input_file._estimate_memory(page) < input_file.MAX_MEMORY
 
 
 def test_what_cannot_be_unpacked_is_told() -> None:

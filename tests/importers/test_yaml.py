@@ -6,12 +6,12 @@ import pytest
 import yaml
 from printed import listed, node, resource_slice, slurm, slurm_node, text, ultraserver
 
-from trninv.importers import reading
-from trninv.importers.kinds import READERS
-from trninv.importers.observed import ObservedRecord, ObservedServer
-from trninv.importers.reading import InputFile
-from trninv.importers.value import ImportErrors
-from trninv.importers.yaml_text import parse_yaml
+from trninv.importers import input_file
+from trninv.importers.input_file import InputFile
+from trninv.importers.json_value import ImportErrors
+from trninv.importers.records import ObservedRecord, ObservedServer
+from trninv.importers.source_readers import READERS
+from trninv.importers.yaml_parser import parse_yaml
 
 LISTED = listed(node(), resource_slice(), ultraserver())
 BOMB = "---\na: &a [x, x]\nb: &b [*a, *a]\nnodes: [*b, *b]\n"
@@ -95,6 +95,6 @@ def test_what_is_not_plain_yaml_is_refused_with_its_place(content: str, fault: s
 
 
 def test_a_large_document_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_MEMORY", 1 << 20)
+    monkeypatch.setattr(input_file, "MAX_MEMORY", 1 << 20)
     (fault,) = read("slurm", b"nodes:\n" + b"- - - x\n" * 4_000)[1]
     assert fault == "f: is a document of more than 1 MiB of values: give its items one a line"

@@ -16,14 +16,15 @@ from sqlalchemy import text
 
 import trninv
 from conftest import Databases, examples
-from trninv.incidents import listing
+from trninv.database.engine import write_transaction
+from trninv.incidents import grouping
+from trninv.incidents.change_windows import window_starts
+from trninv.incidents.failures import FailureEvent
 from trninv.incidents.model import Incident, Location
-from trninv.incidents.reading import FailureEvent
-from trninv.incidents.windows import window_starts
-from trninv.inventory.database import write_transaction
-from trninv.inventory.state import Condition, set_state
-from trninv.jobs.fleet import Fleet
-from trninv.reports.reader import run_query
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.placement.placement_fleet import Fleet
+from trninv.reports.query_runner import run_query
 
 U, G = "u-trn2x64/d0", "trn3-gen1/d0"
 """The first two servers of either stand in one rack, the others in another."""
@@ -46,7 +47,7 @@ Told = set[tuple[str, str, frozenset[str]]]
 def change(fleet: Fleet, at: datetime, state: str, *addresses: str, why: str = "chance") -> int:
     """Set states at a time of one's own; the number of the last event."""
     condition = Condition.from_user(state, 0.5 if state == "degraded" else None)
-    with patch("trninv.inventory.chain.datetime") as clock, write_transaction(fleet.engine) as connection:
+    with patch("trninv.inventory.state.hash_chain.datetime") as clock, write_transaction(fleet.engine) as connection:
         clock.now.return_value = at
         set_state(connection, addresses, condition, why=why, who="dice")
         return connection.scalar(text("SELECT coalesce(max(id), 0) FROM state_event")) or 0
@@ -190,7 +191,12 @@ def test_what_was_broken_before_its_server_stays_so_when_it_is_back(databases: D
         first = change(fleet, NOON, "down", f"{U}/s1/c5", why="HBM")
         change(fleet, NOON + timedelta(hours=1), "maintenance", f"{U}/s1")
         (one,) = fleet.incidents()
-        assert (one.causes, one.rule.name, one.severity.name, one.independent_failures) == ((f"{U}/s1",), "CONTAINMENT", "HIGH", 1)
+        assert (one.causes, one.rule.name, one.severity.name, one.independent_failures) == (
+            (f"{U}/s1",),
+            "CONTAINMENT",
+            "HIGH",
+            1,
+        )
         change(fleet, NOON + timedelta(hours=2), "up", f"{U}/s1")
         (chip,) = fleet.incidents()
         assert (chip.id, chip.rule.name, chip.started_at) == (str(first), "SINGLE", "2026-01-01T12:00:00.000000+00:00")
@@ -222,7 +228,11 @@ def test_plain_sql_and_parts_without_a_history_are_told_too(opened: Fleet) -> No
             connection.execute(text(statement))
     known, unknown = sorted(opened.incidents(), key=lambda each: not each.started_at)
     assert (known.id, known.source, known.why) == ("2", "sql", "plain SQL")
-    assert (unknown.id, unknown.place, unknown.started_at, unknown.last_change) == (*[unknown.causes[0]] * 2, None, None)
+    assert (unknown.id, unknown.place, unknown.started_at, unknown.last_change) == (
+        *[unknown.causes[0]] * 2,
+        None,
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -280,7 +290,7 @@ def test_a_window_is_of_the_first_and_not_of_the_one_before(opened: Fleet, step:
 def test_a_list_that_has_just_all_is_not_truncated(
     opened: Fleet, monkeypatch: pytest.MonkeyPatch, most: int, *, is_truncated: bool
 ) -> None:
-    monkeypatch.setattr(listing, "MAX_LISTED", most)
+    monkeypatch.setattr(grouping, "MAX_LISTED", most)
     change(opened, NOON, "down", *(f"{U}/s0/c{chip}" for chip in range(3)))
     (one,) = opened.incidents()
     assert (len(one.causes), one.cause_count, one.truncated) == (most, 3, is_truncated)

@@ -10,14 +10,15 @@ from sqlalchemy import insert
 import trninv
 from conftest import Databases, Run, both_ways
 from trninv.cli.output import encode
+from trninv.database.engine import write_transaction
+from trninv.database.tables import TABLES
 from trninv.incidents import impact
 from trninv.incidents.model import Incident
-from trninv.inventory.address import resolve_place
-from trninv.inventory.binding import ProposedBinding, bind
-from trninv.inventory.database import write_transaction
-from trninv.inventory.schema import TABLES
-from trninv.inventory.state import Condition, set_state
-from trninv.jobs.fleet import Fleet
+from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.state.bindings import ProposedBinding, bind
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.placement.placement_fleet import Fleet
 
 T = "trn2-16.48xlarge/d0/s0"
 HOSTILE = "<script>alert(1)</script> '; DROP TABLE node; -- %s {{ why }} \u202e\x1b[2J \N{CROSS MARK}"

@@ -7,7 +7,7 @@ from sqlalchemy import event, text
 
 import trninv
 from conftest import Databases, wear
-from trninv.inventory.schema import NODE_KINDS
+from trninv.database.tables import NODE_KINDS
 
 
 def test_postgresql_reads_no_whole_tables_of_nodes(databases: Databases) -> None:

@@ -5,23 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, FromClause, event, literal, select, true
 
+from trninv.database.engine import read_transaction
+from trninv.database.tables import NODE_KINDS, TABLES
 from trninv.errors import AddressError, UnknownAddressError, WrongLevelError
-from trninv.inventory.address import (
-    LEVELS,
-    Address,
-    address_expression,
-    chip_ids_of,
-    neighbours,
-    node_address_expression,
-    node_addresses,
-    parse,
-    resolve_link,
-    resolve_place,
-)
-from trninv.inventory.database import read_transaction
-from trninv.inventory.fields import select_thing
-from trninv.inventory.kinds import THINGS
-from trninv.inventory.schema import NODE_KINDS, TABLES
+from trninv.inventory.address.containment import chip_ids_of
+from trninv.inventory.address.expressions import address_expression, node_address_expression, node_addresses
+from trninv.inventory.address.lookup import neighbours, resolve_link, resolve_place
+from trninv.inventory.address.syntax import LEVELS, Address, parse
+from trninv.inventory.schema.thing import select_thing
+from trninv.inventory.schema.things import THINGS
 from trninv.routing.fleet import BaseFleet
 
 TABLE_OF = {letters[-1]: level for letters, level in LEVELS.items() if letters} | {"fabric-t": "network_node"}

@@ -10,14 +10,14 @@ from sqlalchemy import Engine, func, select, text
 from conftest import BACKENDS, Databases
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import stamp
-from trninv.inventory.address import resolve_place
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.plan import load_plan
-from trninv.inventory.schema import TABLES
-from trninv.inventory.totals import cluster_totals
-from trninv.inventory.verify import verify
-from trninv.topology.tree import FabricTree
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.tables import TABLES
+from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.seeding.cluster_plan import load_plan
+from trninv.inventory.seeding.totals import cluster_totals
+from trninv.inventory.seeding.verification import verify
+from trninv.topology.fabric_tree import FabricTree
 
 PLANS = {
     "mixed": irregular(MIXED, 1),
@@ -29,7 +29,7 @@ PLANS = {
 def _adopt(url: str) -> None:
     make(url, PLANS)
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
-        stamp.seed(connection, default_catalog(), default_systems().get("trn2").resized(3), "after")
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn2").resized(3), "after")
 
 
 def _adopt_lab(url: str) -> None:
@@ -151,7 +151,7 @@ def test_what_was_changed_is_found(databases: Databases, change: str, difference
 def test_it_leaves_nothing_behind(adopted: Engine) -> None:
     with write_transaction(adopted) as connection:
         for slug in PLANS:
-            stamp.unseed(connection, resolve_place(connection, slug).id)
+            cluster_seeding.unseed(connection, resolve_place(connection, slug).id)
     assert _differences(adopted) == set()
     with read_transaction(adopted) as connection:
         assert connection.scalar(select(func.count()).select_from(TABLES["domain"])) == 3

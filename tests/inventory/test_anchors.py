@@ -12,13 +12,14 @@ from starlette.testclient import TestClient
 from tampering import tamper
 
 from conftest import BACKENDS, Databases, Run
-from trninv.history.archive import writing as archiving
-from trninv.history.archive.removing import prune_events
-from trninv.history.archive.store import MANIFEST, open_for_writing
-from trninv.inventory import chain
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
-from trninv.service.app import create_app
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.history.archive import archive_writer as archiving
+from trninv.history.archive.archive_pruner import prune_events
+from trninv.history.archive.archive_store import MANIFEST, open_for_writing
+from trninv.inventory.state import hash_chain
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.service.application import create_app
 
 D = "u-trn2x64/d0"
 HISTORY = ("state_event", "event_seal", "history_start")
@@ -44,7 +45,7 @@ def _set(engine: Engine, address: str, state: str) -> None:
 
 def _newest(engine: Engine) -> str:
     with read_transaction(engine) as connection:
-        seal = chain.newest_seal(connection)
+        seal = hash_chain.newest_seal(connection)
     return f"{seal.id}:{seal.sha256}"
 
 

@@ -8,8 +8,9 @@ import pytest
 
 import postgres
 from conftest import Databases, Run, wear
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 
 _CHIP = "u-trn2x64/d0/s3/c0"
 

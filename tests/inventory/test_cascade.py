@@ -10,14 +10,15 @@ from tampering import tamper
 from conftest import Run, seeds
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import cascade
-from trninv.inventory.address import resolve
-from trninv.inventory.cascade import COLUMNS, PARTS
-from trninv.inventory.chain import verify_chain
-from trninv.inventory.database import read_transaction, write_transaction
-from trninv.inventory.schema import STATES, TABLES
-from trninv.inventory.state import PPM, Condition, condition_from_row, is_cascaded, set_state
-from trninv.inventory.verify import verify, verify_history
+from trninv.database.engine import read_transaction, write_transaction
+from trninv.database.tables import STATES, TABLES
+from trninv.inventory.address.lookup import resolve
+from trninv.inventory.seeding.verification import verify, verify_history
+from trninv.inventory.state.condition import PPM, Condition, condition_from_row
+from trninv.inventory.state.hash_chain import verify_chain
+from trninv.inventory.state.state_change import is_cascaded, set_state
+from trninv.inventory.triggers import cascade_triggers
+from trninv.inventory.triggers.cascade_triggers import COLUMNS, PARTS
 
 U = "u-trn2x64/d0"
 NODE, EVENT = TABLES["node"], TABLES["state_event"]
@@ -206,7 +207,7 @@ def test_verify_finds_parts_that_are_not_as_their_server(
     if state != "up":
         _write(engine, f"{U}/s1", Condition(state))
     with read_transaction(engine) as connection:
-        assert cascade.check(connection) is None
+        assert cascade_triggers.check(connection) is None
         key = resolve(connection, f"{U}/s1").id
     tamper(engine, BY_HAND[table].format(key), table)
     status, out, _ = run("verify", database=seeded)
@@ -215,7 +216,7 @@ def test_verify_finds_parts_that_are_not_as_their_server(
     for repaired in (CONDITIONS[-1], Condition("up")):
         _set(engine, f"{U}/s1", repaired)
     with read_transaction(engine) as connection:
-        assert cascade.check(connection) is None
+        assert cascade_triggers.check(connection) is None
 
 
 def test_verify_finds_a_part_that_is_up_in_a_server_that_is_not(seeded: str, engine: Engine, run: Run) -> None:

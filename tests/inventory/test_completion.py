@@ -12,10 +12,10 @@ from sqlalchemy import Engine
 import trninv
 from conftest import SYSTEMS
 from trninv.cli.main import trninv as command
-from trninv.inventory.binding import ProposedBinding, bind, resolve_slot
-from trninv.inventory.completion import complete_address
-from trninv.inventory.database import read_transaction, write_transaction
-from trninv.inventory.schema import TOKEN_SCOPES
+from trninv.database.engine import read_transaction, write_transaction
+from trninv.database.tables import TOKEN_SCOPES
+from trninv.inventory.address.completion import complete_address
+from trninv.inventory.state.bindings import ProposedBinding, bind, resolve_slot
 
 FOLLOWS = {
     "u-": ["u-trn2x64"],

@@ -12,16 +12,20 @@ from tampering import tamper
 from conftest import Databases, Run
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.migration import migrate
+from trninv.database.tables import TABLES
 from trninv.errors import InvalidArgumentError
-from trninv.inventory import cascade, chain, stamp, triggers
-from trninv.inventory.address import node_condition, resolve_place
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.guards import GUARDS
-from trninv.inventory.migrate import migrate
-from trninv.inventory.schema import TABLES
-from trninv.inventory.state import Condition, set_state
-from trninv.inventory.verify import verify_history
-from trninv.jobs.holding import allocate
+from trninv.inventory.address.containment import node_condition
+from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.seeding.verification import verify_history
+from trninv.inventory.state import hash_chain
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.inventory.triggers import cascade_triggers, registry
+from trninv.inventory.triggers.guards import GUARDS
+from trninv.placement.allocations.job_allocations import allocate
 
 EVENT = TABLES["state_event"]
 U = "u-trn2x64/d0"
@@ -120,16 +124,16 @@ def test_bulk_loads_leave_none(empty: str) -> None:
     with temporary_engine(empty) as engine:
         migrate(engine)
         with write_transaction(engine) as connection:
-            stamp.seed(connection, default_catalog(), known.get("u-trn2x64"))
+            cluster_seeding.seed(connection, default_catalog(), known.get("u-trn2x64"))
         _set(engine, [f"{U}/s0/c0"], "down")
         with write_transaction(engine) as connection:
-            stamp.seed(connection, default_catalog(), known.get("trn2-16.48xlarge"))
-            stamp.unseed(connection, _id(connection, "u-trn2x64"))
+            cluster_seeding.seed(connection, default_catalog(), known.get("trn2-16.48xlarge"))
+            cluster_seeding.unseed(connection, _id(connection, "u-trn2x64"))
         assert len(_all(engine)) == 1
         with read_transaction(engine) as connection:
             known_from = connection.execute(select(TABLES["cluster"])).one()
             assert (known_from.known_from, known_from.known_since[19]) == (1, ".")
-            assert list(verify_history(connection, chain.verify_chain(connection))) == []
+            assert list(verify_history(connection, hash_chain.verify_chain(connection))) == []
 
 
 def test_a_clock_that_goes_back_is_told_and_numbers_keep_the_order(engine: Engine) -> None:
@@ -166,10 +170,10 @@ def test_a_hand_that_edited_history_is_noticed(engine: Engine, statement: str, t
     for chip in range(3):
         _set(engine, [f"{U}/s0/c{chip}"], "down")
     with read_transaction(engine) as connection:
-        assert list(verify_history(connection, chain.verify_chain(connection))) == []
+        assert list(verify_history(connection, hash_chain.verify_chain(connection))) == []
     tamper(engine, statement, "state_event")
     with read_transaction(engine) as connection:
-        assert chain.verify_chain(connection).broken == told
+        assert hash_chain.verify_chain(connection).broken == told
 
 
 @pytest.mark.parametrize("edit", ["job = 'b'", "action = 'move'", "action = NULL, job = NULL", "address = 'x'"])
@@ -178,25 +182,25 @@ def test_a_hand_that_edited_what_was_done_to_a_job_is_noticed(engine: Engine, ed
         allocate(connection, "a", [U], who="me")
     tamper(engine, f"UPDATE state_event SET {edit}", "state_event")
     with read_transaction(engine) as connection:
-        assert chain.verify_chain(connection).broken == "events 1 to 1 are not as they were sealed"
+        assert hash_chain.verify_chain(connection).broken == "events 1 to 1 are not as they were sealed"
 
 
 def test_an_edited_seal_is_noticed(engine: Engine) -> None:
     _set(engine, [f"{U}/s0/c0"], "down")
     tamper(engine, "UPDATE event_seal SET sha256 = 'no'", "event_seal")
     with read_transaction(engine) as connection:
-        assert chain.verify_chain(connection).broken == "events 1 to 1 are not as they were sealed"
+        assert hash_chain.verify_chain(connection).broken == "events 1 to 1 are not as they were sealed"
 
 
 def test_the_next_change_seals_what_plain_sql_left(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE node SET state = 'down' WHERE id = 1"))
     with read_transaction(engine) as connection:
-        found = chain.verify_chain(connection)
+        found = hash_chain.verify_chain(connection)
     assert (found.events, found.sealed, found.unsealed, found.broken) == (1, 0, 1, None)
     _set(engine, [f"{U}/s0/c9"], "down")
     with read_transaction(engine) as connection:
-        found = chain.verify_chain(connection)
+        found = hash_chain.verify_chain(connection)
     assert (found.events, found.sealed, found.unsealed, found.broken) == (2, 2, 0, None)
 
 
@@ -212,11 +216,11 @@ def test_events_of_before_are_sealed_by_the_migration(seeded: str) -> None:
             )
         migrate(engine)
         with read_transaction(engine) as connection:
-            assert chain.verify_chain(connection).sealed == 1
+            assert hash_chain.verify_chain(connection).sealed == 1
             assert set(connection.scalars(select(TABLES["cluster"].c.known_from))) == {1}
         tamper(engine, "UPDATE state_event SET who = 'nobody' WHERE id = 1", "state_event")
         with read_transaction(engine) as connection:
-            assert chain.verify_chain(connection).broken == "events 1 to 1 are not as they were sealed"
+            assert hash_chain.verify_chain(connection).broken == "events 1 to 1 are not as they were sealed"
 
 
 def test_states_that_changed_without_their_event_are_noticed(engine: Engine) -> None:
@@ -224,20 +228,20 @@ def test_states_that_changed_without_their_event_are_noticed(engine: Engine) -> 
     with engine.begin() as connection:
         connection.execute(text(_DROP[engine.dialect.name].format("node", "node_state_event")))
         connection.execute(text("UPDATE node SET state = 'up'"))
-        assert set(triggers.outdated(connection)) == {"node_state_event"}
+        assert set(registry.outdated(connection)) == {"node_state_event"}
     with read_transaction(engine) as connection:
-        found = [(one.table, one.kind) for one in verify_history(connection, chain.verify_chain(connection))]
+        found = [(one.table, one.kind) for one in verify_history(connection, hash_chain.verify_chain(connection))]
     assert found == [("state_event", "missing"), ("node", "changed")]
 
 
 def test_migrate_brings_a_missing_trigger_back(engine: Engine) -> None:
     with engine.begin() as connection:
-        for statement in triggers.dropping(engine.dialect.name):
+        for statement in registry.dropping(engine.dialect.name):
             connection.execute(text(statement))
-        assert triggers.check(connection)
+        assert registry.check(connection)
     migrate(engine)
     with engine.begin() as connection:
-        assert triggers.check(connection) is None
+        assert registry.check(connection) is None
 
 
 def test_verify_says_where_the_history_stands(run: Run, databases: Databases) -> None:
@@ -246,7 +250,7 @@ def test_verify_says_where_the_history_stands(run: Run, databases: Databases) ->
         _set(engine, [f"{U}/s0/c0"], "down")
         status, out, _ = run("verify", database=url)
         with read_transaction(engine) as connection:
-            assert f"history: 1 event, sealed up to 1 by {chain.verify_chain(connection).sha256}\n" in out
+            assert f"history: 1 event, sealed up to 1 by {hash_chain.verify_chain(connection).sha256}\n" in out
         assert status == 0
         with engine.begin() as connection:
             connection.execute(text("UPDATE node SET state = 'up'"))
@@ -293,7 +297,7 @@ def test_writers_at_once_neither_fork_the_chain_nor_deadlock(databases: Database
         assert [row.id for row in found] == list(range(1, len(found) + 1))
         assert all(row.batch <= row.id for row in found)
         with read_transaction(engine) as connection:
-            now = chain.verify_chain(connection)
+            now = hash_chain.verify_chain(connection)
             assert (now.broken, now.unsealed) == (None, 0)
             assert list(verify_history(connection, now)) == []
-            assert cascade.check(connection) is None
+            assert cascade_triggers.check(connection) is None

@@ -11,9 +11,9 @@ from sqlalchemy.exc import IntegrityError
 from tampering import triggers_off
 
 from conftest import BACKENDS, Databases, is_quick, seeds
-from trninv.inventory import chain
-from trninv.inventory.database import read_transaction
-from trninv.inventory.verify import verify_history
+from trninv.database.engine import read_transaction
+from trninv.inventory.seeding.verification import verify_history
+from trninv.inventory.state import hash_chain
 
 LIVE = (
     "(SELECT max(allocation.id) FROM allocation JOIN job ON job.id = job_id WHERE job.ended IS NULL AND chip_ids <> '')"
@@ -57,7 +57,8 @@ def life(
 
 def _faults(connection: Connection) -> list[str]:
     return [
-        f"{one.cluster} {one.table}: {one.detail}" for one in verify_history(connection, chain.verify_chain(connection))
+        f"{one.cluster} {one.table}: {one.detail}"
+        for one in verify_history(connection, hash_chain.verify_chain(connection))
     ]
 
 

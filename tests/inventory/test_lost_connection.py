@@ -8,7 +8,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from conftest import Databases
-from trninv.inventory.database import temporary_engine
+from trninv.database.engine import temporary_engine
 
 
 def test_a_lost_connection_leaves_no_cursor_open(databases: Databases) -> None:

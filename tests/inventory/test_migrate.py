@@ -16,14 +16,16 @@ from apart import at_once
 from conftest import Databases, Run
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
+from trninv.database import migration
+from trninv.database.engine import newest_schema_version, read_transaction, temporary_engine, write_transaction
+from trninv.database.tables import METADATA, TABLES
 from trninv.errors import SchemaOutdatedError, UnreachableError, UsageError
-from trninv.inventory import access, migrate, stamp
-from trninv.inventory.database import newest_schema_version, read_transaction, temporary_engine, write_transaction
-from trninv.inventory.schema import METADATA, TABLES
-from trninv.inventory.verify import verify
-from trninv.jobs.holding import allocate, list_jobs, release
+from trninv.inventory.access import bearer_tokens
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.seeding.verification import verify
+from trninv.placement.allocations.job_allocations import allocate, list_jobs, release
 from trninv.reports import views
-from trninv.reports.reader import run_query
+from trninv.reports.query_runner import run_query
 from trninv.settings import resource_directory
 
 REVISIONS = [
@@ -42,39 +44,39 @@ def _tables(engine: Engine) -> set[str]:
 def test_the_stairway(empty: str) -> None:
     with temporary_engine(empty) as engine:
         for before, revision in zip(["base", *REVISIONS], REVISIONS, strict=False):
-            migrate.migrate(engine, revision)
-            migrate.migrate(engine, before)
-            migrate.migrate(engine, revision)
+            migration.migrate(engine, revision)
+            migration.migrate(engine, before)
+            migration.migrate(engine, revision)
         assert _tables(engine) == set(TABLES)
-        assert migrate.schema_differences(engine) is None
-        migrate.migrate(engine, "base")
+        assert migration.schema_differences(engine) is None
+        migration.migrate(engine, "base")
         assert _tables(engine) == set()
 
 
 def _seed_a_server(engine: Engine) -> None:
-    migrate.migrate(engine)
+    migration.migrate(engine)
     with write_transaction(engine) as connection:
-        stamp.seed(connection, default_catalog(), default_systems().get("trn1"))
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn1"))
 
 
 def test_the_stairway_with_data_in_the_tables(seeded: str) -> None:
     with temporary_engine(seeded) as engine:
         for revision in [*reversed(REVISIONS[:-1]), "base"]:
-            migrate.migrate(engine, revision)
+            migration.migrate(engine, revision)
         _seed_a_server(engine)
         with engine.connect() as connection:
             assert connection.scalar(text("SELECT count(*) FROM chip")) == 16
-            assert migrate.schema_version(connection) == REVISIONS[-1] == newest_schema_version()
+            assert migration.schema_version(connection) == REVISIONS[-1] == newest_schema_version()
 
 
 def test_a_database_of_an_older_revision_is_as_the_catalog_says_once_migrated(seeded: str) -> None:
     """Its facts too, which an older trninv recorded otherwise."""
     with temporary_engine(seeded) as engine:
-        migrate.migrate(engine, "0004")
+        migration.migrate(engine, "0004")
         with engine.begin() as connection:
             connection.execute(text("DELETE FROM fact WHERE id > 100"))
             connection.execute(text("UPDATE fact SET quote = 'once' WHERE id = 7"))
-        migrate.migrate(engine)
+        migration.migrate(engine)
         with read_transaction(engine) as connection:
             assert list(verify(connection, default_catalog(), default_systems())) == []
 
@@ -82,16 +84,16 @@ def test_a_database_of_an_older_revision_is_as_the_catalog_says_once_migrated(se
 def test_each_revision_is_told_of_and_how_many_there_are(empty: str) -> None:
     told: list[tuple[str, int, int]] = []
     with temporary_engine(empty) as engine:
-        migrate.migrate(engine, progress=lambda *step: told.append(step))
+        migration.migrate(engine, progress=lambda *step: told.append(step))
         total = len([*ScriptDirectory(resource_directory() / "migrations").walk_revisions()])
         assert told == [("revisions", at, total) for at in range(1, total + 1)]
-        migrate.migrate(engine, progress=lambda *step: told.append(step))
+        migration.migrate(engine, progress=lambda *step: told.append(step))
     assert len(told) == total
 
 
 def test_a_second_migration_changes_nothing(seeded: str) -> None:
     with temporary_engine(seeded) as engine:
-        migrate.migrate(engine)
+        migration.migrate(engine)
         with engine.connect() as connection:
             assert connection.scalar(text("SELECT count(*) FROM chip")) == 305
 
@@ -120,7 +122,7 @@ def test_migrations_make_what_the_classes_declare_checks_and_names_included(tmp_
     declared = create_engine("sqlite://")
     METADATA.create_all(declared)
     with temporary_engine(f"sqlite:///{tmp_path / 'migrated.db'}") as migrated:
-        migrate.migrate(migrated)
+        migration.migrate(migrated)
         assert _ddl(migrated) == _ddl(declared)
     declared.dispose()
 
@@ -129,7 +131,7 @@ def test_check_tells_of_a_column_too_many(seeded: str) -> None:
     with temporary_engine(seeded) as engine:
         with engine.begin() as connection:
             connection.execute(text("ALTER TABLE rack ADD COLUMN colour INTEGER"))
-        assert "colour" in (migrate.schema_differences(engine) or "")
+        assert "colour" in (migration.schema_differences(engine) or "")
 
 
 def test_sql_is_printed_for_either_backend() -> None:
@@ -138,7 +140,7 @@ def test_sql_is_printed_for_either_backend() -> None:
         ("postgresql://h/d", "device_memory_bytes BIGINT"),
     ):
         with temporary_engine(url) as engine:
-            printed = migrate.upgrade_sql(engine)
+            printed = migration.upgrade_sql(engine)
         assert column in printed
         assert re.search(r"UPDATE alembic_version SET version_num='0003'", printed)
 
@@ -146,13 +148,13 @@ def test_sql_is_printed_for_either_backend() -> None:
 def test_what_is_printed_runs_as_a_script_and_makes_what_migrate_makes(empty: str, tmp_path: Path) -> None:
     script = tmp_path / "trninv.sql"
     with temporary_engine(empty) as engine:
-        script.write_text(migrate.upgrade_sql(engine))
+        script.write_text(migration.upgrade_sql(engine))
         if engine.dialect.name == "postgresql":
             postgres.client("psql", "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", f"--file={script}", empty)
         else:
             with closing(sqlite3.connect(empty.removeprefix("sqlite:///"))) as lite:
                 lite.executescript(script.read_text())
-        assert migrate.schema_differences(engine) is None
+        assert migration.schema_differences(engine) is None
         with read_transaction(engine) as connection:
             assert views.check_views(connection) is None
         _seed_a_server(engine)
@@ -160,20 +162,20 @@ def test_what_is_printed_runs_as_a_script_and_makes_what_migrate_makes(empty: st
 
 
 def test_going_back_names_what_would_be_lost(engine: Engine) -> None:
-    assert migrate.data_loss(engine, "head") == migrate.data_loss(engine, newest_schema_version()) == []
-    assert any(lost.startswith("fact.differs_in (") for lost in migrate.data_loss(engine, "0006"))
+    assert migration.data_loss(engine, "head") == migration.data_loss(engine, newest_schema_version()) == []
+    assert any(lost.startswith("fact.differs_in (") for lost in migration.data_loss(engine, "0006"))
     with engine.begin() as connection:
         connection.execute(text("UPDATE node SET state = 'degraded', factor_ppm = 5 WHERE id = 1"))
         connection.execute(text("INSERT INTO token (id, name, scope, created) VALUES (1, 'a', 'read', '')"))
         connection.execute(text("INSERT INTO _token_digest VALUES (1, 'b')"))
-    assert not any("token" in lost for lost in migrate.data_loss(engine, "0008"))
-    lost = migrate.data_loss(engine, "0002")
+    assert not any("token" in lost for lost in migration.data_loss(engine, "0008"))
+    lost = migration.data_loss(engine, "0002")
     assert {"token (1 row)", "_token_digest (1 row)", "node.factor_ppm (1 value)", "server.state (47 values)"} <= set(
         lost
     )
     assert "state_event (1 row)" in lost
     assert not any("own_state" in each for each in lost)
-    assert "chip (305 rows)" in migrate.data_loss(engine, "base")
+    assert "chip (305 rows)" in migration.data_loss(engine, "base")
 
 
 def test_going_on_loses_nothing(run: Run, seeded: str) -> None:
@@ -183,14 +185,14 @@ def test_going_on_loses_nothing(run: Run, seeded: str) -> None:
     assert run("migrate", "--to", "0008", "--yes", database=seeded)[0] == 0
     assert run("migrate", database=seeded)[0] == 0
     with temporary_engine(seeded) as engine, read_transaction(engine) as connection:
-        assert access.find_principal(connection, token).name == "grafana"
+        assert bearer_tokens.find_principal(connection, token).name == "grafana"
 
 
 def test_an_empty_database_has_nothing_to_lose(empty: str) -> None:
     with temporary_engine(empty) as engine:
-        assert migrate.data_loss(engine, "base") == []
-        migrate.migrate(engine)
-        assert migrate.data_loss(engine, "base") == []
+        assert migration.data_loss(engine, "base") == []
+        migration.migrate(engine)
+        assert migration.data_loss(engine, "base") == []
 
 
 def test_jobs_stay_as_they_are(seeded: str) -> None:
@@ -198,7 +200,7 @@ def test_jobs_stay_as_they_are(seeded: str) -> None:
         with write_transaction(engine) as connection:
             made = allocate(connection, "kept", ["u-trn2x64/d0/s1"], who="me")
         for revision in ("0022", "head"):
-            migrate.migrate(engine, revision)
+            migration.migrate(engine, revision)
         with write_transaction(engine) as connection:
             assert list_jobs(connection, None, 10) == [made]
             assert release(connection, "kept").chips == 16
@@ -206,7 +208,7 @@ def test_jobs_stay_as_they_are(seeded: str) -> None:
 
 def test_an_unknown_revision_is_refused(seeded: str) -> None:
     with temporary_engine(seeded) as engine, pytest.raises(UsageError, match="nowhere"):
-        migrate.migrate(engine, "nowhere")
+        migration.migrate(engine, "nowhere")
 
 
 def test_no_server_is_one_line() -> None:
@@ -214,12 +216,12 @@ def test_no_server_is_one_line() -> None:
         temporary_engine("postgresql://nobody@127.0.0.1:1/none") as engine,
         pytest.raises(UnreachableError, match="no database at"),
     ):
-        migrate.migrate(engine)
+        migration.migrate(engine)
 
 
 def test_foreign_keys_hold_after_a_migration(databases: Databases) -> None:
     with temporary_engine(databases.empty("sqlite")) as engine:
-        migrate.migrate(engine)
+        migration.migrate(engine)
         with pytest.raises(IntegrityError), engine.begin() as connection:
             connection.execute(text("INSERT INTO rack (id, cluster_id, ordinal, rack_units) VALUES (1, 999, 0, 42)"))
 
@@ -236,7 +238,7 @@ def test_a_newer_database_is_not_migrated(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     with pytest.raises(SchemaOutdatedError, match="upgrade trninv"):
-        migrate.migrate(engine)
+        migration.migrate(engine)
 
 
 def test_migrations_at_once_follow_each_other(empty: str) -> None:

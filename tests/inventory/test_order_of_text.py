@@ -19,19 +19,22 @@ import postgres
 import trninv
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.graphql.api import Api, Request
-from trninv.graphql.arguments import TEXT_FORMS, is_ordered
-from trninv.graphql.queries import QUERY_LISTS
-from trninv.inventory import migrate, stamp
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.fields import ValueFormat
-from trninv.inventory.kinds import THINGS
-from trninv.inventory.schema import TABLES
-from trninv.inventory.state import Condition, set_state
-from trninv.inventory.transfer import copy_database
-from trninv.reports.guard import compile_query
-from trninv.reports.library import read_reports
-from trninv.reports.reader import run_query
+from trninv.database import migration
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.tables import TABLES
+from trninv.database.transfer import copy_database
+from trninv.graphql.api import Api
+from trninv.graphql.document_request import Request
+from trninv.graphql.list_arguments import TEXT_FORMS, is_ordered
+from trninv.graphql.query_root import QUERY_LISTS
+from trninv.inventory.schema.thing import ValueFormat
+from trninv.inventory.schema.things import THINGS
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.reports.query_compiler import compile_query
+from trninv.reports.query_runner import run_query
+from trninv.reports.report_library import read_reports
 from trninv.reports.views import READABLE
 from trninv.routing.fleet import BaseFleet
 from trninv.settings import Settings
@@ -46,12 +49,12 @@ pytestmark = pytest.mark.slow  # a server of their own
 def _make(url: str) -> None:
     small, wide = (default_systems().by_name[name] for name in ("trn1.2xlarge", "trn1.32xlarge"))
     with temporary_engine(url) as engine:
-        migrate.migrate(engine)
+        migration.migrate(engine)
         for name in NAMES:
             with write_transaction(engine) as connection:
-                stamp.seed(connection, default_catalog(), small, name=name)
+                cluster_seeding.seed(connection, default_catalog(), small, name=name)
         with write_transaction(engine) as connection:
-            stamp.seed(connection, default_catalog(), wide, name="w-1")
+            cluster_seeding.seed(connection, default_catalog(), wide, name="w-1")
             for name in NAMES[::2]:
                 set_state(connection, [f"{name}/d0/s0/c0"], Condition("down"), why="test", who=f"who {name}")
 
@@ -84,7 +87,7 @@ def both(dictionary: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     urls = [f"sqlite:///{tmp_path_factory.mktemp('order')}/fleet.db", dictionary]
     _make(urls[0])
     with temporary_engine(urls[0]) as source, temporary_engine(urls[1]) as target:
-        migrate.migrate(target)
+        migration.migrate(target)
         with read_transaction(source) as found, write_transaction(target) as made:
             copy_database(found, made)
     with trninv.open(urls[0]) as lite, trninv.open(urls[1]) as other:
@@ -219,8 +222,8 @@ def test_the_locale_orders_again_after_the_way_back(dictionary: str, both: list[
             return (connection.execute(ordered.encode()).fetchone() or ((),))[0]
 
     with temporary_engine(dictionary) as engine:
-        migrate.migrate(engine, "0009")
+        migration.migrate(engine, "0009")
         assert found() == ["b1", "b-10"]
-        migrate.migrate(engine)
+        migration.migrate(engine)
         assert found() == ["b-10", "b1"]
-        assert migrate.schema_differences(engine) is None
+        assert migration.schema_differences(engine) is None

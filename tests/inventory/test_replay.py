@@ -9,16 +9,18 @@ from tampering import tamper, triggers_off
 from conftest import BACKENDS, Databases, seed_everything
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import chain, stamp
-from trninv.inventory.address import resolve_place
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.fold import event_spans, fold_events
-from trninv.inventory.replay import unverifiable
-from trninv.inventory.schema import TABLES
-from trninv.inventory.start import record_start
-from trninv.inventory.state import Condition, set_state
-from trninv.inventory.verify import verify_history
-from trninv.jobs import closings, holding
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.tables import TABLES
+from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.seeding.verification import verify_history
+from trninv.inventory.state import hash_chain
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.event_fold import event_spans, fold_events
+from trninv.inventory.state.history_start import record_start
+from trninv.inventory.state.replay import unverifiable
+from trninv.inventory.state.state_change import set_state
+from trninv.placement.allocations import job_allocations, server_cordons
 
 D = "u-trn2x64/d0"
 CHIP = "(SELECT chip.id FROM chip JOIN node ON node.id = chip.id JOIN server ON server.id = chip.server_id "
@@ -35,7 +37,7 @@ def _faults(engine: Engine) -> list[str]:
     with read_transaction(engine) as connection:
         return [
             f"{one.table}: {one.kind} {one.detail}"
-            for one in verify_history(connection, chain.verify_chain(connection))
+            for one in verify_history(connection, hash_chain.verify_chain(connection))
         ]
 
 
@@ -44,11 +46,11 @@ def _live(url: str) -> None:
     with temporary_engine(url) as engine:
         _down(engine, f"{D}/s3/c0-3")
         with write_transaction(engine) as connection:
-            holding.allocate(connection, "a", [f"{D}/s0/c0-3"], who="ann", spares=[f"{D}/s0/c10"])
-            holding.allocate(connection, "b", [f"{D}/s1"], who="ann")
-            closings.cordon(connection, [f"{D}/s2"], who="ann", why="firmware")
+            job_allocations.allocate(connection, "a", [f"{D}/s0/c0-3"], who="ann", spares=[f"{D}/s0/c10"])
+            job_allocations.allocate(connection, "b", [f"{D}/s1"], who="ann")
+            server_cordons.cordon(connection, [f"{D}/s2"], who="ann", why="firmware")
         with write_transaction(engine) as connection:
-            holding.release(connection, "b")
+            job_allocations.release(connection, "b")
         assert _faults(engine) == []
 
 
@@ -200,7 +202,7 @@ def test_chips_that_a_job_never_held_are_a_difference_also_after_it(lived: Engin
     with lived.begin() as connection:
         connection.execute(text("UPDATE job SET chip_ids = :chips WHERE name = 'a'"), {"chips": chips})
     with write_transaction(lived) as connection:
-        holding.release(connection, "a")
+        job_allocations.release(connection, "a")
     (fault,) = _faults(lived)
     assert fault.startswith("allocation: changed ")
     assert "job a never held chip 1" in fault
@@ -214,7 +216,7 @@ def test_chips_that_plain_sql_writes_anyhow_are_a_difference(lived: Engine, chip
     assert fault.startswith("allocation: changed 1 row: job a holds chips ")
     assert fault.endswith(f"by its events {chips}")
     with write_transaction(lived) as connection:
-        holding.release(connection, "a")
+        job_allocations.release(connection, "a")
     assert _faults(lived) == []
     with read_transaction(lived) as connection:
         assert list(unverifiable(connection)) == ["u-trn2x64: chips of 1 job that no event tells"]
@@ -264,12 +266,12 @@ def test_events_of_a_cluster_that_is_gone_are_of_no_other(tables: str) -> None:
     with temporary_engine(tables) as engine:
         for name in ("one", "two", "three"):
             with write_transaction(engine) as connection:
-                stamp.seed(connection, default_catalog(), default_systems().get("trn2-16.48xlarge"), name)
+                cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn2-16.48xlarge"), name)
         for name in ("two", "three"):
             _down(engine, f"{name}/d0/s0", f"{name}/d0/s0/c0--{name}/d0/s0/c1")
             with write_transaction(engine) as connection:
-                stamp.unseed(connection, resolve_place(connection, name).id)
+                cluster_seeding.unseed(connection, resolve_place(connection, name).id)
             assert _faults(engine) == []
         with write_transaction(engine) as connection:
-            stamp.seed(connection, default_catalog(), default_systems().get("trn2-16.48xlarge"), "three")
+            cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn2-16.48xlarge"), "three")
         assert _faults(engine) == []

@@ -12,10 +12,11 @@ from sqlalchemy import text as sql
 from sqlalchemy.exc import DBAPIError
 
 from conftest import BACKENDS, Databases
-from trninv.importers.observation import ImportFile, import_files
-from trninv.inventory import migrate, retention
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.schema import TABLES
+from trninv.database import migration
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.tables import TABLES
+from trninv.importers.ingestion import ImportFile, import_files
+from trninv.inventory.state import observation_retention
 from trninv.settings import LEAST_OBSERVATIONS as NEWEST
 
 OBSERVATION = TABLES["observation"]
@@ -146,7 +147,7 @@ def test_listings_of_managers_and_files_of_several_machines_are_kept(engine: Eng
 def test_little_is_removed_at_a_time_and_the_next_import_goes_on(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "_BATCH_SIZE", 2)
+    monkeypatch.setattr(observation_retention, "_BATCH_SIZE", 2)
     with write_transaction(engine) as connection:
         reports(connection, range(NEWEST + 5), newest=NEWEST + 5)
         for number, oldest in ((5, 2), (6, 4), (7, 6), (8, 8), (9, 10)):
@@ -202,10 +203,10 @@ def test_a_migration_names_the_speakers_and_marks_what_is_cited(engine: Engine) 
     columns = (OBSERVATION.c.id, OBSERVATION.c.speaker, OBSERVATION.c.is_cited)
     with read_transaction(engine) as connection:
         before = connection.execute(select(*columns).order_by(OBSERVATION.c.id)).all()
-    migrate.migrate(engine, "0028")
+    migration.migrate(engine, "0028")
     with pytest.raises(DBAPIError, match=APPEND_ONLY), engine.begin() as connection:
         connection.execute(sql("DELETE FROM observation"))
-    migrate.migrate(engine)
+    migration.migrate(engine)
     with read_transaction(engine) as connection:
         assert connection.execute(select(*columns).order_by(OBSERVATION.c.id)).all() == before
     assert [row.speaker for row in before] == ["i-0a", "i-0a", "i-0a", None]

@@ -6,10 +6,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 from sqlalchemy import Connection, Engine, text
 
+from trninv.database.engine import write_transaction
 from trninv.errors import ConflictError
-from trninv.inventory.address import resolve_place
-from trninv.inventory.database import write_transaction
-from trninv.inventory.state import Condition, set_state
+from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 
 C = "u-trn2x64/d0/s0/c0"
 

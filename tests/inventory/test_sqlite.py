@@ -16,11 +16,12 @@ from sqlalchemy import text
 
 import trninv
 from conftest import Databases
+from trninv.database import sqlite
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.revision import RevisionTracker
 from trninv.errors import DatabaseError
-from trninv.inventory import sqlite
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.revision import RevisionTracker
-from trninv.inventory.state import Condition, set_state
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 
 CHIP = "u-trn2x64/d0/s0/c3"
 NOBODY = 65534

@@ -10,12 +10,13 @@ from apart import killed_half_way, seed_half
 from conftest import BACKENDS, SYSTEMS, Databases
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
+from trninv.database import migration
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.tables import TABLES
 from trninv.errors import ClusterExistsError, DatabaseError, SchemaOutdatedError
-from trninv.inventory import migrate, stamp
-from trninv.inventory.address import resolve_place
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.schema import TABLES
-from trninv.inventory.verify import verify
+from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.seeding.verification import verify
 
 _TIMES = {("cluster", "known_since"), ("history_start", "at")}
 
@@ -38,7 +39,7 @@ def test_seeding_again_changes_nothing(engine: Engine) -> None:
     before = _everything(engine)
     for system in SYSTEMS:
         with write_transaction(engine) as connection:
-            assert stamp.seed(connection, default_catalog(), system) is False
+            assert cluster_seeding.seed(connection, default_catalog(), system) is False
     assert _everything(engine) == before
 
 
@@ -61,23 +62,23 @@ def test_both_databases_hold_the_same_rows(databases: Databases) -> None:
 
 def test_the_same_system_twice_under_two_names(engine: Engine) -> None:
     with write_transaction(engine) as connection:
-        assert stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64"), "lab")
+        assert cluster_seeding.seed(connection, default_catalog(), default_systems().get("u-trn2x64"), "lab")
     with read_transaction(engine) as connection:
         assert list(verify(connection, default_catalog(), default_systems())) == []
 
 
 def test_a_name_of_another_system_is_refused(engine: Engine) -> None:
     with pytest.raises(ClusterExistsError, match="choose another --name"), write_transaction(engine) as connection:
-        stamp.seed(connection, default_catalog(), default_systems().get("trn1.32xlarge"), "u-trn2x64")
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn1.32xlarge"), "u-trn2x64")
 
 
 def test_unseeding_leaves_the_others_as_they_were(engine: Engine) -> None:
     before = _everything(engine)
     with write_transaction(engine) as connection:
-        stamp.seed(connection, default_catalog(), default_systems().get("trn3-gen1"), "lab")
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn3-gen1"), "lab")
     with write_transaction(engine) as connection:
         key = connection.scalar(text("SELECT id FROM cluster WHERE slug = 'lab'"))
-        stamp.unseed(connection, int(key or 0))
+        cluster_seeding.unseed(connection, int(key or 0))
     after = _everything(engine)
     assert [row[3:5] for row in after["history_start"][len(SYSTEMS) :]] == [("lab", "seed"), ("lab", "unseed")]
     assert after | {"history_start": after["history_start"][: len(SYSTEMS)]} == before
@@ -88,7 +89,7 @@ def test_an_error_leaves_nothing(engine: Engine) -> None:
 
     def fail_half_way() -> None:
         with write_transaction(engine) as connection:
-            stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64"), "lab")
+            cluster_seeding.seed(connection, default_catalog(), default_systems().get("u-trn2x64"), "lab")
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -117,7 +118,7 @@ def test_a_kill_in_the_middle_leaves_nothing(tables: str, filled: int) -> None:
     with temporary_engine(tables) as engine:
         assert _everything(engine) == before
         with write_transaction(engine) as connection:
-            assert stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64"))
+            assert cluster_seeding.seed(connection, default_catalog(), default_systems().get("u-trn2x64"))
         with read_transaction(engine) as connection:
             assert list(verify(connection, default_catalog(), default_systems())) == []
 
@@ -129,7 +130,7 @@ def test_two_at_once_take_turns(tables: str) -> None:
         with temporary_engine(tables) as engine:
             for system in SYSTEMS[:3]:
                 with write_transaction(engine) as connection:
-                    results.append(stamp.seed(connection, default_catalog(), system))
+                    results.append(cluster_seeding.seed(connection, default_catalog(), system))
 
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:
@@ -149,7 +150,7 @@ def test_a_changed_catalog_is_refused_beside_older_clusters(engine: Engine) -> N
         pytest.raises(DatabaseError, match="neuronlink-v2 has other numbers now"),
         write_transaction(engine) as connection,
     ):
-        stamp.seed(connection, default_catalog(), default_systems().get("trn1"), "lab")
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn1"), "lab")
     assert _everything(engine) == before
 
 
@@ -159,24 +160,24 @@ def test_a_cluster_of_many_domains_with_its_fabric(engine: Engine) -> None:
     before = _everything(engine)
     system = default_systems().get("rainier").resized(270)
     with write_transaction(engine) as connection:
-        assert stamp.seed(connection, default_catalog(), system, "large")
-        assert stamp.seed(connection, default_catalog(), default_systems().get("trn2").resized(3), "three")
+        assert cluster_seeding.seed(connection, default_catalog(), system, "large")
+        assert cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn2").resized(3), "three")
     with read_transaction(engine) as connection:
         assert list(verify(connection, default_catalog(), default_systems())) == []
         assert connection.scalar(text("SELECT count(*) FROM network_node")) == 34 + 2 + 1 + 3
         over = "SELECT sum(bandwidth_bytes_per_s) FROM link JOIN network_node ON network_node.id = b_id AND tier = 1"
         assert connection.scalar(text(over)) == (270 * 64 + 3 * 16) * 25 * 10**9
-    assert migrate.schema_differences(engine) is None
+    assert migration.schema_differences(engine) is None
     with write_transaction(engine) as connection:
         for slug in ("large", "three"):
-            stamp.unseed(connection, resolve_place(connection, slug).id)
+            cluster_seeding.unseed(connection, resolve_place(connection, slug).id)
     after = _everything(engine)
     begun = after["history_start"][: len(SYSTEMS)]  # starts are only ever added
     assert after | {"history_start": begun} == before
-    assert migrate.schema_differences(engine) is None
+    assert migration.schema_differences(engine) is None
     assert "CONSTRAINT fk_link_a_id" in str(CreateTable(TABLES["link"]))  # what is declared stays declared
 
 
 def test_clusters_of_other_sizes_are_told_apart(engine: Engine) -> None:
     with pytest.raises(ClusterExistsError, match="u-trn2x64 of 1 domain"), write_transaction(engine) as connection:
-        stamp.seed(connection, default_catalog(), default_systems().get("u-trn2x64").resized(2))
+        cluster_seeding.seed(connection, default_catalog(), default_systems().get("u-trn2x64").resized(2))

@@ -7,13 +7,13 @@ from sqlalchemy import BigInteger, Engine, Integer, Subquery, Text, cast, select
 from sqlalchemy.exc import DBAPIError
 
 import trninv
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.tables import STATES, TABLES
 from trninv.errors import ConflictError, InvalidArgumentError, UnknownAddressError, WrongLevelError
 from trninv.history.events import list_events
-from trninv.inventory import stamp
-from trninv.inventory.address import resolve_place
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.schema import STATES, TABLES
-from trninv.inventory.state import (
+from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import (
     PPM,
     UP,
     Condition,
@@ -21,8 +21,8 @@ from trninv.inventory.state import (
     carried_bandwidth_expression,
     carried_bandwidth_filter,
     effective_condition,
-    set_state,
 )
+from trninv.inventory.state.state_change import set_state
 from trninv.routing.fleet import BaseFleet
 
 U = "u-trn2x64/d0"
@@ -176,7 +176,7 @@ def test_a_cluster_with_a_state_can_be_removed_and_its_events_stay(seeded: str) 
     with temporary_engine(seeded) as engine:
         _set(engine, [f"{U}/s0"], "down")
         with write_transaction(engine) as connection:
-            stamp.unseed(connection, resolve_place(connection, "u-trn2x64").id)
+            cluster_seeding.unseed(connection, resolve_place(connection, "u-trn2x64").id)
         with read_transaction(engine) as connection:
             assert [one.address for one in list_events(connection, f"{U}/s0")] == [f"{U}/s0"]
 

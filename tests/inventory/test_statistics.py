@@ -9,8 +9,8 @@ from sqlalchemy import Connection, Engine, event, text
 from conftest import Databases
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.verify import Mismatch, verify
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.seeding.verification import Mismatch, verify
 
 OF_RAINIER = {
     "domain": ("sqlite_autoindex_domain_1", "6250 6250 1"),

@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import Engine, select, text
 
+from trninv.database import migration
+from trninv.database.as_of import engine_as_of
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.tables import TABLES
 from trninv.history.events import list_events
-from trninv.incidents.reading import load_failure_events
-from trninv.inventory import migrate
-from trninv.inventory.binding import bind, unbind
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.past import engine_as_of
-from trninv.inventory.schema import TABLES
-from trninv.live.pins import pinned_binding
+from trninv.incidents.failures import load_failure_events
+from trninv.inventory.state.bindings import bind, unbind
+from trninv.reconcile.identification import pinned_binding
 from trninv.routing.fleet import BaseFleet
 from trninv.timestamps import current_timestamp, format_lower_bound, format_timestamp
 
@@ -77,23 +77,23 @@ def _rows(engine: Engine) -> dict[str, tuple[object, ...]]:
 def test_rows_of_whole_seconds_keep_their_meaning(seeded: str) -> None:
     """Both ways; rows that are over, and those that are append only, too."""
     with temporary_engine(seeded) as engine:
-        migrate.migrate(engine, "0024")
+        migration.migrate(engine, "0024")
         with engine.begin() as connection:
             for table, values in ROWS.items():
                 connection.execute(text(f"INSERT INTO {table} VALUES ({values})".replace(":", r"\:")))
         before = _rows(engine)
-        migrate.migrate(engine, "0025")
+        migration.migrate(engine, "0025")
         new = format_timestamp(SECOND)
         assert _rows(engine) == {
             table: tuple(new if value == OLD else value for value in row) for table, row in before.items()
         }
-        migrate.migrate(engine, "0024")
+        migration.migrate(engine, "0024")
         assert _rows(engine) == before
 
 
 def test_an_event_of_a_whole_second_is_within_bounds_at_that_second(seeded: str) -> None:
     with temporary_engine(seeded) as engine:
-        migrate.migrate(engine, "0024")
+        migration.migrate(engine, "0024")
         with engine.begin() as connection:
             connection.execute(
                 text(
@@ -101,7 +101,7 @@ def test_an_event_of_a_whole_second_is_within_bounds_at_that_second(seeded: str)
                     f"(1, '{OLD}', 'anna', 'why', '{SLOT}/c0', 'up', 'down', 'chip', 1)".replace(":", r"\:")
                 )
             )
-        migrate.migrate(engine)
+        migration.migrate(engine)
         at, before, after = map(format_timestamp, (SECOND, SECOND - MICROSECOND, SECOND + MICROSECOND))
         with read_transaction(engine) as connection:
             for bounds, count in (((at, at), 1), ((before, at), 1), ((after, None), 0), ((None, before), 0)):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import bindparam, text
 
-from trninv.inventory.totals import cluster_totals
+from trninv.inventory.seeding.totals import cluster_totals
 from trninv.routing.fleet import BaseFleet
 
 GIB, GB, TF = 2**30, 10**9, 1000

@@ -7,19 +7,21 @@ from apart import copy_half, killed_half_way
 from conftest import BACKENDS, Databases, seed_everything, wear
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
+from trninv.database import migration
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.tables import TABLES
+from trninv.database.transfer import copy_database
 from trninv.errors import DatabaseError, UsageError
-from trninv.inventory import access, migrate, stamp
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.schema import TABLES
-from trninv.inventory.transfer import copy_database
-from trninv.inventory.verify import verify
+from trninv.inventory.access import bearer_tokens
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.seeding.verification import verify
 
 
 def _use(url: str) -> None:
     seed_everything(url)
     wear(url)
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
-        access.create_token(connection, "grafana", "read", "90d")
+        bearer_tokens.create_token(connection, "grafana", "read", "90d")
 
 
 @pytest.fixture
@@ -37,7 +39,7 @@ def _everything(engine: Engine) -> dict[str, list[tuple[object, ...]]]:
 
 
 def _copy(source: Engine, target: Engine, *, replace: bool = False) -> int:
-    migrate.create_tables_if_missing(target)
+    migration.create_tables_if_missing(target)
     with read_transaction(source) as found, write_transaction(target) as made:
         return copy_database(found, made, replace=replace)
 
@@ -54,7 +56,7 @@ def test_a_copy_has_every_row_and_so_has_the_copy_of_it(used: str, databases: Da
             ):
                 assert _copy(first, second) == _copy(second, third) == sum(map(len, before.values()))
                 assert _everything(second) == _everything(third) == before
-                assert migrate.schema_differences(second) is None
+                assert migration.schema_differences(second) is None
 
 
 @pytest.mark.parametrize("used", ["sqlite"], indirect=True)
@@ -62,8 +64,8 @@ def test_a_copy_goes_on_as_its_original(used: str, tables: str) -> None:
     with temporary_engine(used) as source, temporary_engine(tables) as target:
         _copy(source, target)
         with write_transaction(target) as connection:
-            assert stamp.seed(connection, default_catalog(), default_systems().get("trn1"), "lab")
-            access.revoke_token(connection, "grafana")
+            assert cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn1"), "lab")
+            bearer_tokens.revoke_token(connection, "grafana")
         with read_transaction(target) as connection:
             assert list(verify(connection, default_catalog(), default_systems())) == []
         with pytest.raises(Exception, match="append only"), target.begin() as connection:
@@ -149,15 +151,15 @@ def test_many_rows_are_loaded_before_their_keys_are_made(databases: Databases) -
         temporary_engine(databases.empty("sqlite")) as source,
         temporary_engine(databases.empty("postgresql")) as target,
     ):
-        migrate.migrate(source)
+        migration.migrate(source)
         with write_transaction(source) as connection:
-            stamp.seed(connection, default_catalog(), default_systems().get("rainier").resized(60), "large")
+            cluster_seeding.seed(connection, default_catalog(), default_systems().get("rainier").resized(60), "large")
         progress: list[tuple[str, int, int]] = []
-        migrate.create_tables_if_missing(target)
+        migration.create_tables_if_missing(target)
         with read_transaction(source) as found, write_transaction(target) as made:
             rows = copy_database(found, made, lambda *at: progress.append(at))
         assert rows > 50_000
         assert progress[-1][1:] == (2 * rows, 2 * rows)
         assert [done for _, done, _ in progress] == sorted(done for _, done, _ in progress)
-        assert migrate.schema_differences(target) is None
+        assert migration.schema_differences(target) is None
         assert _everything(target) == _everything(source)

@@ -9,15 +9,16 @@ from sqlalchemy.exc import DBAPIError
 from tampering import tamper
 
 from conftest import BACKENDS, Databases, Run
-from trninv.inventory import chain, triggers
-from trninv.inventory.database import temporary_engine
-from trninv.inventory.declaration import Trigger
-from trninv.inventory.guards import GUARDS
-from trninv.inventory.migrate import migrate
-from trninv.inventory.verify import verify_history
+from trninv.database.engine import temporary_engine
+from trninv.database.migration import migrate
+from trninv.inventory.seeding.verification import verify_history
+from trninv.inventory.state import hash_chain
+from trninv.inventory.triggers import registry
+from trninv.inventory.triggers.declaration import Trigger
+from trninv.inventory.triggers.guards import GUARDS
 
 HOW = {"sqlite": ("missing", "replaced"), "postgresql": ("missing", "disabled", "replaced")}
-TRIGGERS = [(backend, trigger) for backend in BACKENDS for trigger in triggers.declared(backend)]
+TRIGGERS = [(backend, trigger) for backend in BACKENDS for trigger in registry.declared(backend)]
 
 
 def _spoil(connection: Connection, trigger: Trigger, how: str) -> None:
@@ -45,12 +46,12 @@ def test_each_trigger_that_is_spoiled_is_named(migrated: dict[str, Engine], back
             with connection.begin() as transaction:
                 _spoil(connection, trigger, how)
                 wanted = f"triggers do not keep the history: {trigger.name} is {how}: run trninv migrate"
-                assert triggers.check(connection) == wanted
-                assert [fault.detail for fault in verify_history(connection, chain.verify_chain(connection))] == [
+                assert registry.check(connection) == wanted
+                assert [fault.detail for fault in verify_history(connection, hash_chain.verify_chain(connection))] == [
                     wanted
                 ]
                 transaction.rollback()
-        assert triggers.check(connection) is None
+        assert registry.check(connection) is None
 
 
 @pytest.mark.parametrize(("backend", "how"), [(backend, how) for backend in BACKENDS for how in HOW[backend]])
@@ -58,12 +59,12 @@ def test_commands_name_each_and_fail(databases: Databases, run: Run, backend: st
     url = databases.migrated(backend)
     with temporary_engine(url) as engine:
         with engine.begin() as connection:
-            for trigger in triggers.declared(backend):
+            for trigger in registry.declared(backend):
                 _spoil(connection, trigger, how)
         for command in (["verify"], ["migrate", "--check"]):
             status, out, _ = run(*command, database=url)
             assert status == 1
-            assert all(f"{trigger.name} is {how}" in out for trigger in triggers.declared(backend))
+            assert all(f"{trigger.name} is {how}" in out for trigger in registry.declared(backend))
         migrate(engine)
     assert run("migrate", "--check", database=url)[0] == 0
 
@@ -75,18 +76,18 @@ def test_every_trigger_that_exists_is_declared(tables: str) -> None:
     }
     with temporary_engine(tables) as engine, engine.connect() as connection:
         names = connection.scalars(text(query[engine.dialect.name])).all()
-    assert sorted(names) == sorted(trigger.name for trigger in triggers.declared(engine.dialect.name))
+    assert sorted(names) == sorted(trigger.name for trigger in registry.declared(engine.dialect.name))
 
 
 def test_each_function_that_was_replaced_is_noticed(migrated: dict[str, Engine]) -> None:
-    called = {trigger.name: trigger.function.name for trigger in triggers.declared("postgresql") if trigger.function}
+    called = {trigger.name: trigger.function.name for trigger in registry.declared("postgresql") if trigger.function}
     body = "LANGUAGE plpgsql SET search_path FROM CURRENT AS 'BEGIN RETURN NULL; END'"
     with migrated["postgresql"].connect() as connection:
         for name in set(called.values()):
             with connection.begin() as transaction:
                 connection.execute(text(f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger {body}"))
                 wanted = dict.fromkeys((trigger for trigger in called if called[trigger] == name), "replaced")
-                assert triggers.outdated(connection) == wanted
+                assert registry.outdated(connection) == wanted
                 transaction.rollback()
 
 
@@ -97,7 +98,7 @@ def test_a_trigger_of_a_stranger_is_named(engine: Engine) -> None:
         else:
             swallow = "CREATE RULE quiet AS ON INSERT TO state_event DO INSTEAD NOTHING"
         connection.execute(text(swallow))
-        assert "quiet" in (triggers.check(connection) or "")
+        assert "quiet" in (registry.check(connection) or "")
 
 
 @pytest.mark.parametrize("how", ["missing", "another condition", "not unique"])
@@ -110,7 +111,7 @@ def test_an_index_that_allows_a_second_holder_is_named(engine: Engine, how: str)
             index = f"CREATE {unique} INDEX uq_allocation_chip_id_now ON allocation (chip_id)"
             connection.execute(text(f"{index} WHERE {where}"))
         what = "missing" if how == "missing" else "replaced"
-        assert f"uq_allocation_chip_id_now is {what}" in (triggers.check(connection) or "")
+        assert f"uq_allocation_chip_id_now is {what}" in (registry.check(connection) or "")
 
 
 IDENTITY = {
@@ -144,7 +145,7 @@ def test_whoever_owns_the_database_can_lift_them(engine: Engine) -> None:
     _fill(engine)
     tamper(engine, "UPDATE job SET name = 'b'", "job")
     with engine.connect() as connection:
-        assert triggers.check(connection) is None
+        assert registry.check(connection) is None
 
 
 def _fill(engine: Engine) -> None:

@@ -6,17 +6,17 @@ import psycopg.conninfo
 import pytest
 from sqlalchemy import make_url
 
+from trninv.database import migration
+from trninv.database.engine import open_engine, read_transaction, redacted_url, temporary_engine
+from trninv.database.url import parse_url
 from trninv.errors import UsageError
-from trninv.inventory import migrate
-from trninv.inventory.database import open_engine, read_transaction, redacted_url, temporary_engine
-from trninv.inventory.urls import parse_url
 
 
 @pytest.mark.parametrize("name", ["a?b.db", "p%41.db", "a#b.db", "a b+c.db", "ä:@.db", "?", "%"])
 def test_a_file_is_the_one_that_is_named(tmp_path: Path, name: str) -> None:
     url = f"sqlite:///{tmp_path}/{name}"
     with temporary_engine(url) as engine:
-        migrate.migrate(engine)
+        migration.migrate(engine)
         with read_transaction(engine):
             pass
     assert [file.name for file in tmp_path.iterdir()] == [name]
@@ -28,7 +28,7 @@ def test_a_file_has_no_options(tmp_path: Path) -> None:
         open_engine("sqlite:///x.db?mode=ro")
     file = tmp_path / "a?b%.db"
     with temporary_engine(f"sqlite:///{file}") as engine:
-        migrate.migrate(engine)
+        migration.migrate(engine)
     named = str(file).replace("%", "%25").replace("?", "%3F")
     with temporary_engine(f"sqlite:///file:{named}?mode=ro&uri=true") as engine, read_transaction(engine):
         pass

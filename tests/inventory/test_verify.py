@@ -8,11 +8,11 @@ from sqlalchemy import Connection, Engine, select, text
 from conftest import Databases
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.layout import expected_rows
-from trninv.inventory.plan import load_plan
-from trninv.inventory.schema import TABLES
-from trninv.inventory.verify import verify
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.tables import TABLES
+from trninv.inventory.seeding.cluster_plan import load_plan
+from trninv.inventory.seeding.expected_rows import expected_rows
+from trninv.inventory.seeding.verification import verify
 
 
 def _found(connection: Connection, slug: str | None = None) -> set[tuple[str, str, str]]:

@@ -9,15 +9,15 @@ from starlette.testclient import TestClient
 from conftest import Ask, Databases, Run
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
+from trninv.database.engine import temporary_engine, write_transaction
 from trninv.errors import SqlError, UnknownValueError
-from trninv.inventory import stamp
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
-from trninv.reports.asked import run_report
-from trninv.reports.library import Report, find_report, read_reports
-from trninv.reports.reader import QueryResult, run_query
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.reports.query_runner import QueryResult, run_query
+from trninv.reports.report_library import Report, find_report, read_reports, run_report
 from trninv.routing.fleet import BaseFleet
-from trninv.service.app import create_app
+from trninv.service.application import create_app
 from trninv.settings import Settings
 
 NAMING = [(each.name, of.name) for each in read_reports().values() for of in each.parameters if of.source_column]
@@ -84,7 +84,7 @@ def test_a_users_report_may_name_what_it_likes_of_what_may_be_read(fleet: BaseFl
 def test_network_nodes_that_are_down_are_not_up(databases: Databases, backend: str) -> None:
     with temporary_engine(databases.migrated(backend)) as engine:
         with write_transaction(engine) as connection:
-            stamp.seed(connection, default_catalog(), default_systems().get("rainier").resized(2), name="few")
+            cluster_seeding.seed(connection, default_catalog(), default_systems().get("rainier").resized(2), name="few")
             set_state(connection, ["few/fabric/t3/n0"], Condition.from_user("down", None), why="test", who="tests")
         found = run_query(engine, find_report("not-up").sql(backend, {}), seconds=30)
     ((*what, _, who, why),) = found.rows

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 
 from conftest import Databases
+from trninv.database.engine import temporary_engine, write_transaction
 from trninv.errors import SqlError, TimeLimitError
-from trninv.inventory import access
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.reports.guard import compile_query
-from trninv.reports.reader import run_query, stream_query
+from trninv.inventory.access import bearer_tokens
+from trninv.reports.query_compiler import compile_query
+from trninv.reports.query_runner import run_query, stream_query
 
 DIALECTS = ["sqlite", "postgresql"]
 
@@ -90,7 +90,7 @@ def test_any_text_is_a_query_or_refused(text: str, dialect: str) -> None:
 def guarded(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
     with temporary_engine(databases.seeded(request.param)) as engine:
         with write_transaction(engine) as connection:
-            access.create_token(connection, "secret", "admin", None)
+            bearer_tokens.create_token(connection, "secret", "admin", None)
         yield engine
 
 
@@ -149,7 +149,7 @@ def test_nothing_of_a_session_stays(databases: Databases) -> None:
         with temporary_engine(databases.seeded(backend)) as engine:
             run_query(engine, "SELECT 1 AS one", seconds=10)
             with write_transaction(engine) as connection:
-                access.create_token(connection, "after", "read", None)
+                bearer_tokens.create_token(connection, "after", "read", None)
 
 
 def test_a_row_too_many_is_said(guarded: Engine) -> None:

@@ -12,13 +12,13 @@ from sqlalchemy import Engine, make_url
 from starlette.testclient import TestClient
 
 from conftest import Databases, Run
+from trninv.database.engine import open_engine, temporary_engine, write_transaction
 from trninv.errors import SqlError, TimeLimitError
-from trninv.inventory import access
-from trninv.inventory.database import open_engine, temporary_engine, write_transaction
+from trninv.inventory.access import bearer_tokens
 from trninv.reports import postgresql_reader, sqlite_process
-from trninv.reports.guard import compile_query
-from trninv.reports.reader import run_query
-from trninv.service.app import create_app
+from trninv.reports.query_compiler import compile_query
+from trninv.reports.query_runner import run_query
+from trninv.service.application import create_app
 from trninv.settings import Settings
 
 _QUOTED = "a'b"
@@ -277,7 +277,8 @@ def test_sql_over_http_wants_its_scope_and_on_postgresql_its_login(login: tuple[
     url, other = login
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         tokens = {
-            scope: access.create_token(connection, scope, scope, None) for scope in ("read", "sql", "operate", "admin")
+            scope: bearer_tokens.create_token(connection, scope, scope, None)
+            for scope in ("read", "sql", "operate", "admin")
         }
     asked = {"sql": "SELECT count(*) AS n FROM v_chip"}
 

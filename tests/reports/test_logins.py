@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import Engine
 
 from conftest import Databases
+from trninv.database.engine import temporary_engine
 from trninv.errors import SqlError
-from trninv.inventory.database import temporary_engine
-from trninv.reports.reader import run_query
+from trninv.reports.query_runner import run_query
 from trninv.reports.views import ROLE
 
 _TOO_MUCH = [

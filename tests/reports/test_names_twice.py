@@ -3,8 +3,8 @@
 import pytest
 
 from trninv.errors import SqlError
-from trninv.reports.output import to_json, to_text
-from trninv.reports.reader import QueryResult
+from trninv.reports.query_runner import QueryResult
+from trninv.reports.row_formats import to_json, to_text
 
 _TWICE = QueryResult(("a", "a"), [("u/d0", "up")], truncated=False)
 

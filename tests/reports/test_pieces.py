@@ -7,11 +7,10 @@ import pytest
 from sqlalchemy import Engine
 
 from trninv.errors import SqlError
-from trninv.reports import pieces
-from trninv.reports.export import TABLES_AND_VIEWS
-from trninv.reports.output import encode_lines
-from trninv.reports.pieces import stream_rows
-from trninv.reports.reader import stream_query
+from trninv.reports import row_formats
+from trninv.reports.query_runner import stream_query
+from trninv.reports.row_formats import encode_lines, stream_rows
+from trninv.reports.table_export import TABLES_AND_VIEWS
 from trninv.routing.fleet import BaseFleet
 
 
@@ -52,11 +51,13 @@ def test_a_long_fraction_is_the_same_number(lite_fleet: BaseFleet) -> None:
     assert json.loads(found) == {"x_gb_per_s": 1160000000.1, "x_tflops": 123456789.123456789}
 
 
-def test_python_does_not_see_the_rows_that_sqlite_writes(lite_fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_does_not_see_the_rows_that_sqlite_writes(
+    lite_fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def see(*_: Any) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(pieces, "encode_lines", see)
+    monkeypatch.setattr(row_formats, "encode_lines", see)
     assert len(_written(lite_fleet.engine, "SELECT * FROM v_chip").splitlines()) > 200
     with pytest.raises(SqlError):
         _written(lite_fleet.engine, "SELECT nothing FROM v_chip")

@@ -21,18 +21,19 @@ from conftest import Databases, Run, wear
 from trninv import timestamps
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.errors import InvalidArgumentError, SqlError, UnknownReportError, UnreachableError
-from trninv.inventory import binding, chain, stamp, state
-from trninv.inventory.address import resolve_place
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.jobs import holding
-from trninv.reports.export import TABLES_AND_VIEWS, export_tables, property_graph_sql
-from trninv.reports.guard import compile_query
-from trninv.reports.library import Report, ReportChart, find_report, read_reports
-from trninv.reports.reader import run_query
+from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state import bindings, condition, hash_chain, state_change
+from trninv.placement.allocations import job_allocations
+from trninv.reports.query_compiler import compile_query
+from trninv.reports.query_runner import run_query
+from trninv.reports.report_library import Report, ReportChart, find_report, read_reports
+from trninv.reports.table_export import TABLES_AND_VIEWS, export_tables, property_graph_sql
 from trninv.reports.views import VIEWS
 from trninv.routing.fleet import BaseFleet
-from trninv.service.app import create_app
+from trninv.service.application import create_app
 from trninv.settings import Settings
 
 REPORTS = sorted(read_reports())
@@ -87,15 +88,17 @@ def two(databases: Databases) -> dict[str, str]:
     few = default_systems().get("rainier").resized(2)
     for url in urls.values():
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(chain, "datetime", _Then)
+            patch.setattr(hash_chain, "datetime", _Then)
             wear(url)
             with temporary_engine(url) as engine, write_transaction(engine) as connection:
-                holding.allocate(connection, "tune", ["u-trn2x64/d0/s1"], who="tests")
-                holding.allocate(connection, "done", ["trn3-gen2/d0/s7"], who="tests")
-                holding.release(connection, "done")
-                state.set_state(connection, ["u-trn2x64/d0/s1/c9"], state.Condition("down"), why="HBM", who="tests")
+                job_allocations.allocate(connection, "tune", ["u-trn2x64/d0/s1"], who="tests")
+                job_allocations.allocate(connection, "done", ["trn3-gen2/d0/s7"], who="tests")
+                job_allocations.release(connection, "done")
+                state_change.set_state(
+                    connection, ["u-trn2x64/d0/s1/c9"], condition.Condition("down"), why="HBM", who="tests"
+                )
         with temporary_engine(url) as engine, write_transaction(engine) as connection:
-            stamp.seed(connection, default_catalog(), few, name="few")
+            cluster_seeding.seed(connection, default_catalog(), few, name="few")
         _stand_there(url)
     return urls
 
@@ -109,8 +112,8 @@ def _stand_there(url: str) -> None:
     ):
         patch.setattr(timestamps, "datetime", _Then)
         place = resolve_place(connection, "few/d0/s0")
-        standing = binding.ProposedBinding(place.id, place.address, "i-0a", "n0", "pin", "certain")
-        binding.bind(connection, [standing], who="tests")
+        standing = bindings.ProposedBinding(place.id, place.address, "i-0a", "n0", "pin", "certain")
+        bindings.bind(connection, [standing], who="tests")
         columns = "id, rule, severity, first_seen, last_seen"
         connection.execute(text(f"INSERT INTO finding ({columns}) VALUES (1, 'stale', 'info', 't', 't')"))
         connection.execute(text("UPDATE cluster SET known_since = '2026-01-02T03:04:05.000000+00:00'"))
@@ -243,7 +246,7 @@ def test_fragmentation_counts_sets_with_every_link(seeded: str) -> None:
         slugs = sorted({address.partition("/")[0] for address in lost})
         whole = {slug: fleet.free(slug).concurrent_jobs for slug in slugs}
         with write_transaction(fleet.engine) as connection:
-            state.set_state(connection, lost, state.Condition("down"), why="cut", who="tests")
+            state_change.set_state(connection, lost, condition.Condition("down"), why="cut", who="tests")
         query = find_report("fragmentation").sql(fleet.engine.dialect.name, {})
         rows = [row for row in run_query(fleet.engine, query, seconds=60, max_rows=1_000).rows if row[0] in slugs]
         asked = {slug: fleet.fragmentation(slug) for slug in slugs}
@@ -374,7 +377,7 @@ def big(databases: Databases) -> dict[str, str]:
     for backend, url in urls.items():
         with temporary_engine(url) as engine:
             with write_transaction(engine) as connection:
-                stamp.seed(connection, default_catalog(), system, name="many")
+                cluster_seeding.seed(connection, default_catalog(), system, name="many")
             if backend == "postgresql":
                 with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                     connection.exec_driver_sql("ANALYZE")

@@ -10,15 +10,15 @@ import uvicorn
 from sqlalchemy import Engine, QueuePool
 from starlette.testclient import TestClient
 
-from trninv.cli.serve import open_socket
+from trninv.cli.serve_commands import open_socket
+from trninv.database.engine import write_transaction
 from trninv.errors import SqlError, TrninvError
-from trninv.inventory import access
-from trninv.inventory.database import write_transaction
-from trninv.reports import streaming
-from trninv.reports.streaming import ExportSpool
+from trninv.inventory.access import bearer_tokens
+from trninv.reports import export_spool
+from trninv.reports.export_spool import ExportSpool
 from trninv.routing.fleet import BaseFleet
 from trninv.service import export
-from trninv.service.app import create_app
+from trninv.service.application import create_app
 from trninv.settings import Settings
 
 
@@ -35,7 +35,7 @@ def test_an_export_that_nobody_reads_needs_the_database_no_more(engine: Engine) 
     spool.open(engine)
     assert _is_read(spool)
     with write_transaction(engine) as connection:
-        access.create_token(connection, "meanwhile", "read", None)
+        bearer_tokens.create_token(connection, "meanwhile", "read", None)
     if engine.dialect.name == "postgresql":
         assert isinstance(engine.pool, QueuePool)
         assert engine.pool.checkedout() == 0
@@ -45,7 +45,7 @@ def test_an_export_that_nobody_reads_needs_the_database_no_more(engine: Engine) 
 
 
 def test_an_export_is_whole_while_it_is_being_read(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming, "_PIECE_SIZE", 1_000)
+    monkeypatch.setattr(export_spool, "_PIECE_SIZE", 1_000)
     spool = ExportSpool("v_chip", "csv", columns="address", cluster="u-trn2x64")
     spool.open(engine)
     assert len(b"".join(spool.pieces()).splitlines()) == 65
@@ -55,7 +55,7 @@ def test_an_export_is_whole_while_it_is_being_read(engine: Engine, monkeypatch: 
 def test_an_export_that_fails_on_the_way_does_not_look_whole(
     lite_fleet: BaseFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streaming, "MAX_EXPORT_BYTES", 10)
+    monkeypatch.setattr(export_spool, "MAX_EXPORT_BYTES", 10)
     spool = ExportSpool("v_chip", "csv")
     spool.open(lite_fleet.engine)
     with pytest.raises(TrninvError, match="too large"):

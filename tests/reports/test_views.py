@@ -14,12 +14,12 @@ from sqlalchemy import Engine, inspect, text
 
 from conftest import Databases, Run, seed_everything
 from trninv.catalog.facts import default_catalog
+from trninv.database import migration
+from trninv.database.engine import newest_schema_version, temporary_engine
+from trninv.database.tables import TABLES
 from trninv.errors import DatabaseError
-from trninv.inventory import migrate
-from trninv.inventory.database import newest_schema_version, temporary_engine
-from trninv.inventory.schema import TABLES
 from trninv.reports import views
-from trninv.reports.reader import run_query
+from trninv.reports.query_runner import run_query
 from trninv.reports.views import READABLE, ROLE, VIEWS, definition
 from trninv.settings import resource_directory
 
@@ -99,8 +99,8 @@ def rebuilding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "migrations" / "versions" / "0900_rebuild.py").write_text(
         REBUILD.format(newest=newest_schema_version())
     )
-    monkeypatch.setattr(migrate, "resource_directory", lambda: tmp_path)
-    monkeypatch.setattr(migrate, "newest_schema_version", lambda: "0900")
+    monkeypatch.setattr(migration, "resource_directory", lambda: tmp_path)
+    monkeypatch.setattr(migration, "newest_schema_version", lambda: "0900")
     return "0900"
 
 
@@ -130,16 +130,16 @@ def test_no_file_keeps_a_placeholder_and_an_unknown_one_is_refused(folder: Path)
 
 def test_a_revision_may_rebuild_a_table_that_views_read(seeded: str, rebuilding: str) -> None:
     with temporary_engine(seeded) as engine:
-        migrate.migrate(engine)
+        migration.migrate(engine)
         with engine.connect() as connection:
-            assert migrate.schema_version(connection) == rebuilding
+            assert migration.schema_version(connection) == rebuilding
             assert connection.scalar(text("SELECT count(*) FROM v_link")) == connection.scalar(
                 text("SELECT count(*) FROM link")
             )
         assert (_names(engine), _outdated(engine)) == (set(VIEWS), [])
-        migrate.migrate(engine, newest_schema_version())
+        migration.migrate(engine, newest_schema_version())
         assert _names(engine) == set()
-        migrate.migrate(engine)
+        migration.migrate(engine)
         assert _names(engine) == set(VIEWS)
 
 
@@ -148,7 +148,7 @@ def test_a_revision_may_rebuild_a_table_that_views_read(seeded: str, rebuilding:
 )
 def test_a_database_with_the_views_of_an_older_trninv_is_upgraded(empty: str, plain: bool) -> None:
     with temporary_engine(empty) as engine:
-        migrate.migrate(engine, "0005")
+        migration.migrate(engine, "0005")
         _execute(engine, *OLD_VIEWS)
         if plain:
             environment = {**os.environ, "TRNINV_DATABASE_URL": empty}
@@ -163,7 +163,7 @@ def test_a_database_with_the_views_of_an_older_trninv_is_upgraded(empty: str, pl
             ]
             subprocess.run(command, env=environment, check=True, capture_output=True, cwd=ROOT)
         else:
-            migrate.migrate(engine)
+            migration.migrate(engine)
         assert (_names(engine), _outdated(engine)) == (set(VIEWS), [])
 
 
@@ -172,13 +172,13 @@ def test_older_revisions_have_no_views(empty: str) -> None:
     seed_everything(empty)
     with temporary_engine(empty) as engine:
         for to, expected in (("0004", set()), ("head", set(VIEWS)), ("-1", set()), ("+1", set(VIEWS)), ("base", set())):
-            migrate.migrate(engine, to)
+            migration.migrate(engine, to)
             assert _names(engine) == expected, to
 
 
 def test_the_role_of_readers_may_read_all_but_tokens_after_a_rebuild(on_postgresql: str, rebuilding: str) -> None:
     with temporary_engine(on_postgresql) as engine:
-        migrate.migrate(engine, rebuilding)
+        migration.migrate(engine, rebuilding)
         may = text("SELECT has_table_privilege(:role, :name, 'SELECT')")
         with engine.connect() as connection:
             granted = {
@@ -194,26 +194,26 @@ def test_the_printed_script_runs_on_a_real_database(empty: str, folder: Path, st
     assert folder.is_dir()
     with temporary_engine(empty) as engine:
         if start:
-            migrate.migrate(engine, "0005")
+            migration.migrate(engine, "0005")
             _execute(engine, OLD_VIEWS[0])
-        script = migrate.upgrade_sql(engine, f"{start}head")
+        script = migration.upgrade_sql(engine, f"{start}head")
         assert "7 % 4" in script
         _run_as_text(engine, script)
         assert (_names(engine), _outdated(engine)) == ({*VIEWS, "v_zone"}, [])
         with engine.connect() as connection:
-            assert migrate.schema_version(connection) == newest_schema_version()
+            assert migration.schema_version(connection) == newest_schema_version()
 
 
 def test_a_file_that_changes_is_taken_over_by_the_next_migration(seeded: str, folder: Path) -> None:
     query = "SELECT colon, rest FROM v_zone LIMIT 1"
     with temporary_engine(seeded) as engine:
         assert _outdated(engine) == ["v_zone"]
-        migrate.migrate(engine)
+        migration.migrate(engine)
         with engine.connect() as connection:
             assert connection.execute(text(query)).all() == [("a:b", 3)]
         (folder / "v_zone.sql").write_text("SELECT 'other' AS colon, 1 AS rest FROM v_cluster\n")
         assert _outdated(engine) == ["v_zone"]
-        migrate.migrate(engine)
+        migration.migrate(engine)
         with engine.connect() as connection:
             assert connection.execute(text(query)).all() == [("other", 1)]
 
@@ -221,9 +221,9 @@ def test_a_file_that_changes_is_taken_over_by_the_next_migration(seeded: str, fo
 def test_a_migration_that_changes_nothing_leaves_the_views_alone(on_postgresql: str) -> None:
     with temporary_engine(on_postgresql) as engine:
         _execute(engine, "CREATE VIEW mine AS SELECT address FROM v_chip")
-        migrate.migrate(engine)
+        migration.migrate(engine)
         with pytest.raises(DatabaseError, match="depend on them"):
-            migrate.migrate(engine, "0004")
+            migration.migrate(engine, "0004")
         assert "mine" in _names(engine)
         assert _outdated(engine) == []
 
@@ -240,7 +240,7 @@ def test_check_names_views_that_are_not_as_they_should_be(seeded: str, run: Run)
 def test_conflicts_are_those_of_the_catalog_also_after_an_upgrade(engine: Engine) -> None:
     expected = {(conflict.subject, conflict.attribute) for conflict in default_catalog().conflicts}
     for to in ("head", "0005", "head"):
-        migrate.migrate(engine, to)
+        migration.migrate(engine, to)
     found = run_query(engine, "SELECT subject, attribute FROM v_conflict", seconds=10)
     assert set(found.rows) == expected
     kept = run_query(engine, "SELECT DISTINCT subject, attribute FROM fact WHERE differs_in IS NOT NULL", seconds=10)
@@ -261,7 +261,7 @@ def test_switches_have_their_model_also_after_an_upgrade(engine: Engine) -> None
     counted = "SELECT cluster, model, count(*) FROM v_switch GROUP BY cluster, model ORDER BY cluster"
     assert run_query(engine, counted, seconds=10).rows == wanted
     for to in ("0010", "head"):
-        migrate.migrate(engine, to)
+        migration.migrate(engine, to)
     assert run_query(engine, counted, seconds=10).rows == wanted
 
 

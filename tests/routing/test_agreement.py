@@ -12,10 +12,9 @@ import pytest
 
 from graphs import chips_in, domain, without
 from trninv.routing.fleet import BaseFleet
-from trninv.solvers import integer_program, packing
+from trninv.solvers import integer_programs, tree_packing
 from trninv.solvers.bisection import bisect
-from trninv.solvers.graph import Graph
-from trninv.solvers.split import Cut, cut_capacity
+from trninv.solvers.graph import Cut, Graph, cut_capacity
 
 SYSTEMS = ["trn1.32xlarge", "trn2-16.48xlarge", "u-trn2x64", "trn3-gen1", "trn3-gen2"]
 DOMAINS = int(os.environ.get("TRNINV_TEST_DOMAINS", "5"))
@@ -34,18 +33,18 @@ def _damaged(graph: Graph, chance: random.Random) -> Graph:
 
 
 def _packed(graph: Graph, ends: list[int], found: Cut) -> int:
-    problem = packing.CutProblem.from_graph(graph, ends)
-    return packing.pack_trees(problem, len(ends) // 2, found.upper).bound
+    problem = tree_packing.CutProblem.from_graph(graph, ends)
+    return tree_packing.pack_trees(problem, len(ends) // 2, found.upper).bound
 
 
 def _programmed(graph: Graph, ends: list[int]) -> Cut:
     """The integer program with shortest-path trees, told nothing of what is known."""
-    problem, half = packing.CutProblem.from_graph(graph, ends), len(ends) // 2
-    trees = packing.shortest_path_trees(problem, np.ones(len(problem.capacity)), half)
+    problem, half = tree_packing.CutProblem.from_graph(graph, ends), len(ends) // 2
+    trees = tree_packing.shortest_path_trees(problem, np.ones(len(problem.capacity)), half)
     if trees is None:  # some chip has lost all its links
         trees = np.zeros((0, len(problem.capacity)), dtype=np.int64)
     nothing = Cut(0, int(problem.capacity.sum()) + problem.unit, frozenset(), "")
-    return integer_program.bisect_by_ilp(problem, (half, half), nothing, trees, 20_000)
+    return integer_programs.bisect_by_ilp(problem, (half, half), nothing, trees, 20_000)
 
 
 @pytest.mark.parametrize("first", range(0, DOMAINS // len(SYSTEMS), PART))

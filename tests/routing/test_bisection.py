@@ -17,10 +17,9 @@ from oracles import brute_force
 from trninv.deadline import time_limit
 from trninv.errors import TimeLimitError
 from trninv.routing.fleet import BaseFleet
-from trninv.solvers import enumeration, integer_program, packing
+from trninv.solvers import cut_enumeration, integer_programs, tree_packing
 from trninv.solvers.bisection import bisect, heuristic_bisect
-from trninv.solvers.graph import Graph
-from trninv.solvers.split import Cut
+from trninv.solvers.graph import Cut, Graph
 from trninv.topology.torus import coordinates, torus_links
 
 GB = 10**9
@@ -126,15 +125,15 @@ def test_any_choice_of_hubs_gives_the_same_value(graph: Graph, data: st.DataObje
     switches = sorted(set(graph) - set(ends))
     hubs = data.draw(st.lists(st.sampled_from(switches), unique=True)) if switches else []
     half = len(ends) // 2
-    assert enumeration.bisect_by_enumeration(graph, ends, hubs, half, half).upper == bisect(graph, ends).upper
+    assert cut_enumeration.bisect_by_enumeration(graph, ends, hubs, half, half).upper == bisect(graph, ends).upper
 
 
 def by_program(graph: Graph, ends: list[int], fillers: int = 0) -> Cut:
     """The integer program alone, with no bound to start from."""
-    problem, half = packing.CutProblem.from_graph(graph, ends), (len(ends) + fillers) // 2
+    problem, half = tree_packing.CutProblem.from_graph(graph, ends), (len(ends) + fillers) // 2
     nothing = Cut(0, int(problem.capacity.sum()) + problem.unit, frozenset(), "")
     sizes = max(half - fillers, 0), min(half, len(ends))
-    return integer_program.bisect_by_ilp(
+    return integer_programs.bisect_by_ilp(
         problem, sizes, nothing, np.zeros((0, len(problem.capacity)), dtype=np.int64), 20_000
     )
 
@@ -149,8 +148,8 @@ def test_trees_below_and_swaps_above_against_every_split(graph: Graph, fillers: 
     found = heuristic_bisect(graph, ends, low, high)
     assert found.lower == found.upper == exact
     check(graph, ends, found, fillers)
-    problem = packing.CutProblem.from_graph(graph, ends)
-    assert packing.pack_trees(problem, min(low, len(ends) - high), exact).bound <= exact
+    problem = tree_packing.CutProblem.from_graph(graph, ends)
+    assert tree_packing.pack_trees(problem, min(low, len(ends) - high), exact).bound <= exact
 
 
 @examples(40)
@@ -244,10 +243,10 @@ def test_work_and_not_time_decides_what_is_exact(lite_fleet: BaseFleet) -> None:
 
 def test_hubs_are_switches_never_chips(lite_fleet: BaseFleet) -> None:
     gen2 = domain(lite_fleet, "trn3-gen2")
-    hubs = enumeration.select_hubs(gen2, chips_in(gen2))
+    hubs = cut_enumeration.select_hubs(gen2, chips_in(gen2))
     assert [gen2.nodes[hub]["address"] for hub in hubs or ()] == ["trn3-gen2/d0/sw36", "trn3-gen2/d0/sw37"]
     torus64 = domain(lite_fleet, "u-trn2x64")
-    assert enumeration.select_hubs(torus64, chips_in(torus64)) is None
+    assert cut_enumeration.select_hubs(torus64, chips_in(torus64)) is None
 
 
 def test_values_are_python_integers(fleet: BaseFleet) -> None:
@@ -285,7 +284,7 @@ def test_what_the_solver_prints_does_not_reach_stdout(
         os.write(1, b"HiGHS says hello")
         return milp(**given)
 
-    monkeypatch.setattr(integer_program, "milp", chatty)
+    monkeypatch.setattr(integer_programs, "milp", chatty)
     graph = torus_graph((4, 4), (1, 1))
     assert by_program(graph, sorted(graph)).upper == 8
     out, err = capfd.readouterr()

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from conftest import examples, seeds
 from graphs import torus_domain
-from trninv.solvers import enumeration, hypercube
-from trninv.solvers.boundary import CutProfile
-from trninv.solvers.graph import Graph, weighted_edges
-from trninv.solvers.hypercube import PartialHypercube
-from trninv.solvers.quotient import Island, bisect_quotient
-from trninv.solvers.split import cut_capacity
+from trninv.solvers import cut_enumeration, torus_cuts
+from trninv.solvers.graph import Graph, cut_capacity, weighted_edges
+from trninv.solvers.islands import CutProfile, Island
+from trninv.solvers.quotient import bisect_quotient
+from trninv.solvers.torus_cuts import PartialHypercube
 
 GB = 10**9
 ABOVE = 10_000
@@ -78,13 +77,13 @@ def test_a_cube_against_every_subset(weights: list[int]) -> None:
     for node, (bit, carries) in product(list(graph), enumerate(weights)):
         graph.add_edge(node, node ^ (1 << bit), capacity=carries)
     chosen = tuple(sorted(weights, reverse=True))
-    assert hypercube._is_proven(chosen)
-    assert list(hypercube.hypercube_profile(chosen)) == _every_subset(graph, list(graph))
+    assert torus_cuts._is_proven(chosen)
+    assert list(torus_cuts.hypercube_profile(chosen)) == _every_subset(graph, list(graph))
 
 
 def test_a_cube_whose_heaviest_dimension_comes_last_is_not_proven() -> None:
     """The check is one: in this order the first numbers are not the densest."""
-    assert not hypercube._is_proven((1, 2))
+    assert not torus_cuts._is_proven((1, 2))
 
 
 @examples(100)
@@ -116,7 +115,7 @@ def test_a_number_of_chips_is_solved_as_enumeration_does(seed: int, monkeypatch:
     graph = torus_domain((4, 4), (128, 64), exits=25, above=ABOVE)
     chips = _worn(graph, chance, 2, 5)
     wanted = _every_subset(graph, chips)
-    monkeypatch.setattr(enumeration, "select_hubs", lambda *_: None)
+    monkeypatch.setattr(cut_enumeration, "select_hubs", lambda *_: None)
     found = CutProfile(graph, chips, ABOVE)
     assert all(found.lower <= wanted)
     assert all(found.upper >= wanted)
@@ -136,7 +135,7 @@ def test_that_a_number_of_chips_cuts_enough_may_be_all_that_is_found_out(
     graph = torus_domain((4, 4), (128, 64), exits=25, above=ABOVE)
     chips = _worn(graph, chance, 2, 5)
     wanted = _every_subset(graph, chips)
-    monkeypatch.setattr(enumeration, "select_hubs", lambda *_: None)
+    monkeypatch.setattr(cut_enumeration, "select_hubs", lambda *_: None)
     for size in range(3, len(chips), 4):
         for enough in (wanted[size] - 60, wanted[size], wanted[size] + 1):
             found = CutProfile(graph, chips, ABOVE)

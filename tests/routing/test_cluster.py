@@ -16,22 +16,26 @@ import trninv
 from conftest import BACKENDS, Databases, examples
 from graphs import seed_clusters, whole
 from oracles import brute_force
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.tables import TABLES
 from trninv.errors import ScopeTooLargeError, UnknownAddressError, WrongLevelError
-from trninv.inventory import stamp
-from trninv.inventory.address import node_addresses, resolve_place
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.schema import TABLES
-from trninv.inventory.state import Condition, set_state
-from trninv.routing import cluster, hubs
-from trninv.routing.fabric_cache import PathCache
+from trninv.inventory.address.expressions import node_addresses
+from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.routing import cluster_islands, hubs
+from trninv.routing.domain_failures import read_uplinks
 from trninv.routing.fleet import BaseFleet
+from trninv.routing.path_cache import PathCache
 from trninv.routing.questions.bisection import BisectionAnswer
 from trninv.routing.scope import Scope
-from trninv.routing.wear import read_uplinks
-from trninv.routing.wiring import WiringCache, link_ref, load_wiring
+from trninv.routing.wiring import link_ref, load_wiring
+from trninv.routing.wiring_cache import WiringCache
 from trninv.solvers import quotient
 from trninv.solvers.graph import Graph, weighted_edges
-from trninv.solvers.quotient import Island, bisect_quotient
+from trninv.solvers.islands import Island
+from trninv.solvers.quotient import bisect_quotient
 
 GB = 10**9
 CLUSTERS = {"trn1": 20, "trn2": 3, "u-trn2x64": 9, "trn3-gen1": 2, "trn3-gen2": 2, "trn1.2xlarge": 6}
@@ -157,7 +161,7 @@ def test_what_is_remembered_is_never_stale(databases: Databases, backend: str) -
             with trninv.open(url) as fresh:
                 assert after == fresh.path(*ends)
         with write_transaction(other) as connection:
-            stamp.unseed(connection, resolve_place(connection, "c-trn2").id)
+            cluster_seeding.unseed(connection, resolve_place(connection, "c-trn2").id)
         with pytest.raises(UnknownAddressError):
             opened.path(*ends)
 
@@ -249,14 +253,15 @@ def test_alike_damage_is_read_once_and_counted_as_often_as_it_is_there(databases
         answer = opened.bisection("c-u-trn2x64")
         with WiringCache(opened.engine).open_reader() as reader:
             scope = Scope.resolve(reader, "c-u-trn2x64")
-            shared = cluster.read_domain_classes(reader, scope)
+            shared = cluster_islands.read_domain_classes(reader, scope)
             single = [
-                cluster.read_domain_classes(reader, replace(scope, domains=[domain]))[0] for domain in scope.domains
+                cluster_islands.read_domain_classes(reader, replace(scope, domains=[domain]))[0]
+                for domain in scope.domains
             ]
         assert sorted(len(kind.domains) for kind in shared) == [1, 1, 1, 2, 2]
         for lost in (0, 4):
             half = (7 * 64 - 4 + lost) // 2
-            found, wanted = (cluster.bisect_classes(kinds, half - lost, half) for kinds in (shared, single))
+            found, wanted = (cluster_islands.bisect_classes(kinds, half - lost, half) for kinds in (shared, single))
             assert (found.lower, found.upper) == (wanted.lower, wanted.upper)
         assert answer.side_a + answer.side_b == 7 * 64 - 4
         assert answer.nominal is not None
@@ -270,7 +275,7 @@ def _noted(asked: list[str], name: str, read: Callable[..., object], *given: obj
 
 def test_every_link_is_looked_at_once_in_a_state(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    for module, name in ((cluster, "_irregular_domains"), (hubs, "_fabric")):
+    for module, name in ((cluster_islands, "_irregular_domains"), (hubs, "_fabric")):
         monkeypatch.setattr(module, name, partial(_noted, asked, name, getattr(module, name)))
     url = seed_clusters(databases.migrated("sqlite"), {"trn1": 4})
     with trninv.open(url) as opened:
@@ -286,7 +291,7 @@ def test_every_link_is_looked_at_once_in_a_state(databases: Databases, monkeypat
         assert opened.bisection("c-trn1").upper == first / 2
 
 
-def _as_read(kind: cluster.DomainClass) -> tuple[object, ...]:
+def _as_read(kind: cluster_islands.DomainClass) -> tuple[object, ...]:
     """What of a kind does not depend on which domain's ids it has."""
     island = kind.island
     parts = (
@@ -319,10 +324,10 @@ def test_what_wear_leaves_of_a_domain_is_what_the_tables_say(databases: Database
                 connection.execute(update(rows).where(rows.c.id == lost).values(state=state, factor_ppm=factor))
     with trninv.open(url) as opened, WiringCache(opened.engine).open_reader() as reader:
         scope = Scope.resolve(reader, f"c-{system}")
-        kinds = {domain: kind for kind in cluster.read_domain_classes(reader, scope) for domain in kind.domains}
+        kinds = {domain: kind for kind in cluster_islands.read_domain_classes(reader, scope) for domain in kind.domains}
         assert sum(kind.is_degraded for kind in kinds.values()) > 4
         for domain, kind in kinds.items():
-            (alone,) = cluster.read_domain_classes(reader, replace(scope, domains=[domain]))
+            (alone,) = cluster_islands.read_domain_classes(reader, replace(scope, domains=[domain]))
             assert not alone.is_degraded
             assert _as_read(kind) == _as_read(alone)
             up = read_uplinks(reader.connection, [domain]).get(domain, [])

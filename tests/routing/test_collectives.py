@@ -18,13 +18,12 @@ from conftest import Databases, examples, seeds
 from graphs import chips_in, domain, graphs, seed_clusters, torus_domain, whole
 from trninv import deadline
 from trninv.routing.fleet import BaseFleet
-from trninv.routing.via import LinkSelection
+from trninv.routing.link_selection import LinkSelection
 from trninv.solvers import collectives, tree_program
 from trninv.solvers.collectives import all_gather_rate, max_concurrent_flow
 from trninv.solvers.graph import Graph, weighted_edges
-from trninv.solvers.rings import edge_disjoint_rings, max_ring_bandwidth, ring_bandwidth
+from trninv.solvers.rings import edge_disjoint_rings, max_ring_bandwidth, ring_bandwidth, torus_rings
 from trninv.solvers.symmetry import symmetry_orbits
-from trninv.solvers.torus_rings import torus_rings
 from trninv.topology.torus import torus_links
 
 GB = 10**9

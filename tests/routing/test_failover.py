@@ -14,9 +14,10 @@ from sqlalchemy import event
 import trninv
 from conftest import seed_everything
 from postgres import Server
+from trninv.database.engine import temporary_engine, write_transaction
 from trninv.errors import TrninvError
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 
 pytestmark = pytest.mark.slow  # a standby is a server of its own to start
 

@@ -16,7 +16,7 @@ from trninv.errors import (
     WrongLevelError,
 )
 from trninv.routing.fleet import BaseFleet
-from trninv.solvers.paths import PathMetric
+from trninv.solvers.shortest_paths import PathMetric
 from trninv.units import Bandwidth, Capacity
 
 GB = 10**9

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from graphs import chips_in, domain, graphs
 from oracles import brute_force
 from trninv.routing.fleet import BaseFleet
-from trninv.solvers.flow import minimum_cut
+from trninv.solvers.distances import hops_from, widest_from
 from trninv.solvers.graph import Graph
-from trninv.solvers.reach import hops_from, set_to_set_flow, widest_from
+from trninv.solvers.max_flow import minimum_cut, set_to_set_flow
 
 GB = 10**9
 

@@ -13,13 +13,14 @@ from irregular import MIXED, irregular, make, plan
 import trninv
 from conftest import BACKENDS, Databases, is_quick, seeds
 from graphs import split_ports, whole
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
-from trninv.routing.cluster import read_domain_classes
-from trninv.routing.fabric_cache import PathCache
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.routing.cluster_islands import read_domain_classes
 from trninv.routing.fleet import BaseFleet
+from trninv.routing.path_cache import PathCache
 from trninv.routing.scope import Scope
-from trninv.routing.wiring import WiringCache
+from trninv.routing.wiring_cache import WiringCache
 from trninv.solvers import quotient
 from trninv.solvers.graph import Graph
 

@@ -10,11 +10,10 @@ from conftest import examples
 from graphs import chips_in, count_best, graphs
 from trninv.solvers.bisection import bisect
 from trninv.solvers.collectives import all_gather_rate, max_concurrent_flow
-from trninv.solvers.cut_tree import gomory_hu_tree, minimum_edge
-from trninv.solvers.flow import minimum_cut
+from trninv.solvers.distances import hops_from, widest_from
 from trninv.solvers.graph import Graph
-from trninv.solvers.paths import PathCriterion, PathMetric, best_paths
-from trninv.solvers.reach import hops_from, widest_from
+from trninv.solvers.max_flow import gomory_hu_tree, minimum_cut, minimum_edge
+from trninv.solvers.shortest_paths import PathCriterion, PathMetric, best_paths
 
 
 def _measures(graph: Graph, fillers: int) -> dict[str, float]:

@@ -13,14 +13,16 @@ import trninv
 from conftest import BACKENDS, SYSTEMS, Databases
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.drawing.fleet import draw_fleet
+from trninv.database import migration
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.tables import STATES
+from trninv.drawing.fleet_map import draw_fleet
 from trninv.errors import UnknownAddressError
-from trninv.inventory import migrate, stamp
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.schema import STATES
-from trninv.inventory.state import Condition, set_state
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.routing.cluster_overview import MAGIC, ClusterOverview, read_overview
 from trninv.routing.fleet import BaseFleet
-from trninv.routing.overview import MAGIC, ClusterOverview, read_overview
 
 
 def of(fleet: BaseFleet, cluster: str) -> ClusterOverview:
@@ -63,10 +65,10 @@ def test_states_and_pools_of_a_worn_cluster(databases: Databases, backend: str, 
     chance = random.Random(slug)
     url = databases.empty(backend)
     with temporary_engine(url) as engine:
-        migrate.migrate(engine)
+        migration.migrate(engine)
         with write_transaction(engine) as connection:
-            stamp.seed(connection, default_catalog(), default_systems().get(slug).resized(5), name="lab")
-            stamp.seed(connection, default_catalog(), default_systems().get(slug).resized(2), name="other")
+            cluster_seeding.seed(connection, default_catalog(), default_systems().get(slug).resized(5), name="lab")
+            cluster_seeding.seed(connection, default_catalog(), default_systems().get(slug).resized(2), name="other")
     with trninv.open(url) as fleet:
         for _ in range(4):
             links = [f"{a}--{b}" for a, b in fleet.graph(f"lab/d{chance.randrange(5)}").edges]

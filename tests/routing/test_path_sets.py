@@ -12,8 +12,8 @@ from conftest import BACKENDS, Databases, Run, both_ways, seeds
 from graphs import seed_clusters, split_ports
 from trninv.errors import InvalidArgumentError
 from trninv.routing.fleet import BaseFleet
+from trninv.routing.link_selection import LinkSelection
 from trninv.routing.questions.path import PlacePair
-from trninv.routing.via import LinkSelection
 
 NAME = "c-trn1"
 

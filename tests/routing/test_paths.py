@@ -13,10 +13,17 @@ from hypothesis import strategies as st
 from graphs import chips_in, count_best, domain, graphs
 from oracles import brute_force
 from trninv.routing.fleet import BaseFleet
-from trninv.solvers.disjoint import disjoint_paths
 from trninv.solvers.graph import Graph
-from trninv.solvers.paths import NodePath, PathCriterion, PathMetric, all_best_paths, best_paths
-from trninv.solvers.toward import PathsToTarget, widest_capacities
+from trninv.solvers.max_flow import disjoint_paths
+from trninv.solvers.shortest_paths import (
+    NodePath,
+    PathCriterion,
+    PathMetric,
+    PathsToTarget,
+    all_best_paths,
+    best_paths,
+    widest_capacities,
+)
 
 MESSAGE = 3
 

@@ -12,17 +12,23 @@ from scipy.optimize import linprog
 import trninv
 from conftest import BACKENDS, Databases, examples
 from graphs import seed_clusters, split_ports
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
-from trninv.routing.fabric_cache import PathCache
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 from trninv.routing.fleet import BaseFleet
-from trninv.solvers.arcs import directed_adjacency, node_of_port
+from trninv.routing.path_cache import PathCache
+from trninv.solvers.adjacency import directed_adjacency, node_of_port
 from trninv.solvers.collectives import max_concurrent_flow
-from trninv.solvers.disjoint import disjoint_paths
-from trninv.solvers.flow import minimum_cut_directed
 from trninv.solvers.graph import Graph
-from trninv.solvers.paths import PathCriterion, PathMetric, all_best_paths, best_paths
-from trninv.solvers.toward import PathsToTarget, widest_capacities
+from trninv.solvers.max_flow import disjoint_paths, minimum_cut_directed
+from trninv.solvers.shortest_paths import (
+    PathCriterion,
+    PathMetric,
+    PathsToTarget,
+    all_best_paths,
+    best_paths,
+    widest_capacities,
+)
 
 GB = 10**9
 T1 = "c-trn1/d0/s0"

@@ -13,8 +13,9 @@ from scipy.sparse.csgraph import shortest_path
 import trninv
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import migrate, stamp
-from trninv.inventory.database import temporary_engine, write_transaction
+from trninv.database import migration
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.seeding import cluster_seeding
 
 pytestmark = pytest.mark.slow
 SOURCES, TARGETS = 10, 100
@@ -24,9 +25,9 @@ SOURCES, TARGETS = 10, 100
 def rainier(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     file = tmp_path_factory.mktemp("rainier") / "rainier.db"
     with temporary_engine(f"sqlite:///{file}") as engine:
-        migrate.migrate(engine)
+        migration.migrate(engine)
         with write_transaction(engine) as connection:
-            assert stamp.seed(connection, default_catalog(), default_systems().get("rainier"))
+            assert cluster_seeding.seed(connection, default_catalog(), default_systems().get("rainier"))
     yield file
     file.unlink()
 

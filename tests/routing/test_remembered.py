@@ -12,17 +12,21 @@ from sqlalchemy import Connection, event
 import trninv
 from conftest import BACKENDS, SYSTEMS, Databases
 from graphs import seed_clusters
-from trninv.inventory.address import node_addresses, parse, resolve_place
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.schema import TABLES
-from trninv.inventory.state import Condition, set_state
-from trninv.routing import fabric_cache, wiring
-from trninv.routing.fabric_cache import PathCache
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.database.tables import TABLES
+from trninv.inventory.address.expressions import node_addresses
+from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.address.syntax import parse
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.routing import path_cache, wiring
 from trninv.routing.fleet import BaseFleet
-from trninv.routing.journal import solve_tasks
-from trninv.routing.wiring import WiringCache, domains_in_cluster
-from trninv.solvers.damage import SweepMeasure, MeasureTask
-from trninv.solvers.paths import PathMetric
+from trninv.routing.path_cache import PathCache
+from trninv.routing.sweep_journal import solve_tasks
+from trninv.routing.wiring import domains_in_cluster
+from trninv.routing.wiring_cache import WiringCache
+from trninv.solvers.graph_measures import MeasureTask, SweepMeasure
+from trninv.solvers.shortest_paths import PathMetric
 
 KEPT = 3
 DOMAIN = "u-trn2x64/d0"
@@ -89,7 +93,9 @@ def test_a_path_inside_a_domain_is_that_of_its_graph(
     assert known > 6 * len(SYSTEMS)  # the others are of chips that are down
 
 
-def test_what_else_is_asked_inside_a_domain_is_that_of_its_graph(worn: BaseFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_else_is_asked_inside_a_domain_is_that_of_its_graph(
+    worn: BaseFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All best paths, and the pool around a chip."""
     chance, known = random.Random(6), 0
     with worn.connect() as connection:
@@ -99,7 +105,10 @@ def test_what_else_is_asked_inside_a_domain_is_that_of_its_graph(worn: BaseFleet
         for _ in range(6):
             one, other = chance.choice(own), chance.choice(own)
             questions: list[Callable[[BaseFleet], object]] = [
-                *(partial(BaseFleet.path, source=one, target=other, by=by, shape="all") for by in ("hops", "bandwidth")),
+                *(
+                    partial(BaseFleet.path, source=one, target=other, by=by, shape="all")
+                    for by in ("hops", "bandwidth")
+                ),
                 *(partial(BaseFleet.memory_pool, scope=one, max_hops=hops) for hops in (None, 0, 2)),
             ]
             remembered = [ask(worn) for ask in questions]
@@ -138,7 +147,7 @@ def test_a_question_inside_a_known_domain_asks_nothing_of_the_tables(
 
 
 def test_searches_are_forgotten_when_there_are_many(lite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fabric_cache, "MAX_SEARCHES_CACHED", 3)
+    monkeypatch.setattr(path_cache, "MAX_SEARCHES_CACHED", 3)
     with trninv.open(lite) as fleet:
         before = [fleet.path(f"{DOMAIN}/s0/c0", f"{DOMAIN}/s1/c{chip}") for chip in range(8)]
         assert before == [fleet.path(f"{DOMAIN}/s0/c0", f"{DOMAIN}/s1/c{chip}") for chip in range(8)]

@@ -12,8 +12,8 @@ from conftest import BACKENDS, Databases
 from graphs import seed_clusters, torus_domain
 from oracles import brute_force
 from trninv.routing.fleet import BaseFleet
-from trninv.solvers import integer_program, packing, quotient
-from trninv.solvers.quotient import Island
+from trninv.solvers import integer_programs, quotient, tree_packing
+from trninv.solvers.islands import Island
 
 ABOVE = 999
 
@@ -46,7 +46,7 @@ def test_exits_beside_whole_hubs_are_rounded_up() -> None:
 def test_bounds_of_the_integer_program_are_rounded_up_but_for_its_tolerance(bound: float | None, rounded: int) -> None:
     result = OptimizeResult()
     result["mip_dual_bound"] = bound
-    assert integer_program._dual_bound(result) == rounded
+    assert integer_programs._dual_bound(result) == rounded
 
 
 @pytest.mark.parametrize(("sides", "carries", "value"), [((5,), (4,), 8), ((3, 4), (4, 4), 24), ((2, 3), (4, 8), 12)])
@@ -55,9 +55,9 @@ def test_a_packing_of_trees_is_rounded_up_to_a_multiple_of_the_capacities(
 ) -> None:
     """The weights prove a part of it, and there is no cut of as much: rounded down it would be a multiple less."""
     graph = torus_domain(sides, carries)
-    problem = packing.CutProblem.from_graph(graph, sorted(graph))
+    problem = tree_packing.CutProblem.from_graph(graph, sorted(graph))
     assert (
-        packing.pack_trees(problem, len(graph) // 2, 2**62).bound
+        tree_packing.pack_trees(problem, len(graph) // 2, 2**62).bound
         == value
         == brute_force.bisection(graph, sorted(graph))
     )

@@ -19,18 +19,17 @@ from conftest import BACKENDS, Databases, examples, seeds
 from graphs import split_ports, torus_domain, whole
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.inventory import migrate, stamp
-from trninv.inventory.database import temporary_engine, write_transaction
+from trninv.database import migration
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.seeding import cluster_seeding
 from trninv.routing.fleet import BaseFleet
-from trninv.solvers import enumeration, quotient
-from trninv.solvers.boundary import CutProfile
+from trninv.solvers import cut_enumeration, quotient
 from trninv.solvers.collectives import all_gather_rate
-from trninv.solvers.flow import minimum_cut
-from trninv.solvers.graph import Graph
-from trninv.solvers.packing import CutProblem, pack_trees
-from trninv.solvers.quotient import Island
-from trninv.solvers.split import cut_capacity
-from trninv.topology.register import get_pattern
+from trninv.solvers.graph import Graph, cut_capacity
+from trninv.solvers.islands import CutProfile, Island
+from trninv.solvers.max_flow import minimum_cut
+from trninv.solvers.tree_packing import CutProblem, pack_trees
+from trninv.topology.registry import get_pattern
 
 ABOVE = 10_000
 Ints = NDArray[np.int64]
@@ -152,7 +151,7 @@ def test_a_domain_that_is_not_enumerated(seed: int, share: int, monkeypatch: pyt
     wanted = [cuts[sizes == size].min() for size in range(len(chips) + 1)]
     found = CutProfile(graph, chips, ABOVE)
     assert (list(found.lower), found.method) == (wanted, "enumeration of all splits")
-    monkeypatch.setattr(enumeration, "select_hubs", lambda *_: None)
+    monkeypatch.setattr(cut_enumeration, "select_hubs", lambda *_: None)
     found = CutProfile(graph, chips, ABOVE)
     assert (found.lower <= wanted).all()
     assert (wanted <= found.upper).all()
@@ -191,9 +190,9 @@ def made_up(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Ba
     server = replace(system.domain.server, trays=(), chip_sets=())
     system = replace(system, domain=replace(system.domain, server=server, blueprint=wires), domains=2)
     with temporary_engine(url) as engine:
-        migrate.create_tables_if_missing(engine)
+        migration.create_tables_if_missing(engine)
         with write_transaction(engine) as connection:
-            stamp.seed(connection, default_catalog(), system, "c")
+            cluster_seeding.seed(connection, default_catalog(), system, "c")
     with trninv.open(url) as fleet:
         yield fleet
 

@@ -14,9 +14,9 @@ from oracles import brute_force
 from trninv.errors import InvalidArgumentError, ScopeTooLargeError
 from trninv.routing.fleet import BaseFleet
 from trninv.solvers.bisection import heuristic_bisect
-from trninv.solvers.boundary import CutProfile
-from trninv.solvers.cut_tree import gomory_hu_tree
 from trninv.solvers.graph import Graph
+from trninv.solvers.islands import CutProfile
+from trninv.solvers.max_flow import gomory_hu_tree
 
 GB = 10**9
 U = "u-trn2x64/d0"

@@ -16,16 +16,16 @@ import trninv
 from conftest import BACKENDS, Databases, examples, seeds
 from graphs import chips_in, graphs, split_ports, torus_domain, whole
 from oracles import brute_force
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.questions.bisection import BisectionAnswer
 from trninv.solvers import parts, quotient
 from trninv.solvers.bisection import bisect
-from trninv.solvers.boundary import CutProfile
 from trninv.solvers.graph import Graph
 from trninv.solvers.hubs import NarrowUplink
-from trninv.solvers.quotient import Island
+from trninv.solvers.islands import CutProfile, Island
 
 GB = 10**9
 
@@ -96,7 +96,7 @@ def fabrics(draw: st.DrawFn) -> tuple[list[Graph], list[NarrowUplink]]:
 
 
 def _island(graph: Graph) -> Island:
-    """As `trninv.routing.cluster` sees it: its hubs as one, and beside that the first of them alone."""
+    """As `trninv.routing.cluster_islands` sees it: its hubs as one, and beside that the first of them alone."""
     chips, hubs = chips_in(graph), sorted(node for node in graph if node < 0)
 
     def below(some: list[int]) -> Island:
@@ -242,7 +242,12 @@ DAMAGE = [
 @pytest.mark.parametrize("is_large", [False, True], ids=["small", "large"])
 @pytest.mark.parametrize(("down", "derate", "value"), DAMAGE)
 def test_a_damaged_fabric(
-    fleet: BaseFleet, down: list[str], derate: dict[str, float], value: int, is_large: bool, monkeypatch: pytest.MonkeyPatch
+    fleet: BaseFleet,
+    down: list[str],
+    derate: dict[str, float],
+    value: int,
+    is_large: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of four domains, two of them below one node; what is left of an uplink counts, and where none is left, parts."""
     monkeypatch.setattr(quotient, "MAX_ISLANDS", 0 if is_large else quotient.MAX_ISLANDS)

@@ -11,7 +11,7 @@ import trninv
 from conftest import BACKENDS, Databases, Run, both_ways, seeds
 from graphs import seed_clusters, split_ports
 from trninv.routing.fleet import BaseFleet
-from trninv.routing.via import LinkSelection
+from trninv.routing.link_selection import LinkSelection
 from trninv.solvers.graph import Graph
 
 GB = 10**9
@@ -69,7 +69,11 @@ def test_nothing_joins_what_efa_does_not_either(clusters: BaseFleet) -> None:
 def test_across_domains_scale_up_links_join_nothing(clusters: BaseFleet) -> None:
     ends = "c-trn1/d0/s0/c0", "c-trn1/d1/s0/c0"
     alone = clusters.path(*ends, via="scale_up")
-    assert (alone.reachable, alone.via, (alone.reason or "").endswith("there is a way")) == (False, LinkSelection.SCALE_UP, True)
+    assert (alone.reachable, alone.via, (alone.reason or "").endswith("there is a way")) == (
+        False,
+        LinkSelection.SCALE_UP,
+        True,
+    )
     assert clusters.bandwidth(*ends, "scale_up").maximum_flow == 0
     assert clusters.distances("c-trn1", "scale_up").unreachable == 16 * 16
     for question in (clusters.path, clusters.bandwidth):

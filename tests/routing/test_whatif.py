@@ -9,10 +9,11 @@ import trninv
 from conftest import seeds
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
+from trninv.database.engine import write_transaction
 from trninv.errors import InvalidArgumentError, UnknownAddressError, WrongLevelError
-from trninv.inventory import stamp
-from trninv.inventory.database import write_transaction
-from trninv.inventory.state import Condition, set_state
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
 from trninv.routing.fleet import BaseFleet
 
 GB = 10**9
@@ -56,7 +57,7 @@ def test_chips_that_a_scenario_takes_down_are_failed_chips(seeded: str, scope: s
     with trninv.open(seeded) as fleet:
         if scope == "two":
             with write_transaction(fleet.engine) as connection:
-                stamp.seed(connection, default_catalog(), default_systems().get("trn2").resized(2), "two")
+                cluster_seeding.seed(connection, default_catalog(), default_systems().get("trn2").resized(2), "two")
         down = "two/d1/s0/c3" if scope == "two" else f"{U}/s2/c1"
         supposed = fleet.what_if(down).bisection(scope)
         with write_transaction(fleet.engine) as connection:

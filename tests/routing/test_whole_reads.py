@@ -5,8 +5,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, event, text
 
-from trninv.inventory.database import read_transaction
-from trninv.inventory.totals import cluster_totals
+from trninv.database.engine import read_transaction
+from trninv.inventory.seeding.totals import cluster_totals
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.hubs import _fabric
 

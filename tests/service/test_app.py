@@ -12,9 +12,9 @@ from starlette.testclient import TestClient
 from starlette.types import Message
 
 from serving import serving
-from trninv.service.app import create_app
-from trninv.service.arrival import MAX_BODY_BYTES
+from trninv.service.application import create_app
 from trninv.service.explorer import WEB_DIRECTORY
+from trninv.service.middleware import MAX_BODY_BYTES
 from trninv.settings import Settings
 
 

@@ -20,14 +20,15 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from archives import at, happen
 from conftest import Databases
 from serving import serving
-from trninv.history.archive.removing import prune_events
-from trninv.history.archive.store import open_for_writing
-from trninv.history.archive.writing import archive_history
-from trninv.inventory import access, chain
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.revision import RevisionTracker
-from trninv.service import changes, news
-from trninv.service.news import BroadcastEvent, EventBroadcaster
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.database.revision import RevisionTracker
+from trninv.history.archive.archive_pruner import prune_events
+from trninv.history.archive.archive_store import open_for_writing
+from trninv.history.archive.archive_writer import archive_history
+from trninv.inventory.access import bearer_tokens
+from trninv.inventory.state import hash_chain
+from trninv.service import event_broadcast, event_stream
+from trninv.service.event_broadcast import BroadcastEvent, EventBroadcaster
 
 if TYPE_CHECKING:
     import subprocess
@@ -164,7 +165,7 @@ def test_only_so_many_listen_and_who_leaves_makes_room(quiet: str) -> None:
 def test_listening_wants_a_token_and_ends_when_it_is_revoked(lite_copy: tuple[str, Engine]) -> None:
     url, engine = lite_copy
     with write_transaction(engine) as connection:
-        tokens = {scope: access.create_token(connection, scope, scope, None) for scope in ("read", "observe")}
+        tokens = {scope: bearer_tokens.create_token(connection, scope, scope, None) for scope in ("read", "observe")}
     with served(url, heartbeat=0.2, auth="tokens") as service:
         for headers, status in (({}, 401), ({"authorization": f"Bearer {tokens['observe']}"}, 403)):
             with Hearing(service, **headers) as refused:
@@ -173,14 +174,14 @@ def test_listening_wants_a_token_and_ends_when_it_is_revoked(lite_copy: tuple[st
             frames = iter(hearing)
             next(frames)
             with write_transaction(engine) as connection:
-                access.revoke_token(connection, "read")
+                bearer_tokens.revoke_token(connection, "read")
             assert len(list(islice(frames, 30))) < 30, "it ends"
 
 
 def test_one_look_at_the_database_serves_all_who_listen(
     lite_copy: tuple[str, Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(news, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(event_broadcast, "POLL_SECONDS", 0.01)
     _, engine = lite_copy
     looks, reads = [0], [0]
 
@@ -231,7 +232,7 @@ class _Noted:
 def test_a_look_that_fails_as_none_should_is_noted_and_not_the_last(
     lite_copy: tuple[str, Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(news, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(event_broadcast, "POLL_SECONDS", 0.01)
     _, engine = lite_copy
     log, looks = _Noted(), [0]
 
@@ -256,7 +257,7 @@ def _told(told: EventBroadcaster, tell: Callable[[BroadcastEvent], bytes]) -> As
     """What a listener is told who begins with the first event, without HTTP."""
     shared = SimpleNamespace(broadcaster=told, settings=SimpleNamespace(heartbeat=60.0))
     request: Any = SimpleNamespace(app=SimpleNamespace(state=SimpleNamespace(shared=shared)))
-    return changes._generate_frames(request, 0, None, tell)
+    return event_stream._generate_frames(request, 0, None, tell)
 
 
 def _news(engine: Engine) -> EventBroadcaster:
@@ -269,7 +270,7 @@ def _news(engine: Engine) -> EventBroadcaster:
 def _down(engine: Engine, most: int) -> None:
     with write_transaction(engine) as connection:
         connection.execute(text("UPDATE node SET state = 'down' WHERE id <= :most"), {"most": most})
-        chain.seal_events(connection)
+        hash_chain.seal_events(connection)
 
 
 def test_who_hears_much_at_once_lets_others_hear_between(lite_copy: tuple[str, Engine]) -> None:
@@ -393,7 +394,7 @@ def test_who_is_behind_what_is_kept_misses_nothing(
     lite_copy: tuple[str, Engine], monkeypatch: pytest.MonkeyPatch, position: int
 ) -> None:
     """Of seven events the last three are kept: whoever is just behind them reads what is missing."""
-    monkeypatch.setattr(news, "_MAX_RECENT_EVENTS", 3)
+    monkeypatch.setattr(event_broadcast, "_MAX_RECENT_EVENTS", 3)
     _, engine = lite_copy
     _down(engine, 7)
 

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from conftest import BACKENDS, Databases, Run
 from trninv.characters import has_forbidden_characters
-from trninv.service.app import create_app
+from trninv.service.application import create_app
 from trninv.settings import Settings
 
 FIELDS = [

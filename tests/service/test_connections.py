@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 
 from serving import serving
-from trninv.service.connections import COALESCE_MAX_BYTES, CoalescingTransport, TimeoutProtocol
+from trninv.service.connection_limits import COALESCE_MAX_BYTES, CoalescingTransport, TimeoutProtocol
 
 HALF = b"GET / HTTP/1.1\r\nHost: x\r\n"
 

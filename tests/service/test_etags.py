@@ -7,11 +7,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from conftest import Databases
-from trninv.graphql.api import Request
-from trninv.inventory import access
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.service.app import create_app
-from trninv.service.wire import GRAPHQL, JSON, compute_etag
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.graphql.document_request import Request
+from trninv.inventory.access import bearer_tokens
+from trninv.service.application import create_app
+from trninv.service.graphql_http import GRAPHQL, JSON, compute_etag
 from trninv.settings import Settings
 
 _ASK = {"query": "{ viewer { name } }"}
@@ -22,7 +22,7 @@ _REQUEST = Request("{ a }", {"n": 1}, "A", "document", "1")
 def client(databases: Databases) -> Iterator[tuple[TestClient, dict[str, str]]]:
     url = databases.seeded("sqlite")
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
-        tokens = {name: access.create_token(connection, name, "read", None) for name in ("one", "other")}
+        tokens = {name: bearer_tokens.create_token(connection, name, "read", None) for name in ("one", "other")}
     made = create_app(url, Settings(database_url=url, log="off", auth="tokens", allowed_hosts=("127.0.0.1",)))
     with TestClient(made, base_url="http://127.0.0.1") as opened:
         yield opened, tokens

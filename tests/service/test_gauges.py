@@ -16,11 +16,11 @@ from sqlalchemy import Connection, Engine, event, text
 from starlette.testclient import TestClient
 
 from conftest import wear
-from trninv.inventory.database import temporary_engine
-from trninv.inventory.revision import RevisionTracker
-from trninv.service import gauges
-from trninv.service.app import create_app
-from trninv.service.gauges import FleetMetrics
+from trninv.database.engine import temporary_engine
+from trninv.database.revision import RevisionTracker
+from trninv.service import fleet_metrics
+from trninv.service.application import create_app
+from trninv.service.fleet_metrics import FleetMetrics
 
 Samples = dict[tuple[str, ...], float]
 """Values by name and values of labels, in the order of the labels' names."""
@@ -91,7 +91,7 @@ def test_changes_count_from_the_first_reading_and_without_what_a_server_takes_al
     change(engine, "u-trn2x64/d0/s1/c4")  # by itself, in a server that is down
     with engine.begin() as connection:
         connection.execute(text("UPDATE link SET state = 'maintenance' WHERE id = 1"))
-    monkeypatch.setattr(gauges, "MAX_INCREMENTAL_EVENTS", 10)
+    monkeypatch.setattr(fleet_metrics, "MAX_INCREMENTAL_EVENTS", 10)
     assert sum(found().values()) == 1  # of some 35 events the first 10
     counted = [found() for _ in range(4)][-1]
     assert counted == {

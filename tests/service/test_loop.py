@@ -14,11 +14,12 @@ from starlette.testclient import TestClient
 import trninv
 from trninv import deadline
 from trninv.graphql import api as apis
-from trninv.graphql.api import Api, Request
-from trninv.graphql.workers import MAX_READING
+from trninv.graphql.api import Api
+from trninv.graphql.document_request import Request
+from trninv.graphql.worker_pools import MAX_READING
 from trninv.routing.fleet import BaseFleet
-from trninv.service import wire
-from trninv.service.app import create_app
+from trninv.service import graphql_http
+from trninv.service.application import create_app
 from trninv.settings import Settings
 
 CHIP = "u-trn2x64/d0/s0/c3"
@@ -141,7 +142,7 @@ def test_a_body_of_too_many_lists_is_not_read(lite: str, monkeypatch: pytest.Mon
     with TestClient(create_app(lite, Settings(lite, log="off")), base_url="http://127.0.0.1") as client:
         headers = {"Content-Type": "application/json"}
         refused = client.post(
-            "/graphql", content=b'{"x": [' + b"[]," * wire.MAX_JSON_CONTAINERS + b"[]]}", headers=headers
+            "/graphql", content=b'{"x": [' + b"[]," * graphql_http.MAX_JSON_CONTAINERS + b"[]]}", headers=headers
         )
         assert (refused.status_code, refused.json()["errors"][0]["extensions"]["code"]) == (400, "BAD_REQUEST")
         assert read == []

@@ -14,10 +14,10 @@ from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
 from conftest import Databases, Run
-from trninv.inventory import access
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.schema import TABLES
-from trninv.service.app import create_app
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.tables import TABLES
+from trninv.inventory.access import bearer_tokens
+from trninv.service.application import create_app
 from trninv.settings import Settings
 
 Post = Callable[..., tuple[int, dict[str, Any]]]
@@ -29,7 +29,7 @@ def collected(instance: str | None = "i-0a", host: str = "n0") -> dict[str, Any]
 
 def made_token(url: str, name: str, scope: str = "observe") -> str:
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
-        return access.create_token(connection, name, scope, None)
+        return bearer_tokens.create_token(connection, name, scope, None)
 
 
 def kept(url: str) -> int:
@@ -166,7 +166,7 @@ def test_collect_sends_to_a_service(
     run: Run, databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = databases.migrated("sqlite")
-    monkeypatch.setattr("trninv.cli.imports.collected", collected)
+    monkeypatch.setattr("trninv.cli.import_commands.collected", collected)
     with served(url, auth="tokens") as service:
         monkeypatch.setenv("TRNINV_TOKEN", made_token(url, "i-0a"))
         assert run("collect", "--to", f"{service}/")[:2] == (
@@ -197,7 +197,7 @@ def test_a_token_goes_nowhere_else(run: Run, monkeypatch: pytest.MonkeyPatch) ->
         def log_message(self, *_: object) -> None:
             """Print nothing."""
 
-    monkeypatch.setattr("trninv.cli.imports.collected", collected)
+    monkeypatch.setattr("trninv.cli.import_commands.collected", collected)
     monkeypatch.setenv("TRNINV_TOKEN", "trninv_x")
     with ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as service:
         Thread(target=service.serve_forever, daemon=True).start()

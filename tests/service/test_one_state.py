@@ -14,10 +14,12 @@ from starlette.testclient import TestClient
 
 import trninv
 from conftest import Databases
-from trninv.graphql.api import Api, Request
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.state import Condition, set_state
-from trninv.service.app import create_app
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.graphql.api import Api
+from trninv.graphql.document_request import Request
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.service.application import create_app
 from trninv.settings import Settings
 
 A, B = "u-trn2x64/d0/s0", "u-trn2x64/d0/s1"

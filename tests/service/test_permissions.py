@@ -22,11 +22,11 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from conftest import BACKENDS, Databases
-from trninv.graphql.schema import schema
-from trninv.inventory import access
-from trninv.inventory.database import temporary_engine, write_transaction
-from trninv.inventory.schema import TABLES, TOKEN_SCOPES
-from trninv.service.app import create_app
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.database.tables import TABLES, TOKEN_SCOPES
+from trninv.graphql.graphql_schema import schema
+from trninv.inventory.access import bearer_tokens
+from trninv.service.application import create_app
 from trninv.settings import Settings
 
 _SCHEMA = schema()._schema
@@ -65,7 +65,7 @@ def guarded(request: pytest.FixtureRequest, databases: Databases) -> Iterator[tu
     """A service that asks for tokens, its database and a token of every scope."""
     url = databases.seeded(request.param)
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
-        tokens = {scope: access.create_token(connection, scope, scope, None) for scope in TOKEN_SCOPES}
+        tokens = {scope: bearer_tokens.create_token(connection, scope, scope, None) for scope in TOKEN_SCOPES}
     made = create_app(url, Settings(database_url=url, log="off", auth="tokens", allowed_hosts=("127.0.0.1",)))
     with TestClient(made, base_url="http://127.0.0.1") as client:
         yield client, url, tokens
@@ -125,7 +125,7 @@ def test_every_route_needs_its_scope(guarded: tuple[TestClient, str, dict[str, s
                 wanted = {200}
             elif scope is None:
                 wanted = {401}
-            elif not access.Principal("", scope).allows(needed):
+            elif not bearer_tokens.Principal("", scope).allows(needed):
                 wanted = {403}
             else:
                 wanted = {200, 400, 404, 406}

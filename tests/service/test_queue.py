@@ -16,10 +16,10 @@ from starlette.testclient import TestClient
 
 from serving import serving
 from trninv import deadline
-from trninv.graphql.workers import MAX_READING
+from trninv.graphql.worker_pools import MAX_READING
 from trninv.service import chips
-from trninv.service.app import create_app
-from trninv.service.arrival import MAX_BODY_BYTES
+from trninv.service.application import create_app
+from trninv.service.middleware import MAX_BODY_BYTES
 from trninv.settings import Settings
 
 SLOW = "/chips/u-trn2x64"

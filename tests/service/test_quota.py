@@ -15,13 +15,13 @@ from sqlalchemy import func, select, update
 from starlette.testclient import TestClient
 
 from conftest import BACKENDS, Databases, Run
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.tables import TABLES
 from trninv.errors import QuotaError, UsageError
-from trninv.importers.observation import ImportFile, import_files
-from trninv.inventory import access
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.quota import Quota, Usage, charge
-from trninv.inventory.schema import TABLES
-from trninv.service.app import create_app
+from trninv.importers.ingestion import ImportFile, import_files
+from trninv.inventory.access import bearer_tokens
+from trninv.inventory.access.quota import Quota, Usage, charge
+from trninv.service.application import create_app
 from trninv.settings import LEAST_OBSERVATIONS as NEWEST
 from trninv.settings import Settings
 
@@ -49,7 +49,7 @@ def url(request: pytest.FixtureRequest, databases: Databases) -> str:
 
 def token(url: str, name: str = "i-0a", scope: str = "observe") -> str:
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
-        return access.create_token(connection, name, scope, None)
+        return bearer_tokens.create_token(connection, name, scope, None)
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def counts(url: str) -> list[int]:
 
 def used(url: str) -> list[tuple[int | None, int | None]]:
     with temporary_engine(url) as engine, read_transaction(engine) as connection:
-        return [(each.rows_this_hour, each.bytes_this_hour) for each in access.list_tokens(connection)]
+        return [(each.rows_this_hour, each.bytes_this_hour) for each in bearer_tokens.list_tokens(connection)]
 
 
 @pytest.mark.parametrize("limits", [{"observe_rows": 2 * ROWS}, {"observe_bytes": 2 * SIZE}])
@@ -228,7 +228,7 @@ def test_the_list_of_tokens_shows_what_was_reported(run: Run, lite: str) -> None
 
 def test_collect_says_when_it_may_report_again(run: Run, databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
     url = databases.migrated("sqlite")
-    monkeypatch.setattr("trninv.cli.imports.collected", lambda: json.loads(observation(1)))
+    monkeypatch.setattr("trninv.cli.import_commands.collected", lambda: json.loads(observation(1)))
     monkeypatch.setenv("TRNINV_OBSERVE_ROWS", "1")
     with served(url, auth="tokens", observe_rows=1) as service:
         monkeypatch.setenv("TRNINV_TOKEN", token(url))

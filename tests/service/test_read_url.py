@@ -14,11 +14,11 @@ from starlette.testclient import TestClient
 
 import postgres
 from conftest import seed_everything
+from trninv.database import standby
+from trninv.database.tables import STATES
 from trninv.errors import DatabaseError, UsageError
-from trninv.inventory import standby
-from trninv.inventory.schema import STATES
-from trninv.routing import readers
-from trninv.service.app import create_app
+from trninv.routing import read_replicas
+from trninv.service.application import create_app
 from trninv.settings import Settings
 
 pytestmark = pytest.mark.slow  # a standby is a server of its own to start
@@ -70,7 +70,7 @@ def pair() -> Iterator[Pair]:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "STANDBY_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(read_replicas, "STANDBY_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(standby, "CATCH_UP_SECONDS", 10.0)  # however busy the machine is
 
 
@@ -202,7 +202,7 @@ def test_without_its_standby_the_primary_is_read(pair: Pair) -> None:
 
 
 def test_a_standby_that_failed_rests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "STANDBY_PAUSE_SECONDS", 60.0)
+    monkeypatch.setattr(read_replicas, "STANDBY_PAUSE_SECONDS", 60.0)
     asked: list[str] = []
 
     def work(server: str) -> str:
@@ -211,7 +211,7 @@ def test_a_standby_that_failed_rests(monkeypatch: pytest.MonkeyPatch) -> None:
             raise DatabaseError
         return server
 
-    of: Any = readers.ReadReplicas("primary", "standby")  # type: ignore[arg-type]
+    of: Any = read_replicas.ReadReplicas("primary", "standby")  # type: ignore[arg-type]
     assert [of.read(work) for _ in range(3)] == ["primary"] * 3
     assert asked == ["standby", *["primary"] * 3]
 

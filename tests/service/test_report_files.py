@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 from starlette.testclient import TestClient
 
-from trninv.service.app import create_app
+from trninv.service.application import create_app
 from trninv.settings import Settings
 
 FORMATS = {"query": "{ reportFormats }"}

@@ -14,11 +14,11 @@ from starlette.testclient import TestClient
 
 import postgres
 from conftest import Databases, Run, seed_everything, wear
+from trninv.database import migration
+from trninv.database.engine import read_transaction, temporary_engine, write_transaction
+from trninv.database.transfer import copy_database
 from trninv.errors import ReadOnlyError, UnreachableError
-from trninv.inventory import migrate
-from trninv.inventory.database import read_transaction, temporary_engine, write_transaction
-from trninv.inventory.transfer import copy_database
-from trninv.service.app import create_app
+from trninv.service.application import create_app
 from trninv.settings import Settings
 
 pytestmark = pytest.mark.slow  # a standby is a server of its own to start
@@ -89,7 +89,7 @@ def test_a_standby_is_exported_and_copied(run: Run, pair: Pair, tmp_path: Path) 
     url = pair.standby.url.format("fleet")
     assert run("export", str(tmp_path / "out"), "--format", "csv", database=url)[0] == 0
     with temporary_engine(url) as source, temporary_engine(f"sqlite:///{tmp_path}/copy.db") as target:
-        migrate.create_tables_if_missing(target)
+        migration.create_tables_if_missing(target)
         with read_transaction(source) as found, write_transaction(target) as made:
             assert copy_database(found, made) > 1_000
 

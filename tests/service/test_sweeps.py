@@ -16,9 +16,9 @@ from starlette.testclient import TestClient
 
 from conftest import Run, both_ways
 from trninv.errors import BusyError, InvalidArgumentError
-from trninv.graphql.jobs import MAX_KEPT, MAX_RUNNING, SweepState, SweepRecord, SweepStore, write_progress
+from trninv.graphql.sweep_store import MAX_KEPT, MAX_RUNNING, SweepRecord, SweepState, SweepStore, write_progress
 from trninv.routing.fleet import BaseFleet
-from trninv.service.app import create_app
+from trninv.service.application import create_app
 from trninv.settings import Settings
 
 JOB = "id state done total error"

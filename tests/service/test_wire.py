@@ -19,12 +19,12 @@ from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from trninv import deadline
-from trninv.graphql.statements import StatementRunner
-from trninv.inventory import access
-from trninv.inventory.database import temporary_engine, write_transaction
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.graphql.statement_runner import StatementRunner
+from trninv.inventory.access import bearer_tokens
 from trninv.routing.fleet import BaseFleet
-from trninv.service.app import create_app
-from trninv.service.wire import EVENT_STREAM, GRAPHQL
+from trninv.service.application import create_app
+from trninv.service.graphql_http import EVENT_STREAM, GRAPHQL
 from trninv.settings import Settings
 
 Serve = Callable[..., AbstractContextManager[TestClient]]
@@ -223,7 +223,7 @@ def test_introspection_and_graphiql_can_be_off(lite: str, serve: Serve) -> None:
 def test_tokens(databases: Any, serve: Serve) -> None:
     url = databases.seeded("sqlite")
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
-        made = {scope: access.create_token(connection, scope, scope, None) for scope in ("read", "operate")}
+        made = {scope: bearer_tokens.create_token(connection, scope, scope, None) for scope in ("read", "operate")}
     document = """mutation ($i: SetStateInput!) { setState(input: $i) { clientMutationId changes {
         address before after factor thing { address ... on Chip { state } ... on Link { state } } } } }"""
     to = {"addresses": ["u-trn2x64/d0/s0/c0"], "state": "DOWN", "why": "x"}
@@ -265,7 +265,7 @@ def test_tokens(databases: Any, serve: Serve) -> None:
         with temporary_engine(url) as engine, write_transaction(engine) as connection:
             (who,) = connection.execute(text("SELECT DISTINCT who FROM state_event")).one()
             assert who == "operate"
-            access.revoke_token(connection, "read")
+            bearer_tokens.revoke_token(connection, "read")
         assert post(client, ASK, **read).status_code == 401
 
 

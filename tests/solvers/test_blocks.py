@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trninv import solvers
-from trninv.solvers import slices
-from trninv.solvers.blocks import Shape, Torus, contains, intersects, pack_masks, unpack_masks
+from trninv.solvers import torus_blocks
+from trninv.solvers.torus_blocks import Shape, Torus, contains, intersects, pack_masks, unpack_masks
 from trninv.topology.torus import coordinates, node_number
 
 SERVER, ULTRA = Torus((4, 4)), Torus((4, 4, 4))
@@ -122,18 +122,18 @@ def test_slices_of_other_tori_gather_what_the_solver_says(sides: Shape) -> None:
 
 
 def _gathers(sides: Shape, carries: tuple[int, ...], shape: Shape) -> None:
-    graph = slices.block_graph(sides, carries, shape)
+    graph = torus_blocks.block_graph(sides, carries, shape)
     solved = solvers.collectives.all_gather_rate(graph, dict.fromkeys(graph, 1))
     exact = int(solved.rate * (len(graph) - 1)) if solved else 0
-    assert slices.block_all_gather(sides, carries, shape) == exact
+    assert torus_blocks.block_all_gather(sides, carries, shape) == exact
 
 
 @pytest.mark.parametrize("shape", [each for each in ULTRA.shapes if prod(each) <= 16], ids=str)
 def test_a_slice_has_the_bisection_that_the_solver_finds(shape: Shape) -> None:
     carries = (64 * GB, 128 * GB, 128 * GB)
-    graph = slices.block_graph(ULTRA.sides, carries, shape)
+    graph = torus_blocks.block_graph(ULTRA.sides, carries, shape)
     solved = solvers.bisection.bisect(graph, list(graph))
-    assert slices.block_bisection(ULTRA.sides, carries, shape) == solved.lower == solved.upper
+    assert torus_blocks.block_bisection(ULTRA.sides, carries, shape) == solved.lower == solved.upper
 
 
 def test_limits_are_those_of_the_design() -> None:
@@ -146,5 +146,5 @@ def test_limits_are_those_of_the_design() -> None:
         (3, 1, 2): (160, 256),
     }  # fmt: skip
     for shape, (gather, half) in table.items():
-        found = slices.block_limits(ULTRA.sides, (64 * GB, 128 * GB, 128 * GB), shape)
+        found = torus_blocks.block_limits(ULTRA.sides, (64 * GB, 128 * GB, 128 * GB), shape)
         assert (found.all_gather // GB, found.bisection // GB) == (gather, half), shape

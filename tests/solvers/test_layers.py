@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from conftest import examples
 from graphs import torus_domain
 from trninv import solvers
-from trninv.solvers import layers
+from trninv.solvers import torus_cuts
 from trninv.solvers.graph import Graph, weighted_edges
 
 ABOVE = 10_000
@@ -31,7 +31,7 @@ def every_subset(graph: Graph, chips: list[int]) -> list[int]:
 
 def bound(graph: Graph, chips: list[int], apart: int | None = None) -> NDArray[np.int64]:
     """Of layers that there are."""
-    found = layers.layer_profile(graph, chips, apart)
+    found = torus_cuts.layer_profile(graph, chips, apart)
     assert found is not None
     return found
 
@@ -67,7 +67,7 @@ def test_two_chips_of_one_layer_are_exact_without_a_search_tree(monkeypatch: pyt
     """The case that the cube bounds weakly (1,920 of 2,432), and that took an integer program seconds."""
     graph = torus_domain((4, 4, 4), (64, 128, 128))
     graph.remove_nodes_from([0, 5])
-    monkeypatch.setattr(solvers.integer_program, "bisect_by_ilp", lambda *_: pytest.fail("a search tree"))
+    monkeypatch.setattr(solvers.integer_programs, "bisect_by_ilp", lambda *_: pytest.fail("a search tree"))
     found = solvers.bisection.bisect(graph, list(graph))
     assert found.lower == found.upper == 2_432
     assert "layer" in found.method
@@ -85,7 +85,7 @@ def test_what_has_no_small_layers_is_left_to_others(sides: tuple[int, ...], spoi
     graph = torus_domain(sides, (64,) * len(sides))
     chips = list(graph)
     spoil(graph)
-    assert layers.layer_profile(graph, chips) is None
+    assert torus_cuts.layer_profile(graph, chips) is None
 
 
 def test_links_that_leap_over_a_layer_are_no_ring() -> None:
@@ -94,4 +94,4 @@ def test_links_that_leap_over_a_layer_are_no_ring() -> None:
     graph.add_edge(0, 8, capacity=64)
     assert (bound(graph, list(graph)) <= every_subset(graph, list(graph))).all()
     graph.add_edge(0, 2, capacity=64)
-    assert layers.layer_profile(graph, list(graph)) is None
+    assert torus_cuts.layer_profile(graph, list(graph)) is None

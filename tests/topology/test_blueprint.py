@@ -8,7 +8,7 @@ import pytest
 
 from trninv.solvers.graph import Graph
 from trninv.topology.blueprint import Blueprint, BlueprintLink, BlueprintNode, assemble, chip_nodes, violations
-from trninv.topology.register import get_pattern
+from trninv.topology.registry import get_pattern
 
 
 def _torus(*sides: int, roles: str = "plane", racks: tuple[int, ...] = (1,), chips_per_nic: int = 1) -> Blueprint:

@@ -22,7 +22,7 @@ PATTERN = dedent('''
 
     from trninv.topology.blueprint import Blueprint, BlueprintLink, BlueprintNode, Sides, assemble, chip_nodes
     from trninv.topology.pattern import IsSymmetry, NodesByNumber, Pattern, Permutation, Point2D
-    from trninv.topology.ring import ring_links
+    from trninv.topology.torus import ring_links
 
 
     def _build(servers: int, chips_per_server: int) -> Blueprint:

@@ -14,7 +14,7 @@ from conftest import examples
 from trninv.errors import CatalogError, UnknownPatternError
 from trninv.topology.blueprint import Blueprint, BlueprintLink, BlueprintNode
 from trninv.topology.pattern import Permutation
-from trninv.topology.register import all_patterns, get_pattern, parse_sides, pattern_names
+from trninv.topology.registry import all_patterns, get_pattern, parse_sides, pattern_names
 
 TORI = st.lists(st.integers(min_value=2, max_value=5), min_size=1, max_size=4).filter(lambda of: prod(of) <= 64)
 SWITCHED = st.fixed_dictionaries(

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trninv.topology.ring import ring_links
-from trninv.topology.torus import coordinates, node_number, torus_links
+from trninv.topology.torus import coordinates, node_number, ring_links, torus_links
 
 SIDES = st.lists(st.integers(min_value=1, max_value=5), min_size=1, max_size=3)
 

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from trninv.catalog.files import TomlFiles, catalog_directory, read_toml_files
+from trninv.catalog.toml_files import TomlFiles, catalog_directory, read_toml_files
 from trninv.errors import CatalogError, UnitError, UnknownFactError, suggestion
 from trninv.units import Bandwidth, Capacity, Compute, Duration, Quantity
 

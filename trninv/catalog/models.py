@@ -11,13 +11,13 @@ from functools import cached_property, lru_cache
 from typing import Final, TypeVar
 
 from trninv.catalog.facts import EFA_FABRIC, SOURCE_KINDS, Catalog, Source
-from trninv.catalog.files import TomlFiles, catalog_directory, read_toml_files
+from trninv.catalog.toml_files import TomlFiles, catalog_directory, read_toml_files
 from trninv.errors import CatalogError, InvalidArgumentError, UnknownSystemError, suggestion
 from trninv.topology import blueprint as blueprints
-from trninv.topology import register
-from trninv.topology.arguments import bind_arguments
+from trninv.topology import registry
 from trninv.topology.blueprint import NIC, Blueprint, BlueprintNode
 from trninv.topology.clos import ClosFabric
+from trninv.topology.pattern import bind_arguments
 
 _MAX_DOMAINS: Final = 1_000_000
 COMPUTE = ("mxfp8_compute", "fp8_compute", "bf16_compute", "fp32_compute", "sparse_compute", "int8_compute")
@@ -356,7 +356,7 @@ class _ModelLoader:
         without_nics: bool = False,
     ) -> DomainModel:
         parameters = dict(wiring)
-        pattern = register.get_pattern(str(parameters.pop("pattern", "")))
+        pattern = registry.get_pattern(str(parameters.pop("pattern", "")))
         with _locate_error(f"wiring {pattern.name!r}"):
             whole_blueprint = pattern.blueprint(parameters)
         blueprint = blueprints.without_nics(whole_blueprint) if without_nics else whole_blueprint

@@ -14,71 +14,71 @@ from click.shell_completion import CompletionItem
 
 from trninv import __version__
 from trninv.characters import FORBIDDEN_MESSAGE, escape_controls, has_forbidden_characters
-from trninv.cli import listing
-from trninv.cli.importing import no_garbage_collection
+from trninv.cli import command_index
+from trninv.cli.command_index import no_garbage_collection
 from trninv.errors import SchemaOutdatedError, TrninvError, UsageError
 from trninv.settings import Settings
 
 _GROUPS = {
     "Look": {
-        "incidents": "incidents",
-        "watch": "watch",
-        "show": "show",
-        "events": "events",
-        "timeline": "timeline",
-        "draw": "draw",
-        "facts": "show",
-        "status": "status",
-        "systems": "admin",
+        "incidents": "incident_commands",
+        "watch": "incident_commands",
+        "show": "show_commands",
+        "events": "event_commands",
+        "timeline": "chart_commands",
+        "draw": "draw_command",
+        "facts": "show_commands",
+        "status": "status_command",
+        "systems": "seed_commands",
     },
-    "Ask": {"sweep": "sweep", "availability": "availability"},
+    "Ask": {"sweep": "sweep_command", "availability": "chart_commands"},
     "Live fleet": {
-        "set": "state",
-        "import": "imports",
-        "collect": "imports",
-        "adopt": "adopt",
-        "bindings": "binding",
-        "bind": "binding",
-        "unbind": "binding",
-        "drift": "drift",
+        "set": "set_command",
+        "import": "import_commands",
+        "collect": "import_commands",
+        "adopt": "adopt_command",
+        "bindings": "binding_commands",
+        "bind": "binding_commands",
+        "unbind": "binding_commands",
+        "drift": "drift_command",
     },
     "Jobs": {
-        "jobs": "jobs",
-        "allocate": "jobs",
-        "release": "jobs",
-        "place": "fits",
-        "make-room": "make_room",
-        "capacity": "capacity",
-        "cordon": "jobs",
-        "uncordon": "jobs",
-        "cordons": "jobs",
+        "jobs": "job_commands",
+        "allocate": "job_commands",
+        "release": "job_commands",
+        "place": "place_command",
+        "make-room": "make_room_command",
+        "capacity": "capacity_command",
+        "cordon": "job_commands",
+        "uncordon": "job_commands",
+        "cordons": "job_commands",
     },
     "Report": {
-        "report": "report",
-        "sql": "report",
-        "query": "serve",
-        "schema": "serve",
-        "export": "report",
-        "topology": "exporting",
-        "audit": "show",
+        "report": "report_commands",
+        "sql": "report_commands",
+        "query": "serve_commands",
+        "schema": "serve_commands",
+        "export": "report_commands",
+        "topology": "topology_command",
+        "audit": "show_commands",
     },
     "Run it": {
-        "up": "admin",
-        "serve": "serve",
-        "token": "access",
-        "completion": "completion",
+        "up": "seed_commands",
+        "serve": "serve_commands",
+        "token": "token_commands",
+        "completion": "shell_completion",
     },
     "Administer": {
-        "migrate": "admin",
-        "seed": "admin",
-        "unseed": "admin",
-        "verify": "admin",
-        "copy": "transfer",
-        "archive": "archive",
+        "migrate": "database_commands",
+        "seed": "seed_commands",
+        "unseed": "seed_commands",
+        "verify": "seed_commands",
+        "copy": "database_commands",
+        "archive": "archive_command",
     },
 }
 """Commands by group of the help page, each with its module in `trninv.cli`."""
-_QUESTION_GROUPS = {"routing": "Ask", "jobs": "Jobs"}
+_QUESTION_GROUPS = {"routing": "Ask", "placement": "Jobs"}
 """The group of commands that are built from questions, by the folder that declares the questions."""
 _SUMMARY_LENGTH = 60
 _MODULE_BY_COMMAND = {name: module for group in _GROUPS.values() for name, module in group.items()}
@@ -120,10 +120,10 @@ class _LazyGroup(click.Group):
             module = vars(import_module(f"trninv.cli.{_MODULE_BY_COMMAND[name]}"))
             command = module.get(name.replace("-", "_")) or module.get(f"{name}_")  # set_ avoids hiding Python's set
             return command if isinstance(command, click.Command) else None
-        files = (file for command, file, _ in listing.read_questions(first=name) if command == name)
+        files = (file for command, file, _ in command_index.read_questions(first=name) if command == name)
         if (file := next(files, None)) is None:
             return None
-        built_command: click.Command = import_module("trninv.cli.questions").question_command(file.stem)
+        built_command: click.Command = import_module("trninv.cli.question_commands").question_command(file.stem)
         return built_command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -153,17 +153,17 @@ class _GroupedHelp(click.Group):
 
 def summary(description: str) -> str:
     """Return a description short enough to fit beside the longest command name on 80 columns."""
-    return listing.shorten(description, _SUMMARY_LENGTH)
+    return command_index.shorten(description, _SUMMARY_LENGTH)
 
 
 def _build_command_list() -> _GroupedHelp:
     descriptions, groups = dict[str, str](), {group: list(commands) for group, commands in _GROUPS.items()}
-    for name, file, description in listing.read_questions():
+    for name, file, description in command_index.read_questions():
         descriptions[name] = description
         if name not in _MODULE_BY_COMMAND:
             groups[_QUESTION_GROUPS[file.parent.parent.name]].append(name)
     for module in dict.fromkeys(_MODULE_BY_COMMAND.values()):
-        descriptions |= listing.read_commands(module)
+        descriptions |= command_index.read_commands(module)
     return _GroupedHelp(groups, descriptions)
 
 
@@ -196,7 +196,7 @@ def _print_usage_error(error: click.ClickException) -> None:
     if isinstance(error, click.exceptions.NoArgsIsHelpError) or not isinstance(error, click.UsageError):
         error.show()
         return
-    from trninv.cli.refusal import explain_usage_error  # noqa: PLC0415 # needed only for usage errors
+    from trninv.cli.usage_errors import explain_usage_error  # noqa: PLC0415 # needed only for usage errors
 
     first, *more = explain_usage_error(error, lambda: _build_command_list().descriptions)
     _print_error(first)
@@ -205,14 +205,14 @@ def _print_usage_error(error: click.ClickException) -> None:
 
 
 def _print_error(line: str) -> None:
-    from trninv.cli.prose import print_wrapped  # noqa: PLC0415 # needed only for errors
+    from trninv.cli.messages import print_wrapped  # noqa: PLC0415 # needed only for errors
 
     print_wrapped(escape_controls(line), err=True)
 
 
 def _add_database_option(error: TrninvError, words: Sequence[str]) -> str:
     """Return an error's message, adding the given --database to the `migrate` command that it suggests."""
-    from trninv.inventory.database import redacted_url  # noqa: PLC0415 # needed only for errors
+    from trninv.database.engine import redacted_url  # noqa: PLC0415 # needed only for errors
 
     urls = [
         next_word if word == "--database" else word.partition("=")[2]

@@ -9,13 +9,23 @@ from typing import Any, get_args
 import click
 
 from trninv.characters import escape_controls
-from trninv.choice import DescribedEnum
-from trninv.cli.importing import no_garbage_collection
-from trninv.cli.prose import print_wrapped
+from trninv.cli.command_index import no_garbage_collection
+from trninv.cli.messages import print_wrapped
+from trninv.database.snapshot import AsOf
+from trninv.enumeration import DescribedEnum
 from trninv.errors import UsageError
-from trninv.inventory.pinned import AsOf
-from trninv.routing.answer import Answer, CitedFact, LinkRef, RenderedTable, SchemaScalar, WiringSource, total_count
-from trninv.routing.shown import AnswerField, answer_fields, strip_annotations
+from trninv.routing.answer import (
+    Answer,
+    AnswerField,
+    CitedFact,
+    LinkRef,
+    RenderedTable,
+    SchemaScalar,
+    WiringSource,
+    answer_fields,
+    strip_annotations,
+    total_count,
+)
 from trninv.units import Bandwidth, Capacity, Duration
 
 _ADDRESS_COLUMN = "address"

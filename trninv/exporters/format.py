@@ -1,15 +1,22 @@
-"""Define an export format: how to write it, and how to read it back to verify it."""
+"""Define an export format, how to write and verify it, and find all formats by name."""
 
+import pkgutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from itertools import zip_longest
 from typing import Final
 
 from trninv.errors import InternalError
-from trninv.exporters.source import ExportSource
+from trninv.exporters import formats as package
+from trninv.exporters.export_source import ExportSource
 
 Record = tuple[object, ...]
+
+
 """One statement of a file, such as a server's name and the switches above it."""
+
 
 HASH_COMMENT: Final = "# {}"
 
@@ -79,3 +86,24 @@ class Format:
         yield f"{source.place.address} as {self.name}, written by trninv as of event {source.event}"
         for server in source.omitted_servers:
             yield f"left out: {server.name} ({server.address}), {server.state}"
+
+
+def format_names() -> tuple[str, ...]:
+    """Return the names of all formats in order."""
+    return tuple(sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(package.__path__)))
+
+
+@cache
+def find_format(name: str) -> Format:
+    """Return the format of one of the names.
+
+    Raises
+    ------
+    InternalError
+        Its module declares no Format of that name.
+
+    """
+    declared = getattr(import_module(f"{package.__name__}.{name.replace('-', '_')}"), "FORMAT", None)
+    if isinstance(declared, Format) and declared.name == name:
+        return declared
+    raise InternalError(f"exporters/formats: FORMAT is not a Format called {name!r}")

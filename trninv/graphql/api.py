@@ -1,8 +1,7 @@
 """Run GraphQL requests: parse, price, then compile or execute."""
 
-from collections.abc import AsyncIterator, Hashable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from math import inf
 from typing import Any
@@ -24,6 +23,8 @@ from graphql import (
 from graphql.execution.values import VariableValues
 
 from trninv import characters, deadline
+from trninv.database.snapshot import AsOf
+from trninv.database.tables import TOKEN_SCOPES_ALLOWED
 from trninv.errors import (
     BusyError,
     DatabaseError,
@@ -33,119 +34,53 @@ from trninv.errors import (
     RequestError,
     TimeLimitError,
     TrninvError,
-    UsageError,
     VariablesError,
 )
-from trninv.graphql import lifetime
-from trninv.graphql import schema as schemas
-from trninv.graphql.arguments import AddressTest
-from trninv.graphql.compile import CompiledQuestion, CompiledStatement, OperationPlan
-from trninv.graphql.context import RequestContext, ThreadPools
-from trninv.graphql.documents import DocumentCache, DocumentErrors, Operation
-from trninv.graphql.jobs import SweepStore
-from trninv.graphql.limits import Cost
-from trninv.graphql.response import (
+from trninv.graphql import graphql_schema as schemas
+from trninv.graphql import task_scope
+from trninv.graphql.compiler import CompiledQuestion, CompiledStatement, OperationPlan
+from trninv.graphql.document_cache import DocumentCache, Operation
+from trninv.graphql.document_request import PreparedOperation, Request, RequestRefused, refuse_errors
+from trninv.graphql.graphql_schema import EventSerializer
+from trninv.graphql.list_arguments import AddressTest
+from trninv.graphql.request_context import RequestContext, ThreadPools
+from trninv.graphql.responses import (
     Response,
     failed_response,
     format_error,
     internal_cause,
-    invalid_response,
     refused_response,
 )
-from trninv.graphql.rows import resolve_values
-from trninv.graphql.statements import StatementRunner
-from trninv.graphql.subscriptions import EventSerializer
-from trninv.inventory.pinned import AsOf
-from trninv.inventory.schema import TOKEN_SCOPES_ALLOWED
+from trninv.graphql.row_loaders import resolve_values
+from trninv.graphql.statement_runner import StatementRunner
+from trninv.graphql.sweep_store import SweepStore
+from trninv.routing.evidence import ServerInstance, servers_in_answer
 from trninv.routing.fleet import BaseFleet
-from trninv.routing.readers import ReadReplicas
-from trninv.routing.servers import ServerInstance, servers_in_answer
+from trninv.routing.read_replicas import ReadReplicas
 from trninv.settings import Settings
 
 MAX_INLINE_OBJECTS = 250
+
+
 """Responses with more objects, or requests with more variable values, are built in a worker thread."""
+
+
 MAX_CACHED_INLINE_OBJECTS = 4_000
+
+
 """A cached answer with at most this many objects (lists at their maximum length) is encoded on the event loop."""
+
+
 MAX_INLINE_VARIABLES = 16
+
+
 """Variables that are checked on the event loop if the document is cached."""
+
+
 TIMEOUT_GRACE = 0.2
+
+
 """Grace period in seconds for a late task to report its own timeout."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A GraphQL request (GraphQL over HTTP, 5)."""
-
-    query: str | None
-    variables: dict[str, Any] = field(default_factory=dict)
-    operation: str | None = None
-    document: str | None = None
-    as_of: str | None = None
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> "Request":
-        """Create a request from its parameters.
-
-        Raises
-        ------
-        RequestError
-            If a parameter has the wrong type, or there is neither a query nor a documentId.
-
-        """
-        kinds = {
-            "query": str,
-            "operationName": str,
-            "documentId": str,
-            "variables": dict,
-            "extensions": dict,
-            "at": str,
-        }
-        for name, kind in kinds.items():
-            if parameters.get(name) is not None and not isinstance(parameters[name], kind):
-                raise RequestError(f"{name} is not {'a string' if kind is str else 'a map'}")
-        if parameters.get("query") is None and parameters.get("documentId") is None:
-            raise RequestError(
-                'the request has no query: send {"query": "{ clusters { nodes { slug } } }"} or a documentId'
-            )
-        return cls(
-            parameters.get("query"),
-            parameters.get("variables") or {},
-            parameters.get("operationName"),
-            parameters.get("documentId"),
-            parameters.get("at"),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedOperation:
-    """A request that passed validation, authorization and the cost limit."""
-
-    operation: Operation
-    variables: VariableValues
-    cost: Cost
-    plan: OperationPlan
-    is_large: bool
-
-
-class RequestRefused(Exception):  # noqa: N818 # carries the response to send
-    def __init__(self, response: Response) -> None:
-        super().__init__(response)
-        self.response = response
-
-
-@contextmanager
-def refuse_errors() -> Iterator[None]:
-    """Turn errors in a request into RequestRefused."""
-    try:
-        yield
-    except DocumentErrors as document_errors:
-        raise RequestRefused(invalid_response(document_errors.errors, document_errors.kind.code)) from None
-    except GraphQLError as error:  # a variable is null where the argument is non-null
-        raise RequestRefused(invalid_response([error], VariablesError.code)) from None
-    except TrninvError as error:
-        raise RequestRefused(refused_response(error)) from None
-    except RecursionError:
-        raise RequestRefused(refused_response(UsageError("the request is nested too deeply"))) from None
 
 
 class Api:
@@ -468,7 +403,7 @@ class Api:
         document = DocumentNode(definitions=(operation_node, *operation.fragments.values()))
 
         async def execute_document() -> ExecutionResult:
-            async with lifetime.document_tasks():
+            async with task_scope.document_tasks():
                 result = execute(
                     self._schema,
                     document,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import strawberry
 
-from trninv.inventory.enumerations import (
+from trninv.inventory.schema.enumerations import (
     BINDING_ENDING,
     BINDING_HOW,
     CONFIDENCE,
@@ -17,7 +17,7 @@ from trninv.inventory.enumerations import (
     STATE,
     TOKEN_SCOPE,
 )
-from trninv.inventory.fields import Enumeration
+from trninv.inventory.schema.thing import Enumeration
 
 _create_enum: Final[Callable[..., Any]] = Enum
 

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import strawberry
 from sqlalchemy import Engine
 
+from trninv.database.engine import write_transaction
 from trninv.errors import ForbiddenError
-from trninv.graphql import bindings
-from trninv.graphql.answers import answer_type
-from trninv.graphql.bindings import (
+from trninv.graphql import binding_fields
+from trninv.graphql.answer_types import answer_type
+from trninv.graphql.binding_fields import (
     MUTATION_ID_ARGUMENT,
     MUTATION_ID_RESULT,
     WHO_ARGUMENT,
@@ -20,17 +21,16 @@ from trninv.graphql.bindings import (
     UnbindInput,
     UnbindPayload,
 )
-from trninv.graphql.context import AppInfo
 from trninv.graphql.enums import State
-from trninv.graphql.lazy import list_type
-from trninv.graphql.questions import declared_arguments
-from trninv.graphql.scalars import Address
-from trninv.graphql.sweeps import SweepIdArgument, SweepJobType, sweep_store
-from trninv.graphql.things import LocatedInterface, resolve_addresses
-from trninv.inventory.database import write_transaction
-from trninv.inventory.state import PPM, Condition, ConditionChange, set_state
-from trninv.jobs import closings, holding
-from trninv.jobs.relocation import move_jobs
+from trninv.graphql.inventory_types import LocatedInterface, resolve_addresses
+from trninv.graphql.question_fields import declared_arguments
+from trninv.graphql.request_context import AppInfo
+from trninv.graphql.scalars import Address, list_type
+from trninv.graphql.sweep_fields import SweepIdArgument, SweepJobType, sweep_store
+from trninv.inventory.state.condition import PPM, Condition
+from trninv.inventory.state.state_change import ConditionChange, set_state
+from trninv.placement.allocations import job_allocations, server_cordons
+from trninv.placement.moves.plan_executor import move_jobs
 from trninv.routing.question import ROUTED_COST, SCAN_COST
 from trninv.routing.questions import find
 
@@ -152,14 +152,14 @@ class MoveJobsInput:
 class MoveJobsPayload:
     jobs: list[Any] = strawberry.field(
         description="Those that moved, as they are now, the oldest first.",
-        graphql_type=list_type(answer_type(holding.Job)),
+        graphql_type=list_type(answer_type(job_allocations.Job)),
     )
     client_mutation_id: str | None = strawberry.field(description=MUTATION_ID_RESULT)
 
 
 @strawberry.type(description="What hold or release did.")
 class JobPayload:
-    job: Any = strawberry.field(description="The job as it is now.", graphql_type=answer_type(holding.Job))
+    job: Any = strawberry.field(description="The job as it is now.", graphql_type=answer_type(job_allocations.Job))
     client_mutation_id: str | None = strawberry.field(description=MUTATION_ID_RESULT)
 
 
@@ -183,7 +183,7 @@ class UncordonInput:
 class CordonPayload:
     cordons: list[Any] = strawberry.field(
         description="Each server that is closed or open now, and was not before.",
-        graphql_type=list_type(answer_type(closings.Cordon)),
+        graphql_type=list_type(answer_type(server_cordons.Cordon)),
     )
     client_mutation_id: str | None = strawberry.field(description=MUTATION_ID_RESULT)
 
@@ -220,7 +220,7 @@ class Mutation:
         input: Annotated[BindInput, strawberry.argument(description="What to bind.")],  # noqa: A002 # Relay's name
     ) -> BindPayload:
         who = _acting_user(info.context.who, input.who)
-        return await info.context.write(partial(bindings.bind_instance, info.context.fleet.engine, input, who))
+        return await info.context.write(partial(binding_fields.bind_instance, info.context.fleet.engine, input, who))
 
     @_write_mutation("Say that nothing stands in a slot; an inference is not made again from the same.")
     async def unbind(
@@ -229,7 +229,7 @@ class Mutation:
         input: Annotated[UnbindInput, strawberry.argument(description="What to end.")],  # noqa: A002 # Relay's name
     ) -> UnbindPayload:
         who = _acting_user(info.context.who, input.who)
-        return await info.context.write(partial(bindings.unbind_slot, info.context.fleet.engine, input, who))
+        return await info.context.write(partial(binding_fields.unbind_slot, info.context.fleet.engine, input, who))
 
     start_sweep = _start_sweep_field()
 
@@ -245,7 +245,7 @@ class Mutation:
         input: Annotated[AllocateInput, strawberry.argument(description="What to hold.")],  # noqa: A002 # Relay's name
     ) -> JobPayload:
         options = {"spares": input.spares, "pinned": input.pinned, "revision": input.revision}
-        job = await _run_change(info, input, holding.allocate, input.job, input.places, **options)
+        job = await _run_change(info, input, job_allocations.allocate, input.job, input.places, **options)
         return JobPayload(job=job, client_mutation_id=input.client_mutation_id)
 
     @_write_mutation("End a job, and give its chips back. Again is no change.")
@@ -254,7 +254,7 @@ class Mutation:
         info: AppInfo,
         input: Annotated[ReleaseInput, strawberry.argument(description="What to end.")],  # noqa: A002 # Relay's name
     ) -> JobPayload:
-        job = await _run_change(info, input, holding.release, input.job)
+        job = await _run_change(info, input, job_allocations.release, input.job)
         return JobPayload(job=job, client_mutation_id=input.client_mutation_id)
 
     @_write_mutation("Carry out a plan of makeRoom: all of its moves, or none.")
@@ -272,7 +272,7 @@ class Mutation:
         info: AppInfo,
         input: Annotated[CordonInput, strawberry.argument(description="What to close.")],  # noqa: A002 # Relay's name
     ) -> CordonPayload:
-        cordons = await _run_change(info, input, closings.cordon, input.servers)
+        cordons = await _run_change(info, input, server_cordons.cordon, input.servers)
         return CordonPayload(cordons=cordons, client_mutation_id=input.client_mutation_id)
 
     @_write_mutation("Let servers take new jobs again.")
@@ -281,7 +281,7 @@ class Mutation:
         info: AppInfo,
         input: Annotated[UncordonInput, strawberry.argument(description="What to open.")],  # noqa: A002 # Relay's name
     ) -> CordonPayload:
-        cordons = await _run_change(info, input, closings.uncordon, input.servers)
+        cordons = await _run_change(info, input, server_cordons.uncordon, input.servers)
         return CordonPayload(cordons=cordons, client_mutation_id=input.client_mutation_id)
 
 

@@ -1,8 +1,9 @@
-"""Define the scalars and the quantity types, whose field names carry their units."""
+"""Define the scalars and the quantity types, and refer to types before they are made."""
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, NewType
+from types import GenericAlias
+from typing import Annotated, Any, Final, NewType
 
 import strawberry
 from graphql import GraphQLError
@@ -12,12 +13,31 @@ from strawberry.types.scalar import ScalarDefinition
 
 from trninv import units
 from trninv.errors import InvalidArgumentError
-from trninv.graphql.lazy import lazy_type
+
+
+def lazy_type(name: str) -> Any:
+    """Return a lazy reference to an inventory type."""
+    return Annotated[name, strawberry.lazy("trninv.graphql.inventory_types")]
+
+
+def lazy_list(name: str) -> GenericAlias:
+    """Return a list type of a lazy reference."""
+    return list_type(lazy_type(name))
+
+
+def list_type(item_type: object) -> GenericAlias:
+    """Return a list type."""
+    return GenericAlias(list, (item_type,))
+
 
 Address = NewType("Address", str)
+
+
 BigInt = NewType("BigInt", int)
 
+
 MAX_GIGABYTES = 10**9
+
 
 UNITS: Final[Mapping[str, int]] = {
     "bytesPerSecond": 1,
@@ -26,7 +46,10 @@ UNITS: Final[Mapping[str, int]] = {
     "bytes": 1,
     "gibibytes": 2**30,
 }
+
+
 """Base units of each field of a quantity."""
+
 
 _INTEGER = re.compile(r"-?\d{1,20}", re.ASCII)
 

@@ -35,13 +35,15 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from trninv.choice import DescribedEnum
-from trninv.history.sums import AvailabilitySums, Transition, TransitionPeriod
-from trninv.inventory.address import Place, address_expression, node_condition
-from trninv.inventory.fields import id_block_range
-from trninv.inventory.kinds import THINGS
-from trninv.inventory.past import maybe_unhealthy
-from trninv.inventory.schema import BIGINT, NODE_KINDS, PART_KINDS, STATES, TABLES, is_unhealthy
+from trninv.database.as_of import maybe_unhealthy
+from trninv.database.tables import BIGINT, NODE_KINDS, PART_KINDS, STATES, TABLES, is_unhealthy
+from trninv.enumeration import DescribedEnum
+from trninv.history.availability_sums import AvailabilitySums, Transition, TransitionPeriod
+from trninv.inventory.address.containment import node_condition
+from trninv.inventory.address.expressions import address_expression
+from trninv.inventory.address.lookup import Place
+from trninv.inventory.schema.thing import id_block_range
+from trninv.inventory.schema.things import THINGS
 from trninv.timestamps import format_timestamp
 
 _EVENT, _NODE, _SERVER = (TABLES[name] for name in ("state_event", "node", "server"))
@@ -237,7 +239,7 @@ def _group_names(connection: Connection, by: AvailabilityBy, place: Place) -> di
 def event_times(connection: Connection, known_from: int) -> FromClause:
     """Return number and time of each event, corrected where the clock went back.
 
-    The corrected time is the earliest of its own and all later times, as `trninv.history.moment` reads them.
+    The corrected time is the earliest of its own and all later times, as `trninv.history.point_in_time` reads them.
     """
     back = select(_EVENT.c.id).where(text("clock_went_back"), _EVENT.c.id > known_from).limit(1)
     if connection.scalar(back) is None:

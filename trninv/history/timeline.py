@@ -21,12 +21,13 @@ from sqlalchemy import (
     union_all,
 )
 
+from trninv.database.as_of import maybe_unhealthy
+from trninv.database.tables import BIGINT, STATES, TABLES, is_unhealthy
 from trninv.history.availability import EpochSeconds, event_times
-from trninv.history.events import in_scope
-from trninv.inventory.address import Place, node_condition
-from trninv.inventory.happened import IS_STATE_CHANGE
-from trninv.inventory.past import maybe_unhealthy
-from trninv.inventory.schema import BIGINT, STATES, TABLES, is_unhealthy
+from trninv.history.scope_filter import in_scope
+from trninv.inventory.address.containment import node_condition
+from trninv.inventory.address.lookup import Place
+from trninv.inventory.schema.event_fields import IS_STATE_CHANGE
 from trninv.timestamps import format_timestamp
 
 _EVENT, _NODE, _SERVER, _LINK, _DOMAIN = (TABLES[name] for name in ("state_event", "node", "server", "link", "domain"))

@@ -6,16 +6,16 @@ network nodes differ between accounts: import one account at a time.
 
 from collections.abc import Callable, Iterator, Mapping
 
-from trninv.importers.answer import read_items
-from trninv.importers.observed import (
+from trninv.importers.input_file import InputFile
+from trninv.importers.json_value import JsonValue
+from trninv.importers.list_response import read_items
+from trninv.importers.records import (
     CapacityBlockStatus,
     CompleteListing,
     InstanceListing,
     ObservedRecord,
     ObservedServer,
 )
-from trninv.importers.reading import InputFile
-from trninv.importers.value import JsonValue
 
 _INSTANCE_FIELDS = {
     "host": "PrivateDnsName",

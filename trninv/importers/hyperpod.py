@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from trninv.importers.answer import read_items
-from trninv.importers.observed import InstanceListing, ObservedRecord, ObservedServer
-from trninv.importers.reading import InputFile
+from trninv.importers.input_file import InputFile
+from trninv.importers.list_response import read_items
+from trninv.importers.records import InstanceListing, ObservedRecord, ObservedServer
 
 EXPECTED = {"host": "PrivateDnsHostname", "instance_type": "InstanceType", "state": "InstanceStatus.Status"}
 _STATES = {

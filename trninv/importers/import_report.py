@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from trninv.catalog.instance_types import UnclaimedType
-from trninv.importers.kinds import EXPECTED
-from trninv.importers.observed import shorten_keys
+from trninv.importers.records import shorten_keys
+from trninv.importers.source_readers import EXPECTED
 from trninv.units import pluralize
 
 

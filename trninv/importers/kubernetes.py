@@ -9,10 +9,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from trninv.importers import kubernetes_slices
-from trninv.importers.answer import is_list, next_page_token, read_objects
+from trninv.importers.input_file import InputFile
+from trninv.importers.json_value import JsonValue
 from trninv.importers.kubernetes_health import TaintRule, node_state, parse_taint_rule
 from trninv.importers.kubernetes_slices import MAX_CHIPS, is_neuron_slice, servers_of
-from trninv.importers.observed import (
+from trninv.importers.list_response import is_list, next_page_token, read_objects
+from trninv.importers.records import (
     CompleteListing,
     InstanceListing,
     ObservedRecord,
@@ -20,8 +22,6 @@ from trninv.importers.observed import (
     ObservedSide,
     Unread,
 )
-from trninv.importers.reading import InputFile
-from trninv.importers.value import JsonValue
 
 _PROVIDER_ID = re.compile(r"aws:///[a-z0-9-]+/(i-[0-9a-z]+)")
 _ULTRASERVER_LABEL = "neuron.amazonaws.com/ultraserver-"

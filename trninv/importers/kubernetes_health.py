@@ -7,8 +7,8 @@ effect.
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from trninv.importers.observed import Unread
-from trninv.importers.value import JsonValue
+from trninv.importers.json_value import JsonValue
+from trninv.importers.records import Unread
 
 DRIVER: Final = "neuron.aws.com"
 CORDONED: Final = "unschedulable"

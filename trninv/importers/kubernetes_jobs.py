@@ -7,12 +7,12 @@ without them, the number in the device's name is the chip's, and the pool's name
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from trninv.importers.answer import is_list, next_page_token, read_objects
-from trninv.importers.held import HostAllocation, SchedulerJob, clean_job_name
+from trninv.importers.input_file import InputFile
+from trninv.importers.json_value import JsonValue, quote_value
 from trninv.importers.kubernetes_health import DRIVER
 from trninv.importers.kubernetes_slices import device_number, is_whole_node, parse_device_number, untyped_attributes
-from trninv.importers.reading import InputFile
-from trninv.importers.value import JsonValue, quote_value
+from trninv.importers.list_response import is_list, next_page_token, read_objects
+from trninv.importers.scheduler_job import HostAllocation, SchedulerJob, clean_job_name
 from trninv.timestamps import format_timestamp
 
 DeviceLocations = Mapping[tuple[str, str], tuple[str, int | None]]

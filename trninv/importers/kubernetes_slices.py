@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from trninv.catalog.instance_types import chips_of
+from trninv.importers.json_value import JsonValue
 from trninv.importers.kubernetes_health import DRIVER, TaintRule, device_taints, is_active
-from trninv.importers.observed import ObservedChip, ObservedServer, Unread
-from trninv.importers.value import JsonValue
+from trninv.importers.records import ObservedChip, ObservedServer, Unread
 
 EXPECTED: Final = {"instance_type": "instanceType", "efa_bdf": "resource.aws.com/devicegroup1_id"}
 MAX_CHIPS: Final = 128

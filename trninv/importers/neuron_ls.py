@@ -14,9 +14,9 @@ import orjson
 
 from trninv.catalog.instance_types import chips_by_address
 from trninv.importers import neuron_sysfs
-from trninv.importers.observed import ObservedChip, ObservedRecord, ObservedServer, shorten_keys
-from trninv.importers.reading import InputFile
-from trninv.importers.value import ImportErrors, JsonValue, quote_value
+from trninv.importers.input_file import InputFile
+from trninv.importers.json_value import ImportErrors, JsonValue, quote_value
+from trninv.importers.records import ObservedChip, ObservedRecord, ObservedServer, shorten_keys
 
 MAX_CHIPS = 128
 _CHIP_KEYS = (

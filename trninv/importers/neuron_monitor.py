@@ -5,9 +5,9 @@ A single object over many lines, as formatters write it, is read too.
 
 from collections.abc import Iterator
 
-from trninv.importers.observed import ObservedChip, ObservedRecord, ObservedServer
-from trninv.importers.reading import InputFile
-from trninv.importers.value import JsonValue
+from trninv.importers.input_file import InputFile
+from trninv.importers.json_value import JsonValue
+from trninv.importers.records import ObservedChip, ObservedRecord, ObservedServer
 
 _GROUPS = ("instance_info", "neuron_hardware_info", "system_data")
 _INSTANCE_FIELDS = {

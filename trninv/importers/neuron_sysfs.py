@@ -7,9 +7,9 @@ them, or ``PATH=VALUE``. A first line ``# host: NAME`` names the host, otherwise
 import re
 from collections.abc import Iterator
 
-from trninv.importers.observed import ObservedChip, ObservedRecord, ObservedServer
-from trninv.importers.reading import InputFile
-from trninv.importers.value import JsonValue
+from trninv.importers.input_file import InputFile
+from trninv.importers.json_value import JsonValue
+from trninv.importers.records import ObservedChip, ObservedRecord, ObservedServer
 
 CLASS_DIRECTORY = "/sys/class/neuron_device/"
 DEVICES_DIRECTORY = "/sys/devices/virtual/neuron_device/"

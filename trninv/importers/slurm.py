@@ -6,10 +6,10 @@ The first two may also be ``--yaml``; the last may have one line per node (``-o`
 import re
 from collections.abc import Collection, Iterator
 
-from trninv.importers.answer import read_items
-from trninv.importers.observed import InstanceListing, ObservedRecord, ObservedServer
-from trninv.importers.reading import InputFile
-from trninv.importers.value import JsonValue
+from trninv.importers.input_file import InputFile
+from trninv.importers.json_value import JsonValue
+from trninv.importers.list_response import read_items
+from trninv.importers.records import InstanceListing, ObservedRecord, ObservedServer
 
 _STRUCTURED_PREFIXES = b"{", b"---", b"%YAML", b"nodes:", b"meta:"
 """Prefixes of JSON and YAML files."""

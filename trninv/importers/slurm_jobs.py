@@ -12,10 +12,10 @@ from typing import Final
 
 from trninv.errors import UsageError
 from trninv.hostlist import expand
-from trninv.importers.answer import read_items
-from trninv.importers.held import HostAllocation, SchedulerJob, clean_job_name, from_unix_time
-from trninv.importers.reading import InputFile
-from trninv.importers.value import JsonValue, quote_value
+from trninv.importers.input_file import InputFile
+from trninv.importers.json_value import JsonValue, quote_value
+from trninv.importers.list_response import read_items
+from trninv.importers.scheduler_job import HostAllocation, SchedulerJob, clean_job_name, from_unix_time
 
 _ALLOCATING_STATES: Final = {
     "RUNNING",

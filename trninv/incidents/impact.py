@@ -4,14 +4,15 @@ from collections import Counter
 
 from sqlalchemy import Connection, func, select
 
-from trninv.incidents.beside import is_open_then
+from trninv.database.tables import TABLES
+from trninv.incidents.common_place import place_addresses
+from trninv.incidents.failures import select_by_ids
+from trninv.incidents.incident_context import is_open_then
 from trninv.incidents.model import MAX_DOMAINS, MAX_LISTED, AffectedJob, DomainImpact, Impact, Incident
-from trninv.incidents.places import place_addresses
-from trninv.incidents.reading import select_by_ids
-from trninv.inventory.schema import TABLES
 from trninv.routing.answer import incomparability_reason
 from trninv.routing.questions.capability import compute_capability
-from trninv.routing.wiring import SnapshotReader, UpOverrides
+from trninv.routing.wiring import UpOverrides
+from trninv.routing.wiring_cache import SnapshotReader
 from trninv.units import Capacity
 
 _CHIP, _MODEL, _JOB, _ALLOCATION = (TABLES[name] for name in ("chip", "chip_model", "job", "allocation"))

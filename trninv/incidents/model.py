@@ -4,11 +4,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-from trninv.choice import DescribedEnum
-from trninv.inventory.schema import NODE_KINDS
-from trninv.inventory.state import Condition
+from trninv.database.tables import NODE_KINDS
+from trninv.enumeration import DescribedEnum
+from trninv.inventory.state.condition import Condition
 from trninv.routing.answer import AddressText, Bounds, SchemaScalar
-from trninv.routing.servers import ServerInstance
+from trninv.routing.evidence import ServerInstance
 from trninv.units import Capacity
 
 MAX_LISTED: Final = 100

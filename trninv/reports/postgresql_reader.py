@@ -16,8 +16,8 @@ from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 from sqlalchemy import Connection, Engine, make_url, text
 
+from trninv.database.engine import translate_connect_errors, translate_statement_errors
 from trninv.errors import SqlError
-from trninv.inventory.database import translate_connect_errors, translate_statement_errors
 from trninv.reports.views import ROLE
 
 SnapshotOpener = Callable[[], AbstractContextManager[Connection]]

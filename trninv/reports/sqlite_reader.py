@@ -17,8 +17,8 @@ from urllib.parse import quote
 
 from sqlalchemy import Engine
 
+from trninv.database.engine import database_file
 from trninv.errors import SqlError
-from trninv.inventory.database import database_file
 from trninv.reports import sqlite_process
 from trninv.reports.views import READABLE, as_of_statements
 

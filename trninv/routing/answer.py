@@ -1,20 +1,23 @@
 """Define what every answer contains and the values that several answers share.
 
 Answers are frozen values; the command line, GraphQL and notebooks only render them. Users see the texts of this module:
-`trninv.graphql.answers` builds the types of the schema from them. A field's description is part of its annotation
+`trninv.graphql.answer_types` builds the types of the schema from them. A field's description is part of its annotation
 (``Annotated[Bandwidth, "…"]``); a property's and a class's description is its docstring.
 
 Every bandwidth is for one direction. ``lower`` ≤ exact value ≤ ``upper``; an answer is exact if they are equal.
 """
 
+import dataclasses
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Annotated, Self
+from functools import cache
+from typing import Annotated, Any, Self, get_args, get_origin
 
-from trninv.choice import DescribedEnum
-from trninv.routing.via import LinkSelection
+from trninv.enumeration import DescribedEnum
+from trninv.routing.link_selection import LinkSelection
 from trninv.units import Bandwidth, Duration, pluralize
 
 
@@ -31,7 +34,11 @@ class SchemaScalar(Enum):
 
 
 AddressText = Annotated[str, SchemaScalar.ADDRESS]
+
+
 ExactInt = Annotated[int, SchemaScalar.EXACT]
+
+
 HiddenInt = Annotated[int, SchemaScalar.HIDDEN]
 
 
@@ -72,6 +79,8 @@ class RenderedTable:
 
 
 Rendered = Iterator[str | RenderedTable]
+
+
 """An answer rendered as text: lines and tables, in order."""
 
 
@@ -272,6 +281,8 @@ def total_count(answer: object, name: str) -> int:
 
 
 _MAX_LISTED_LINKS = 40
+
+
 """Links of a cut that the text output lists."""
 
 
@@ -283,3 +294,46 @@ def render_cut(name: str, links: Sequence[LinkRef], size: int) -> Rendered:
     if size > _MAX_LISTED_LINKS:
         listed_part = "all" if size == len(links) else f"the first {len(links):,}"
         yield f"  … {size - _MAX_LISTED_LINKS:,} more (--format json lists {listed_part})"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AnswerField:
+    """A field or property of an answer, with its type, its representations in the schema and its description."""
+
+    name: str
+    type_hint: Any
+    scalars: frozenset[SchemaScalar]
+    description: str
+
+
+@cache
+def answer_fields(answer_type: type) -> tuple[AnswerField, ...]:
+    """Return a dataclass's fields in their order, then its properties, without those marked HIDDEN."""
+    fields = {field.name: _to_field(field.name, field.type, "") for field in dataclasses.fields(answer_type)}
+    properties = {
+        name: _to_field(name, inspect.signature(member.fget).return_annotation, inspect.getdoc(member) or "")
+        for parent in answer_type.__mro__
+        for name, member in vars(parent).items()
+        if isinstance(member, property) and member.fget
+    }
+    return tuple(
+        answer_field
+        for answer_field in (fields | properties).values()
+        if SchemaScalar.HIDDEN not in answer_field.scalars
+    )
+
+
+def _to_field(name: str, type_hint: Any, default: str) -> AnswerField:  # Any: a type
+    type_hint, notes = strip_annotations(type_hint)
+    description = next((note for note in notes if isinstance(note, str)), default)
+    return AnswerField(
+        name, type_hint, frozenset(note for note in notes if isinstance(note, SchemaScalar)), description
+    )
+
+
+def strip_annotations(type_hint: Any) -> tuple[Any, tuple[Any, ...]]:  # Any: a type
+    """Split an annotated type into the type and its annotations."""
+    if get_origin(type_hint) is not Annotated:
+        return type_hint, ()
+    inner, *notes = get_args(type_hint)
+    return inner, tuple(notes)

@@ -1,14 +1,66 @@
-"""Cite the facts that an answer depends on."""
+"""Collect what an answer depends on: facts, observed wiring and the instances in the servers it names."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
+from typing import Annotated, Any, Final, TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, or_, select
 
 from trninv.catalog.facts import EFA_FABRIC, render_value
-from trninv.inventory.schema import TABLES
-from trninv.routing.answer import CitedFact
-from trninv.routing.wiring import Attributes, SnapshotReader
+from trninv.database.tables import TABLES
+from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.address.machine_names import replace_machine_name
+from trninv.inventory.address.syntax import parse
+from trninv.routing.answer import AddressText, Answer, CitedFact, WiringSource
+from trninv.routing.wiring import Attributes
+from trninv.routing.wiring_cache import SnapshotReader
+
+A = TypeVar("A", bound=Answer)
+
+
+_BINDING, _SERVER, _DOMAIN = (TABLES[name] for name in ("binding", "server", "domain"))
+
+
+_OBSERVED_SERVER, _OBSERVED_CHIP = TABLES["observed_server"], TABLES["observed_chip"]
+
+
+def with_wiring_source(answer: A, reader: SnapshotReader, addresses: Iterable[str]) -> A:
+    """Return a copy of an answer with the source of the wiring of the places that it is about."""
+    places = {_domain_or_cluster(replace_machine_name(reader.connection, address)) for address in addresses}
+    is_observed = any(
+        reader.cached(("observed", address), partial(has_observed_wiring, reader.connection, address))
+        for address in places
+    )
+    return replace(answer, wiring_source=WiringSource.from_observed(is_observed=is_observed))
+
+
+def has_observed_wiring(connection: Connection, place: str) -> bool:
+    """Return whether a driver's wiring table was observed of any instance bound in a domain or cluster."""
+    scope = resolve_place(connection, place)
+    in_scope = _SERVER.c.domain_id == scope.id if scope.level == "domain" else _DOMAIN.c.cluster_id == scope.id
+    is_bound_machine = or_(
+        _OBSERVED_SERVER.c.instance == _BINDING.c.instance,
+        and_(_BINDING.c.instance.is_(None), _OBSERVED_SERVER.c.host == _BINDING.c.host),
+    )
+    query = (
+        select(_OBSERVED_CHIP.c.id)
+        .join(_OBSERVED_SERVER, _OBSERVED_SERVER.c.id == _OBSERVED_CHIP.c.observed_server_id)
+        .join(_BINDING, is_bound_machine)
+        .join(_SERVER, _SERVER.c.id == _BINDING.c.server_id)
+        .join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
+        .where(in_scope, _BINDING.c.until.is_(None), _OBSERVED_CHIP.c.neighbours.is_not(None))
+    )
+    return connection.scalar(query.limit(1)) is not None
+
+
+def _domain_or_cluster(address: str) -> str:
+    """Return the address of the domain that contains an address, or of its cluster if none does."""
+    parsed = parse(address)
+    letters, ordinal = next(iter(parsed.steps), ("", 0))
+    return f"{parsed.cluster}/d{ordinal}" if letters == "d" else parsed.cluster
+
 
 _TABLES = TABLES
 
@@ -93,3 +145,48 @@ def _read_facts(connection: Connection, subjects: Sequence[str], attributes: Seq
         )
         for row in connection.execute(query.order_by(fact.c.subject, fact.c.attribute))
     )
+
+
+MAX_INSTANCES: Final = 100
+
+
+"""Servers of an answer whose instances are listed."""
+
+
+_SERVER_PATTERN = re.compile(r"([^\s/]+/d\d+/s\d+)(?:/\S*)?")
+
+
+_SKIPPED_FIELDS = {"facts", "baseline"}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInstance:
+    """What stands in a server."""
+
+    server: Annotated[AddressText, "The server."]
+    instance: Annotated[str | None, "The instance's id."]
+    host: Annotated[str | None, "The name of its host."]
+
+
+def servers_in_answer(answer: Answer, limit: int = MAX_INSTANCES) -> list[str]:
+    """Return the addresses of the first servers that an answer names, in its order."""
+    servers = dict[str, None]()
+    for text in _all_texts(answer):
+        for end in text.split("--"):
+            if match := _SERVER_PATTERN.fullmatch(end):
+                servers[match[1]] = None
+        if len(servers) >= limit:
+            break
+    return list(servers)[:limit]
+
+
+def _all_texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _all_texts(item)
+    elif is_dataclass(value):
+        for item in fields(value):
+            if item.name not in _SKIPPED_FIELDS:
+                yield from _all_texts(getattr(value, item.name))

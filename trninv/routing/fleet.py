@@ -13,23 +13,25 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from sqlalchemy import Connection, Engine
 
 from trninv import solvers
-from trninv.history.moment import PointInTime, Time, resolve_point_in_time
-from trninv.inventory import binding
-from trninv.inventory.address import chip_ids_of, resolve_place
-from trninv.inventory.binding import Binding, BindingChanges
-from trninv.inventory.database import write_transaction
-from trninv.inventory.past import engine_as_of as as_it_was
-from trninv.inventory.pinned import AsOf, SharedSnapshot, read_with_revision
-from trninv.inventory.revision import RevisionTracker
-from trninv.live.findings import Finding, last_comparison_time, list_findings
-from trninv.live.pins import pinned_binding
-from trninv.routing.basis import with_wiring_source
-from trninv.routing.fabric_cache import PathCache, cached_only
+from trninv.database.as_of import engine_as_of as as_it_was
+from trninv.database.engine import write_transaction
+from trninv.database.revision import RevisionTracker
+from trninv.database.snapshot import AsOf, SharedSnapshot, read_with_revision
+from trninv.history.point_in_time import PointInTime, Time, resolve_point_in_time
+from trninv.inventory.address.containment import chip_ids_of
+from trninv.inventory.address.lookup import resolve_place
+from trninv.inventory.state import bindings
+from trninv.inventory.state.bindings import Binding, BindingChanges
+from trninv.reconcile.findings import Finding, last_comparison_time, list_findings
+from trninv.reconcile.identification import pinned_binding
+from trninv.routing.cached_domain import cached_only
+from trninv.routing.evidence import ServerInstance, with_wiring_source
+from trninv.routing.path_cache import PathCache
 from trninv.routing.question import Question
 from trninv.routing.questions import find
 from trninv.routing.scenario import Scenario
-from trninv.routing.servers import ServerInstance
-from trninv.routing.wiring import SnapshotReader, WiringCache, domains_of_nodes, load_wiring
+from trninv.routing.wiring import domains_of_nodes, load_wiring
+from trninv.routing.wiring_cache import SnapshotReader, WiringCache
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -44,8 +46,8 @@ if TYPE_CHECKING:
     from trninv.routing.questions.cut_tree import CutTreeAnswer
     from trninv.routing.questions.diff import DiffAnswer
     from trninv.routing.questions.distances import DistanceAnswer
+    from trninv.routing.questions.memory_placement import MemoryPlacementAnswer
     from trninv.routing.questions.path import PathAnswer
-    from trninv.routing.questions.placement import MemoryPlacementAnswer
     from trninv.routing.questions.pool import PoolAnswer
     from trninv.routing.questions.split_profile import SplitProfileAnswer
     from trninv.routing.questions.sweep import SweepAnswer
@@ -474,12 +476,12 @@ class BaseFleet:
         """
         with self._wiring_cache.open_reader() as reader:
             place = None if scope is None else resolve_place(reader.connection, scope)
-            return tuple(binding.list_bindings(reader.connection, place, ended=ended))
+            return tuple(bindings.list_bindings(reader.connection, place, ended=ended))
 
     def instances(self, servers: Iterable[str]) -> tuple[ServerInstance, ...]:
         """Return the instance bound to each server, in the order of the servers' addresses."""
         with self._wiring_cache.open_reader() as reader:
-            return tuple(ServerInstance(*row) for row in binding.bound_machines(reader.connection, servers))
+            return tuple(ServerInstance(*row) for row in bindings.bound_machines(reader.connection, servers))
 
     def bind(self, slot: str, instance: str, *, who: str) -> BindingChanges:
         """Bind an instance, by its id or host name, to a slot; existing bindings of the slot end.
@@ -491,12 +493,12 @@ class BaseFleet:
 
         """
         with write_transaction(self.engine) as connection:
-            return binding.bind(connection, [pinned_binding(connection, slot, instance)], who=who)
+            return bindings.bind(connection, [pinned_binding(connection, slot, instance)], who=who)
 
     def unbind(self, slot: str, *, who: str) -> Binding:
         """End the binding of a slot, and return it."""
         with write_transaction(self.engine) as connection:
-            return binding.unbind(connection, slot, who=who)
+            return bindings.unbind(connection, slot, who=who)
 
     def drift(self, scope: str | None = None) -> list[Finding]:
         """List the findings of the last ``trninv drift``, the worst first: how observations differ from the design.
@@ -513,7 +515,7 @@ class BaseFleet:
 
     def unclaimed_types(self) -> tuple["UnclaimedType", ...]:
         """Return the types of instances without a slot that match no model, as of the last ``trninv drift``."""
-        from trninv.live.picture import unclaimed_types  # noqa: PLC0415 # it needs the catalog's models
+        from trninv.reconcile.drift_input import unclaimed_types  # noqa: PLC0415 # it needs the catalog's models
 
         with self._wiring_cache.open_reader() as reader:
             return unclaimed_types(reader.connection)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, func, select
 
 from trninv import solvers
-from trninv.inventory.address import node_addresses
-from trninv.inventory.schema import CARRYING_STATES, TABLES
-from trninv.inventory.state import PPM, Condition, carried_bandwidth
+from trninv.database.tables import CARRYING_STATES, TABLES
+from trninv.inventory.address.expressions import node_addresses
+from trninv.inventory.state.condition import PPM, Condition, carried_bandwidth
 from trninv.routing.answer import LinkRef
 from trninv.routing.scenario import ScenarioChanges
-from trninv.routing.wiring import SnapshotReader
+from trninv.routing.wiring_cache import SnapshotReader
 from trninv.units import Bandwidth
 
 if TYPE_CHECKING:

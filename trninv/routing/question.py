@@ -1,4 +1,4 @@
-"""Declare questions as annotated functions.
+"""Declare questions as annotated functions and render their reference page.
 
 A question is a function: its signature declares the parameters and its docstring is the description that users see.
 
@@ -11,24 +11,31 @@ page (docs/reference/questions.md) are generated from the declaration.
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import UnionType
 from typing import Any, Final, TypeVar, Union, get_args, get_origin
 
-from trninv.choice import DescribedEnum
+from trninv.enumeration import DescribedEnum
 from trninv.errors import InvalidArgumentError
-from trninv.inventory.named import split_link
-from trninv.routing.answer import Answer
+from trninv.inventory.address.machine_names import split_link
+from trninv.routing.answer import Answer, answer_fields
 from trninv.routing.scenario import unique_addresses
 from trninv.units import Bandwidth, Capacity, Quantity
 
 A = TypeVar("A", bound=Answer)
 
+
 ROUTED_COST: Final = 4_000
+
+
 """Cost of a routing question: milliseconds to seconds of CPU time; an object of a GraphQL answer costs 1."""
+
+
 SCAN_COST: Final = 100
+
+
 """Cost of a count, a sum, a list that is read as a whole, or a change."""
 
 
@@ -39,6 +46,8 @@ class FreeText(str):
 
 
 PARAMETER_TYPES: Final = (str, tuple, DescribedEnum, bool, int, Capacity, Bandwidth)
+
+
 """Types of a parameter: an address (or `FreeText`), addresses, a choice, a flag, a number, bytes, bytes per second."""
 
 
@@ -154,7 +163,7 @@ class Question:
     Attributes
     ----------
     function
-        Takes a `trninv.routing.wiring.SnapshotReader` and the parameters.
+        Takes a `trninv.routing.wiring_cache.SnapshotReader` and the parameters.
     cost
         Its cost in a GraphQL document.
     command
@@ -164,7 +173,7 @@ class Question:
     examples
         Commands that ask it.
     answer_from_cache
-        Takes a `trninv.routing.fabric_cache.PathCache` and the parameters; returns the answer, or None if it is not
+        Takes a `trninv.routing.path_cache.PathCache` and the parameters; returns the answer, or None if it is not
         cached.
     has_baseline
         Whether an answer in a scenario has the answer without it as its baseline.
@@ -272,3 +281,57 @@ def question(
         )
 
     return declare
+
+
+_HEADER = """# Questions
+
+Made from the declarations in trninv/routing/questions and trninv/jobs/questions by `python -m
+trninv.placement.reference`; do not edit it here.
+
+Each question is asked on the command line, in GraphQL and in Python (`fleet.ask(find(NAME), …)`, or a method of
+`Fleet`). To suppose things down or derated, use `--down` and `--derate`, `fleet.what_if(…)`, or `whatIf` in GraphQL,
+where a question then costs twice its price. Questions about placement suppose jobs as well: `--with JOB=PLACE` holds
+a place, `--without JOB` ends a job (`what_if(with_=…, without=…)`). Every bandwidth is of one direction.
+"""
+
+
+def render_page(questions: Iterable[Question]) -> str:
+    """Return the page as Markdown."""
+    common = [f"- `{answer_field.name}`: {answer_field.description}" for answer_field in answer_fields(Answer)]
+    lines = (line for question in questions for line in _render_question(question))
+    return "\n".join([_HEADER, "Every answer has, beside its own:\n", *common, "", *lines])
+
+
+def _render_question(question: Question) -> Iterator[str]:
+    yield f"## {question.command}\n"
+    yield f"{question.description}\n"
+    field = f"`{question.field}`" if question.field else f"the mutation `{question.job_mutation}`, as a job"
+    yield (
+        f"Command `trninv {question.command}`; in GraphQL {field}; in Python `{question.name}`. Price: "
+        f"{question.cost:,}.\n"
+    )
+    yield "| parameter | default | what it means |"
+    yield "| --- | --- | --- |"
+    yield from map(_render_parameter, question.parameters)
+    common = {answer_field.name for answer_field in answer_fields(Answer)}
+    yield "\nThe answer:\n"
+    yield from (
+        f"- `{answer_field.name}`: {answer_field.description}"
+        for answer_field in answer_fields(question.answer_type)
+        if answer_field.name not in common
+    )
+    yield ""
+    yield from (f"    trninv {example}" for example in question.examples)
+    yield ""
+
+
+def _render_parameter(parameter: QuestionParameter) -> str:
+    default = (
+        "required"
+        if parameter.is_required
+        else ""
+        if parameter.default in (None, ())
+        else f"`{str(parameter.default).lower()}`"
+    )
+    choices = "".join(f" `{choice.name.lower()}`: {choice.description}" for choice in parameter.choices)
+    return f"| `{parameter.name}` | {default} | {parameter.description}{choices} |"

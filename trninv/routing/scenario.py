@@ -6,11 +6,12 @@ from fractions import Fraction
 
 from sqlalchemy import Connection, select
 
+from trninv.database.tables import TABLES
 from trninv.errors import InvalidArgumentError, WrongLevelError
-from trninv.inventory.address import is_link, node_condition, resolve_link, resolve_place
-from trninv.inventory.ranges import expand_chip_ranges
-from trninv.inventory.schema import TABLES
-from trninv.inventory.state import PPM, to_ppm
+from trninv.inventory.address.containment import node_condition
+from trninv.inventory.address.lookup import resolve_link, resolve_place
+from trninv.inventory.address.syntax import expand_chip_ranges, is_link
+from trninv.inventory.state.condition import PPM, to_ppm
 
 MAX_ADDRESSES = 1_000
 """Addresses allowed in one list of a question."""

@@ -1,4 +1,4 @@
-"""Resolve which chips a question is about, and build the graph of the links that may carry their traffic."""
+"""Resolve which chips a question is about, and whether the fabric connects them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,9 +8,11 @@ from sqlalchemy import Connection
 
 from trninv import solvers
 from trninv.errors import ScopeTooLargeError, WrongLevelError
-from trninv.inventory.address import Place, chip_ids_of, resolve_place
-from trninv.routing.via import LinkSelection
-from trninv.routing.wiring import SnapshotReader, domains_in_cluster, domains_of_nodes
+from trninv.inventory.address.containment import chip_ids_of
+from trninv.inventory.address.lookup import Place, resolve_place
+from trninv.routing.link_selection import LinkSelection
+from trninv.routing.wiring import domains_in_cluster, domains_of_nodes
+from trninv.routing.wiring_cache import SnapshotReader
 
 if TYPE_CHECKING:
     from trninv.solvers.graph import Graph

@@ -1,4 +1,4 @@
-"""Load the wiring of scale-up domains from the tables, and cache it by revision.
+"""Load the wiring of scale-up domains from the tables.
 
 A wiring has only nodes and links that carry traffic, each with a dictionary of attributes:
 
@@ -10,42 +10,40 @@ A wiring has only nodes and links that carry traffic, each with a dictionary of 
   (nanoseconds; None if no fact states it).
 """
 
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from copy import copy
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Engine, and_, func, or_, select
+from sqlalchemy import Connection, and_, func, or_, select
 
 from trninv import solvers
 from trninv.catalog.facts import EFA_FABRIC
+from trninv.database.tables import CARRYING_STATES, TABLES
 from trninv.errors import ScopeTooLargeError
-from trninv.inventory.address import Address, Place, node_addresses
-from trninv.inventory.pinned import SharedSnapshot
-from trninv.inventory.revision import RevisionTracker
-from trninv.inventory.schema import CARRYING_STATES, TABLES
-from trninv.inventory.state import PPM, UP, Condition, carried_bandwidth
+from trninv.inventory.address.expressions import node_addresses
+from trninv.inventory.address.lookup import Place
+from trninv.inventory.state.condition import PPM, UP, Condition, carried_bandwidth
 from trninv.routing.answer import LinkRef
-from trninv.routing.scenario import Scenario, ScenarioChanges, resolve_scenario
-from trninv.solvers.arcs import Adjacency, directed_adjacency, join_links, node_of_port
-from trninv.solvers.paths import Links
+from trninv.routing.scenario import ScenarioChanges
+from trninv.solvers.adjacency import Adjacency, Links, directed_adjacency, join_links, node_of_port
 from trninv.topology.blueprint import BlueprintNode
 from trninv.topology.pattern import Position
-from trninv.topology.register import get_pattern, parse_sides
+from trninv.topology.registry import get_pattern, parse_sides
 from trninv.units import Bandwidth
 
 if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
 
-A = TypeVar("A")
 
 _TABLES = TABLES
+
+
 MAX_DOMAINS = 64
+
+
 """Domains that one wiring may span; larger scopes are solved on the quotient of the cluster."""
+
 
 Attributes = dict[str, Any]
 
@@ -125,149 +123,9 @@ class UpOverrides:
 
 
 NO_OVERRIDES = UpOverrides()
-MAX_CACHED_RESULTS = 10_000
+
+
 """Results cached for one revision; when there are more, all of them are dropped."""
-
-
-@dataclass(slots=True)
-class _CacheEntry:
-    """Data cached for one revision of the database.
-
-    Attributes
-    ----------
-    domains
-        Wirings by domain id and whether they include the fabric, the most recently used last.
-    chips
-        Node id and domain id by address, for the healthy chips of these domains.
-    results
-        Other results, by any key.
-
-    """
-
-    revision: Hashable = None
-    domains: OrderedDict[tuple[int, bool], Wiring] = field(default_factory=OrderedDict)
-    chips: dict[str, tuple[int, int]] = field(default_factory=dict)
-    results: dict[Hashable, Any] = field(default_factory=dict)
-
-
-class WiringCache:
-    """A cache of the latest revision's wirings; thread-safe."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.engine, self.tracker, self._lock, self._entries = engine, RevisionTracker(engine), Lock(), [_CacheEntry()]
-        self._snapshot: SharedSnapshot | None = None
-        self._fixed_revision: Hashable | None = None
-
-    def at_revision(self, revision: Hashable) -> "WiringCache":
-        """Return a view of this cache that takes a revision as current without asking the database."""
-        copied = copy(self)
-        copied._fixed_revision = revision  # noqa: SLF001 # its own
-        return copied
-
-    def in_snapshot(self, snapshot: SharedSnapshot) -> "WiringCache":
-        """Return a view of this cache that reads from a snapshot."""
-        copied = copy(self)
-        copied._snapshot = snapshot  # noqa: SLF001 # its own
-        return copied
-
-    def current_revision(self) -> Hashable | None:
-        """Return the revision that a reader would see now; None if the database can't tell revisions apart."""
-        if self._fixed_revision is not None:
-            return self._fixed_revision
-        return self._snapshot.revision() if self._snapshot else self.tracker.current()
-
-    def close(self) -> None:
-        """Stop tracking the database's revision."""
-        self.tracker.close()
-
-    @contextmanager
-    def open_reader(self) -> "Iterator[SnapshotReader]":
-        """Open a reader of the snapshot, or of the latest revision."""
-        with self._snapshot.connection() if self._snapshot else self.tracker.read() as (connection, revision):
-            entry = _CacheEntry() if revision is None else self._entry_for(revision)
-            yield SnapshotReader(connection, revision, entry, self._lock, ScenarioChanges())
-
-    def _entry_for(self, revision: Hashable) -> _CacheEntry:
-        with self._lock:
-            if self._entries[0].revision != revision:
-                self._entries[0] = _CacheEntry(revision)
-            return self._entries[0]
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotReader:
-    """A connection to one snapshot, the data cached for its revision, and the changes of a scenario.
-
-    Attributes
-    ----------
-    revision
-        None if the database can't tell revisions apart; then nothing is cached beyond this reader.
-    changes
-        Applied to every wiring that is loaded.
-    up_overrides
-        Parts to load as if they were up; such wirings are not cached.
-
-    """
-
-    connection: Connection
-    revision: Hashable | None
-    _entry: _CacheEntry
-    _lock: Lock
-    changes: ScenarioChanges
-    up_overrides: UpOverrides = NO_OVERRIDES
-
-    def with_up_overrides(self, up_overrides: UpOverrides) -> "SnapshotReader":
-        """Return a reader of the same snapshot that counts some parts as up."""
-        return replace(self, up_overrides=up_overrides)
-
-    def with_scenario(self, scenario: Scenario) -> "SnapshotReader":
-        """Return a reader of the same snapshot with a scenario applied."""
-        return replace(self, changes=resolve_scenario(self.connection, scenario))
-
-    def load(self, domain_ids: Collection[int], *, fabric: bool = False) -> Wiring:
-        """Return the wiring of domains as `load_wiring` does, from the cache where possible."""
-        return merge_wirings(list(self.parts(domain_ids, fabric=fabric).values()))
-
-    def parts(self, domain_ids: Collection[int], *, fabric: bool = False) -> dict[int, Wiring]:
-        """Return the wiring of each domain, by the domain's id."""
-        check_domain_count(domain_ids)
-        changed = self.changes.nodes or self.changes.links
-        wirings = {domain: self._domain(domain, fabric) for domain in domain_ids}
-        return {domain: part.with_scenario(self.changes) for domain, part in wirings.items()} if changed else wirings
-
-    def chip(self, address: Address) -> tuple[int, int] | None:
-        """Return node id and domain id of a healthy chip if its domain is cached, else None."""
-        return self._entry.chips.get(str(address))
-
-    def cached(self, key: Hashable, read: Callable[[], A]) -> A:
-        """Return the result cached under a key, or call ``read`` and cache its result.
-
-        A result must not depend on the scenario: it is cached for the revision alone.
-        """
-        results = self._entry.results
-        if key not in results:
-            if len(results) >= MAX_CACHED_RESULTS:
-                results.clear()
-            results[key] = read()
-        result: A = results[key]
-        return result
-
-    def _domain(self, domain: int, fabric: bool) -> Wiring:
-        if self.up_overrides != NO_OVERRIDES:
-            return load_wiring(self.connection, [domain], fabric=fabric, up_overrides=self.up_overrides)
-        key, entry = (domain, fabric), self._entry
-        wiring = entry.domains.get(key)
-        if wiring is None:
-            wiring = load_wiring(self.connection, [domain], fabric=fabric)
-            entry.chips.update(wiring.chips())
-        with self._lock:
-            entry.domains[key] = wiring
-            entry.domains.move_to_end(key)
-            if len(entry.domains) > MAX_DOMAINS:
-                _, evicted = entry.domains.popitem(last=False)
-                for address in evicted.chips():
-                    entry.chips.pop(address, None)
-        return wiring
 
 
 def domains_of_nodes(connection: Connection, nodes: Iterable[int]) -> list[int]:

@@ -7,21 +7,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from trninv.graphql.api import Request as DocumentRequest
-from trninv.inventory.pinned import AsOf
-from trninv.jobs.holders import read_allocation_map
+from trninv.database.snapshot import AsOf
+from trninv.graphql.document_request import Request as DocumentRequest
+from trninv.placement.allocations.allocation_map import read_allocation_map
+from trninv.routing.cluster_overview import read_overview
 from trninv.routing.fleet import BaseFleet
-from trninv.routing.overview import read_overview
-from trninv.routing.wiring import SnapshotReader
-from trninv.service import wire
-from trninv.service.access import authenticate
-from trninv.service.query import query_parameters
-from trninv.service.shared import get_services
-from trninv.service.stamped import revision_headers
+from trninv.routing.wiring_cache import SnapshotReader
+from trninv.service import graphql_http
+from trninv.service.authentication import authenticate
+from trninv.service.query_response import revision_headers
+from trninv.service.request_parsing import query_parameters
+from trninv.service.services import get_services
 
 
 async def chip_overview(request: Request) -> Response:
-    """Return two bytes per chip (format: `to_bytes` in `trninv.routing.overview`)."""
+    """Return two bytes per chip (format: `to_bytes` in `trninv.routing.cluster_overview`)."""
 
     def encode_overview(reader: SnapshotReader, cluster: str) -> bytes:
         return read_overview(reader.connection, cluster).to_bytes()
@@ -30,7 +30,7 @@ async def chip_overview(request: Request) -> Response:
 
 
 async def chip_jobs(request: Request) -> Response:
-    """Return the jobs that chips are allocated to, as JSON (format: `to_json` in `trninv.jobs.holders`)."""
+    """Return the jobs that chips are allocated to, as JSON (format: `to_json` of `allocation_map`)."""
 
     def encode_jobs(reader: SnapshotReader, cluster: str) -> bytes:
         return json.dumps(read_allocation_map(reader, cluster).to_json(), separators=(",", ":")).encode()
@@ -50,10 +50,10 @@ async def _cluster_response(
         return fleet if time is None else fleet.at(time)
 
     revision = await services.read(lambda: select_fleet(services.fleet).revision())
-    etag = wire.compute_etag(
+    etag = graphql_http.compute_etag(
         DocumentRequest(request.url.path), revision, services.process_id, principal.name, graphql=False
     )
-    if not_modified := wire.not_modified(request, etag):
+    if not_modified := graphql_http.not_modified(request, etag):
         return not_modified
 
     def read(fleet: BaseFleet) -> tuple[bytes, AsOf | None]:
@@ -61,7 +61,7 @@ async def _cluster_response(
             return encode(reader, cluster), snapshot.as_of()
 
     body, state = await services.read(services.readers.read, read)
-    headers = wire.cache_headers(etag, vary="Authorization") | revision_headers(state)
+    headers = graphql_http.cache_headers(etag, vary="Authorization") | revision_headers(state)
     return Response(body, headers=headers, media_type=media_type)
 
 

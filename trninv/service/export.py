@@ -9,16 +9,15 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
+from trninv.database.snapshot import AsOf
 from trninv.errors import BusyError, NotFoundError
-from trninv.inventory.pinned import AsOf
-from trninv.reports.export import TABLES_AND_VIEWS
-from trninv.reports.streaming import ExportSpool
+from trninv.reports.export_spool import ExportSpool
+from trninv.reports.table_export import TABLES_AND_VIEWS
 from trninv.routing.fleet import BaseFleet
-from trninv.service.access import authenticate
-from trninv.service.found import MEDIA_TYPES
-from trninv.service.query import query_parameters
-from trninv.service.shared import Services, get_services
-from trninv.service.stamped import revision_headers
+from trninv.service.authentication import authenticate
+from trninv.service.query_response import MEDIA_TYPES, revision_headers
+from trninv.service.request_parsing import query_parameters
+from trninv.service.services import Services, get_services
 
 IDLE_SECONDS: Final = 30.0
 """Seconds after which a client that reads nothing is dropped."""

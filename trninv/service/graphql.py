@@ -7,41 +7,41 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from trninv.errors import RequestError
-from trninv.graphql.response import Response as DocumentResponse
-from trninv.graphql.statements import statement_counter
-from trninv.service import wire
-from trninv.service.accept import parse_accept
-from trninv.service.access import authenticate
-from trninv.service.changes import event_stream_response
+from trninv.graphql.responses import Response as DocumentResponse
+from trninv.graphql.statement_runner import statement_counter
+from trninv.service import graphql_http
+from trninv.service.authentication import authenticate
+from trninv.service.event_stream import event_stream_response
 from trninv.service.explorer import WEB_DIRECTORY
-from trninv.service.shared import Services, get_services
+from trninv.service.request_parsing import parse_accept
+from trninv.service.services import Services, get_services
 
 _NEXT_FRAME: Final = b"id: %d\nevent: next\ndata: %b\n\n"
 
 
 async def serve_graphql(request: Request) -> Response:
     """Run a document sent by GET or POST, according to GraphQL over HTTP."""
-    services, takes_graphql_json = get_services(request), wire.accepts_graphql(request.headers)
+    services, takes_graphql_json = get_services(request), graphql_http.accepts_graphql(request.headers)
     if request.method == "GET" and _wants_graphiql(services, request):
         return FileResponse(WEB_DIRECTORY / "graphiql.html")
-    if request.method == "POST" and wire.accepts_stream(request.headers):
+    if request.method == "POST" and graphql_http.accepts_stream(request.headers):
         return await _subscription_response(request)
-    if wire.accepts_no_json(request.headers):
-        return wire.error_response(
-            RequestError(f"take application/json or {wire.GRAPHQL}"), 406, graphql=takes_graphql_json
+    if graphql_http.accepts_no_json(request.headers):
+        return graphql_http.error_response(
+            RequestError(f"take application/json or {graphql_http.GRAPHQL}"), 406, graphql=takes_graphql_json
         )
     principal = await authenticate(request, "read")
-    document_request = await wire.parse_graphql_request(request)
+    document_request = await graphql_http.parse_graphql_request(request)
     etag = None
     if request.method == "GET":
-        etag = wire.compute_etag(
+        etag = graphql_http.compute_etag(
             document_request,
             await services.read(services.fleet.revision),
             f"{services.process_id}{services.sweeps.version()}",
             principal.name,
             graphql=takes_graphql_json,
         )
-        if not_modified := wire.not_modified(request, etag):
+        if not_modified := graphql_http.not_modified(request, etag):
             return not_modified
     counter_token = statement_counter.set([0])
     try:
@@ -62,16 +62,16 @@ async def serve_graphql(request: Request) -> Response:
         services.metrics.errors.labels(answer.code).inc()
     for failure in answer.failures:
         services.log_failure(request, failure)
-    return wire.graphql_response(answer, graphql=takes_graphql_json, etag=None if answer.code else etag)
+    return graphql_http.graphql_response(answer, graphql=takes_graphql_json, etag=None if answer.code else etag)
 
 
 async def _subscription_response(request: Request) -> Response:
     """Stream a subscription (GraphQL over SSE, distinct connections); endless, so it never sends complete."""
     await authenticate(request, "read")
-    subscription = await get_services(request).api.subscribe(await wire.parse_graphql_request(request))
+    subscription = await get_services(request).api.subscribe(await graphql_http.parse_graphql_request(request))
     if isinstance(subscription, DocumentResponse):
         request.state.code = subscription.code
-        return wire.graphql_response(subscription, graphql=True)
+        return graphql_http.graphql_response(subscription, graphql=True)
     serializer, scope = subscription
     return await event_stream_response(
         request, scope, lambda event: _NEXT_FRAME % (event.number, serializer.serialize(event.event))

@@ -6,10 +6,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from trninv.database.engine import read_transaction
 from trninv.errors import TrninvError
-from trninv.inventory.database import read_transaction
-from trninv.service.access import authenticate
-from trninv.service.shared import get_services
+from trninv.service.authentication import authenticate
+from trninv.service.services import get_services
 
 
 async def healthz(_request: Request) -> Response:

@@ -10,15 +10,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from trninv.database.engine import read_transaction, write_transaction
 from trninv.errors import QuotaError
 from trninv.importers.import_report import ImportResult
-from trninv.importers.observation import ImportFile, is_known, parse_files, store_import
-from trninv.inventory.access import Principal
-from trninv.inventory.database import read_transaction, write_transaction
-from trninv.inventory.quota import Quota, charge
-from trninv.service import wire
-from trninv.service.access import authenticate
-from trninv.service.shared import Services, get_services
+from trninv.importers.ingestion import ImportFile, is_known, parse_files, store_import
+from trninv.inventory.access.bearer_tokens import Principal
+from trninv.inventory.access.quota import Quota, charge
+from trninv.service import graphql_http
+from trninv.service.authentication import authenticate
+from trninv.service.services import Services, get_services
 from trninv.settings import Settings
 
 _EXAMPLE = "what trninv collect prints"
@@ -31,7 +31,7 @@ async def keep_observation(request: Request) -> Response:
     services, body = get_services(request), await request.body()
     try:
         await _check_quota(services, principal, body)
-        wire.read_json_object(request, body, _EXAMPLE)
+        graphql_http.read_json_object(request, body, _EXAMPLE)
         import_observation = partial(_import_observation, services.fleet.engine, body, principal, services.settings)
         report = await services.api.threads.writing.run(import_observation, to_end=True)
     except QuotaError as error:

@@ -5,14 +5,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from trninv.errors import RequestError
-from trninv.reports.asked import QueryRunner, run_report
-from trninv.reports.library import Report, find_report
-from trninv.reports.library import read_reports as library
-from trninv.reports.reader import QueryResult
-from trninv.service.access import authenticate
-from trninv.service.found import MEDIA_TYPES, query_response
-from trninv.service.query import query_parameters
-from trninv.service.shared import get_services
+from trninv.reports.query_runner import QueryResult
+from trninv.reports.report_library import QueryRunner, Report, find_report, run_report
+from trninv.reports.report_library import read_reports as library
+from trninv.service.authentication import authenticate
+from trninv.service.query_response import MEDIA_TYPES, query_response
+from trninv.service.request_parsing import query_parameters
+from trninv.service.services import get_services
 
 
 async def list_reports(request: Request) -> Response:

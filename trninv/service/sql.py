@@ -5,13 +5,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from trninv.errors import RequestError, SqlError
-from trninv.reports.guard import compile_query
+from trninv.reports.query_compiler import compile_query
 from trninv.reports.views import ROLE
-from trninv.service import wire
-from trninv.service.access import authenticate
-from trninv.service.found import query_response
-from trninv.service.query import query_parameters
-from trninv.service.shared import get_services
+from trninv.service import graphql_http
+from trninv.service.authentication import authenticate
+from trninv.service.query_response import query_response
+from trninv.service.request_parsing import query_parameters
+from trninv.service.services import get_services
 
 _EXAMPLE = '{"sql": "SELECT count(*) FROM v_chip"}'
 
@@ -19,7 +19,7 @@ _EXAMPLE = '{"sql": "SELECT count(*) FROM v_chip"}'
 async def run_sql(request: Request) -> Response:
     """Run {"sql": "…", "format": "json", "at": "…"}; at may be a query parameter as well."""
     await authenticate(request, "sql")
-    services, body = get_services(request), wire.read_json_object(request, await request.body(), _EXAMPLE)
+    services, body = get_services(request), graphql_http.read_json_object(request, await request.body(), _EXAMPLE)
     if not isinstance(body.get("sql"), str):
         raise RequestError(f"the request has no sql: send {_EXAMPLE}")
     dialect = services.fleet.engine.dialect.name

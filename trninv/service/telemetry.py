@@ -7,7 +7,7 @@ import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from sqlalchemy import Connection, Engine, event
 
-from trninv.graphql.statements import statement_counter
+from trninv.graphql.statement_runner import statement_counter
 
 
 class ServiceMetrics:

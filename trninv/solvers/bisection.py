@@ -4,11 +4,11 @@ Nodes that are not endpoints (switches) go to the cheaper side. Four methods are
 the one used and why its bounds hold:
 
 1. the closed form of an undamaged torus of even sides;
-2. enumeration (`trninv.solvers.enumeration`): exact for switched domains in any state and for up to sixteen chips;
+2. enumeration (`trninv.solvers.cut_enumeration`): exact for switched domains in any state and for up to sixteen chips;
    for more chips in several components, whole components or a knapsack over them (`trninv.solvers.parts`);
-3. a tabu search from above; from below the layers of a torus (`trninv.solvers.layers`) or a packing of trees
-   (`trninv.solvers.packing`): exact if they meet;
-4. an integer program (`trninv.solvers.integer_program`), which stops with proven bounds at its node limit.
+3. a tabu search from above; from below the layers of a torus (`trninv.solvers.torus_cuts`) or a packing of trees
+   (`trninv.solvers.tree_packing`): exact if they meet;
+4. an integer program (`trninv.solvers.integer_programs`), which stops with proven bounds at its node limit.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -20,14 +20,13 @@ import networkx as nx
 import numpy as np
 
 from trninv import solvers
-from trninv.solvers import enumeration, hypercube
-from trninv.solvers.flow import minimum_cut
-from trninv.solvers.graph import Graph
-from trninv.solvers.split import NO_TARGET, Cut, cut_capacity
+from trninv.solvers import cut_enumeration, torus_cuts
+from trninv.solvers.graph import NO_TARGET, Cut, Graph, cut_capacity
+from trninv.solvers.max_flow import minimum_cut
 from trninv.topology.torus import node_number, torus_links
 
 if TYPE_CHECKING:
-    from trninv.solvers.packing import CutProblem
+    from trninv.solvers.tree_packing import CutProblem
 
 MAX_NODES = 5_000
 """Default limit of search-tree nodes: work, not time, so that a busy machine gives the same answer, later."""
@@ -77,9 +76,9 @@ def bisect(graph: Graph, endpoints: Collection[int], *, fillers: int = 0, max_no
         return exact
     half = (len(chips) + fillers) // 2
     min_side, max_side = max(half - fillers, 0), min(half, len(chips))
-    hubs = enumeration.select_hubs(graph, chips)
+    hubs = cut_enumeration.select_hubs(graph, chips)
     if hubs is not None:
-        return enumeration.bisect_by_enumeration(graph, chips, hubs, min_side, max_side)
+        return cut_enumeration.bisect_by_enumeration(graph, chips, hubs, min_side, max_side)
     return heuristic_bisect(graph, chips, min_side, max_side, max_nodes=max_nodes)
 
 
@@ -129,7 +128,7 @@ def heuristic_bisect(
         return replace(cut, side=cut.side.union(isolated[:missing]))
     if len(parts) > 1:
         return solvers.parts.bisect_parts(graph, parts, min_side, max_side)
-    problem = solvers.packing.CutProblem.from_graph(graph, endpoints, sink)
+    problem = solvers.tree_packing.CutProblem.from_graph(graph, endpoints, sink)
     key = problem.key, min_side, max_side
     if cached := _CACHE.get(key):
         upper, side, method = cached
@@ -158,22 +157,22 @@ def _bound_cut(
         key=lambda cut: cut_capacity(graph, cut),
     )
     inner_graph = Graph(graph.subgraph(endpoints))
-    cube = hypercube.PartialHypercube.from_graph(inner_graph, endpoints) if np.all(problem.weight) else None
+    cube = torus_cuts.PartialHypercube.from_graph(inner_graph, endpoints) if np.all(problem.weight) else None
     lower = int(cube.lower_bounds()[min_side : max_side + 1].min()) if cube else 0
     lower = ceil(lower / problem.unit) * problem.unit
     goal = min(cut_capacity(graph, side), target)
-    if lower < goal and (layer_bounds := solvers.layers.layer_profile(graph, endpoints, sink)) is not None:
+    if lower < goal and (layer_bounds := solvers.torus_cuts.layer_profile(graph, endpoints, sink)) is not None:
         lower = max(lower, int(layer_bounds[min_side : max_side + 1].min()))
         if lower >= goal:
             return Cut.from_side(
                 graph, side, "search by swaps above, every subset of every layer of the torus below", lower
             )
-    packing = solvers.packing.pack_trees(problem, problem.min_side(min_side, max_side), goal)
+    packing = solvers.tree_packing.pack_trees(problem, problem.min_side(min_side, max_side), goal)
     method = "search by swaps above, a packing of trees below, checked in integers"
     cut = Cut.from_side(graph, side, method, max(packing.bound, lower))
     if cut.lower >= goal or (max_nodes < MAX_NODES and cut.lower < _MIN_RATIO_FOR_SHORT_SEARCH * goal):
         return cut
-    return solvers.integer_program.bisect_by_ilp(problem, (min_side, max_side), cut, packing.trees, max_nodes, target)
+    return solvers.integer_programs.bisect_by_ilp(problem, (min_side, max_side), cut, packing.trees, max_nodes, target)
 
 
 def _candidate_sides(
@@ -184,7 +183,7 @@ def _candidate_sides(
     for size in sizes:
         if np.all(problem.weight):
             starts = [problem.mask(order[:size]) for order in endpoint_orders]
-            yield problem.members(solvers.packing.tabu_search(problem, size, starts))
+            yield problem.members(solvers.tree_packing.tabu_search(problem, size, starts))
         else:
             for order in endpoint_orders:
                 others = [node for node, weight in zip(problem.nodes, problem.weight, strict=True) if weight > 1]

@@ -21,11 +21,10 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, dijkstra, maximum_flow
 
 from trninv import deadline, solvers
-from trninv.solvers.arcs import directed_adjacency, node_of_port
-from trninv.solvers.graph import Graph, weighted_edges
-from trninv.solvers.split import cut_capacity
+from trninv.solvers.adjacency import directed_adjacency, node_of_port
+from trninv.solvers.graph import Graph, cut_capacity, weighted_edges
+from trninv.solvers.path_trees import Floats, Ints, price_matrix, subtree_weights
 from trninv.solvers.symmetry import symmetry_orbits
-from trninv.solvers.trees import Floats, Ints, price_matrix, subtree_weights
 
 MAX_TREES = 4_000
 """Limit of trees in a linear program, which gains one per class of endpoints each round: work, not time."""
@@ -113,7 +112,7 @@ class _SourceFlow:
     """A flow network whose source feeds every endpoint its own part at a rate, to be sent to one chip."""
 
     def __init__(self, graph: Graph, weights: Mapping[int, int], rate: Fraction) -> None:
-        graph = solvers.ports.contract_nics(graph)
+        graph = solvers.graph.contract_nics(graph)
         links = directed_adjacency(graph.nodes, dict(graph.adjacency())).successors
         unit = gcd(*(capacity for _, _, capacity in weighted_edges(graph))) or 1
         scaled_rate = rate / unit
@@ -233,8 +232,9 @@ class _ShortestPathTrees:
     Attributes
     ----------
     arcs
-        As `trninv.solvers.trees.subtree_weights` takes them, with the edges' numbers in the graph; a NIC is two ports
-        (`trninv.solvers.arcs`). Reversed they are the same, so loads count for both directions of an edge together.
+        As `trninv.solvers.path_trees.subtree_weights` takes them, with the edges' numbers in the graph; a NIC is two
+        ports (`trninv.solvers.adjacency`). Reversed they are the same, so loads count for both directions of an edge
+        together.
     endpoints
         Indices of the endpoints.
     weight

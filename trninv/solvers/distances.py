@@ -1,4 +1,4 @@
-"""Count pairs of endpoints by hops.
+"""Compute hop counts and widest-path capacities from, to and between sets of nodes.
 
 A histogram holds at index h the number of pairs, or of endpoints, that are h hops apart.
 
@@ -15,15 +15,77 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trninv import deadline
+from trninv.solvers.adjacency import Links
 from trninv.solvers.graph import Graph
-from trninv.solvers.paths import Links
-from trninv.solvers.reach import directed_hops, hops_from
+from trninv.solvers.shortest_paths import widest_capacities
+
+
+def hops_from(graph: Graph, sources: Collection[int]) -> dict[int, int]:
+    """Return the hops from the nearest source for every node that one reaches: breadth-first search, O(V + E).
+
+    Examples
+    --------
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 2, 30), (2, 3, 20), (3, 4, 30), (4, 1, 10)], weight="capacity")
+    >>> hops_from(graph, [1])
+    {1: 0, 2: 1, 4: 1, 3: 2}
+
+    """
+    return directed_hops(dict(graph.adjacency()), sources)
+
+
+def directed_hops(links: Links, sources: Collection[int]) -> dict[int, int]:
+    """Return the same for directed links, by the node they leave; O(V + E).
+
+    Examples
+    --------
+    >>> directed_hops({1: {2: {}}, 2: {3: {}}, 3: {}, 4: {3: {}}}, [1])
+    {1: 0, 2: 1, 3: 2}
+
+    """
+    queue = [node for node in sources if node in links]
+    hops = dict.fromkeys(queue, 0)
+    for node in queue:  # the loop appends to it
+        for neighbor in links[node]:
+            if neighbor not in hops:
+                hops[neighbor] = hops[node] + 1
+                queue.append(neighbor)
+    return hops
+
+
+def widest_from(graph: Graph, sources: Collection[int]) -> dict[int, int]:
+    """Return the bottleneck of the widest path from any source, for every other node that one reaches.
+
+    Dijkstra's algorithm on bottlenecks instead of lengths (Pollack, Operations Research 8, 1960); O(E·log E).
+
+    Examples
+    --------
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 2, 30), (2, 3, 20), (3, 4, 30), (4, 1, 10)], weight="capacity")
+    >>> widest_from(graph, [1])
+    {2: 30, 3: 20, 4: 20}
+
+    """
+    return widest_capacities(dict(graph.adjacency()), [node for node in sources if node in graph])
+
 
 Counts = NDArray[np.int64]
+
+
 """Hops, or numbers of pairs or endpoints by hops."""
+
+
 UNREACHABLE = 2**30
+
+
 """Stands for no path: more hops than any path has."""
+
+
 TreeParents = Mapping[int, int]
+
+
 """The parent of each node of a tree but the root."""
 
 

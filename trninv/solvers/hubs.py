@@ -10,7 +10,7 @@ from typing import NamedTuple
 import networkx as nx
 
 from trninv.solvers.graph import Graph
-from trninv.solvers.shares import Hub
+from trninv.solvers.share_selection import Hub
 
 
 class NarrowUplink(NamedTuple):

@@ -2,7 +2,7 @@
 
 Whole parts cost nothing, so a bisection is 0 if and only if some of them together have one half of the endpoints
 (`trninv.solvers.subset_sum`). Otherwise it is the least sum of the parts' cuts, a knapsack over the number of endpoints
-of each part on one side (`trninv.solvers.shares`).
+of each part on one side (`trninv.solvers.share_selection`).
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from trninv.solvers import shares, subset_sum
-from trninv.solvers.boundary import CutProfile
-from trninv.solvers.flow import minimum_cut
-from trninv.solvers.graph import Graph, weighted_edges
-from trninv.solvers.split import Cut
+from trninv.solvers import share_selection, subset_sum
+from trninv.solvers.graph import Cut, Graph, weighted_edges
+from trninv.solvers.islands import CutProfile
+from trninv.solvers.max_flow import minimum_cut
 
 WHOLE = "whole parts that nothing joins: some have one half of the chips together"
 _SPLIT = "no whole parts have half of the chips: a knapsack over what the {} parts cut, by how many of their chips"
@@ -70,7 +69,7 @@ def whole_parts_cut(graph: Graph, parts: Sequence[GraphPart], min_side: int, max
 def bisect_parts(graph: Graph, parts: Sequence[GraphPart], min_side: int, max_side: int) -> Cut:
     """Return the least cut that splits some of the parts, for graphs without a split of capacity 0.
 
-    A knapsack over the parts' cut profiles (`trninv.solvers.shares.min_sum_shares`), with its complexity.
+    A knapsack over the parts' cut profiles (`trninv.solvers.share_selection.min_sum_shares`), with its complexity.
 
     Examples
     --------
@@ -85,8 +84,8 @@ def bisect_parts(graph: Graph, parts: Sequence[GraphPart], min_side: int, max_si
 
     """
     profiles = [CutProfile(Graph(graph.subgraph(part.nodes)), part.endpoints) for part in parts]
-    islands = shares.Islands.below_hub(profiles)
-    least = shares.min_sum_shares(islands, islands, min_side, max_side)
+    islands = share_selection.Islands.below_hub(profiles)
+    least = share_selection.min_sum_shares(islands, islands, min_side, max_side)
     side = {end for profile, share in zip(profiles, least.shares, strict=True) for end in profile.witness(share.across)}
     rest = {end for part in parts for end in part.endpoints} - side
     # some link is cut, so the narrowest is a lower bound too

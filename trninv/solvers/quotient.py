@@ -11,8 +11,8 @@ lower  f_i(a) ≥ λ_i·a, with λ_i the least exit capacity per chip of any set
        alone has cuts of at least c_i·a·(s_i - a), that is concave in each a_i, so a single split is the cheapest case.
 upper  whole islands chosen by a knapsack, at most one of them split, summed in integers.
 
-This works for clusters of any size. In a small one the f_i themselves are bounded (`trninv.solvers.boundary`); a
-knapsack on their lower bounds and one on their upper bounds then bound the sum (`trninv.solvers.shares`).
+This works for clusters of any size. In a small one the f_i themselves are bounded (`trninv.solvers.islands`); a
+knapsack on their lower bounds and one on their upper bounds then bound the sum (`trninv.solvers.share_selection`).
 
 A damaged fabric, or an adopted one with several tops, is several hubs (`trninv.solvers.hubs`), each on either side. In
 a small cluster the knapsack follows their tree. In a large one whole pieces are taken if they make up half. Otherwise,
@@ -22,253 +22,54 @@ only, and for the upper bound as if it joined them.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from math import ceil
 from typing import NamedTuple
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from trninv.solvers import enumeration, hubs, parts, shares, subset_sum
-from trninv.solvers.arcs import directed_adjacency
-from trninv.solvers.bisection import torus_bisection
-from trninv.solvers.boundary import CutProfile
-from trninv.solvers.flow import minimum_cut
-from trninv.solvers.graph import Graph, weighted_edges
+from trninv.solvers import hubs, parts, share_selection, subset_sum
+from trninv.solvers.graph import weighted_edges
 from trninv.solvers.hubs import NarrowUplink
-from trninv.solvers.ports import contract_nics, without_dead_nics
+from trninv.solvers.islands import Island, scale_up_graph
 
 Ints = NDArray[np.int64]
+
+
 KnapsackPick = tuple[list[int], int, NDArray[np.bool_]]
+
+
 """Classes of equal islands, the size of a bundle of them, and for which numbers of chips before it taking it pays."""
 
+
 _INFINITE_COST = 2**62
+
+
 MAX_ISLANDS, MAX_CHIPS = 64, 2_048
+
+
 """Limits of a small cluster, in which the cut profile of each island is computed."""
+
+
 _METHOD_BY_RATIOS = (
     "quotient: whole domains and at most one that is split; no set of a domain's chips has less exit capacity a chip, "
     "which bounds every split from below"
 )
+
+
 _IN_PARTS = (
     "quotient: whole parts that nothing joins, whole domains and at most one that is split; no set of a domain's chips "
     "has less exit capacity a chip, which bounds every split from below"
 )
+
+
 _MAX_SPLITS_TRIED = 200
+
+
 """Limit of islands × sizes that are tried for the one split island."""
-
-
-@dataclass(frozen=True)
-class Island:
-    """A domain as the rest of the cluster sees it.
-
-    Attributes
-    ----------
-    make_graph
-        Builds its graph, which is needed for few of many islands.
-    network_node
-        The network node that its chips' NICs lead to, or None if that is down.
-    private_exits
-        Capacity of each chip to the network node through NICs of its own; None if any NIC is shared or not a chip's.
-    exit_capacity
-        Capacity from all its chips to the network node.
-    uplink_degraded
-        Whether the fabric above its network node may block: not all islands of the question are below one hub.
-    hubs
-        The hubs above it; one if the fabric is intact.
-    at_one
-        For an island below several hubs, the same with the links to the first hub only, which cuts no more.
-
-    """
-
-    make_graph: Callable[[], Graph]
-    chips: tuple[int, ...]
-    network_node: int | None
-    private_exits: tuple[int, ...] | None
-    exit_capacity: int
-    uplink_degraded: bool = False
-    hubs: frozenset[int] = frozenset([0])
-    at_one: "Island | None" = None
-
-    @cached_property
-    def graph(self) -> Graph:
-        """Its nodes, with the network node if that is up."""
-        return self.make_graph()
-
-    @cached_property
-    def exit_ratio(self) -> Fraction:
-        """λ: the least exit capacity per chip of any set of its chips (Dinkelbach 1967)."""
-        if self.network_node is None or not self.exit_capacity:
-            return Fraction(0)
-        exits = self.private_exits
-        if exits and min(exits) == max(exits):  # every set leaves by its own NICs, and no other link leads out
-            return Fraction(exits[0])
-        return _min_exit_ratio(self.graph, self.chips, self.network_node)
-
-    @cached_property
-    def spread_ratio(self) -> Fraction:
-        """A c such that a of its chips cut at least c·a·(chips - a) inside, besides λ·a over its EFA links.
-
-        0 if the EFA links alone carry less than λ per chip.
-        """
-        if self.network_node is None or not self.exit_ratio:
-            return Fraction(0)
-        nics = {node for node, attributes in self.graph.nodes(data=True) if attributes["kind"] == "nic"}
-        exit_graph = Graph(self.graph)
-        exit_graph.remove_edges_from([edge for edge in self.graph.edges if nics.isdisjoint(edge)])
-        has_private_exits = _min_exit_ratio(exit_graph, self.chips, self.network_node) >= self.exit_ratio
-        return _min_spread(self.graph, self.chips) if has_private_exits else Fraction(0)
-
-    @property
-    def chip_count(self) -> int:
-        """Number of its chips."""
-        return len(self.chips)
-
-    @property
-    def joins(self) -> frozenset[int]:
-        """The hubs that it can send to."""
-        return self.hubs if self.exit_capacity else frozenset()
-
-    @property
-    def below(self) -> "Island":
-        """The island that bounds it from below: itself, or its version below one hub."""
-        return self.at_one or self
-
-    @classmethod
-    def from_graph(
-        cls, graph: Graph, chips: Collection[int], network_node: int | None, hubs: frozenset[int] = frozenset([0])
-    ) -> "Island":
-        """Build an island from its graph, measuring its exits."""
-        graph, endpoints = without_dead_nics(graph), tuple(sorted(chips))
-        live_node = network_node if network_node in graph else None
-        private_exits = (
-            private_exit_capacities(graph, endpoints, live_node) if live_node is not None and endpoints else None
-        )
-        exit_capacity = (
-            sum(private_exits)
-            if private_exits
-            else minimum_cut(graph, endpoints, [live_node])[0]
-            if live_node is not None and endpoints
-            else 0
-        )
-        return cls(
-            lambda: graph,
-            endpoints,
-            live_node,
-            None if private_exits is None else tuple(private_exits),
-            exit_capacity,
-            hubs=hubs,
-        )
-
-    @cached_property
-    def profile(self) -> CutProfile:
-        """Its cut by the number of its chips on side A; the network node is on side B."""
-        return CutProfile(self.graph, self.chips, self.network_node)
-
-    def witness(self, count: int) -> tuple[int, ...]:
-        """Return ``count`` chips whose cut is the profile's upper bound."""
-        side = self.profile.witness(count) if count < self.chip_count else self.chips
-        return tuple(chip for chip in self.chips if chip in side)
-
-    def others(self, chips: Collection[int]) -> tuple[int, ...]:
-        """Return its other chips."""
-        rest = set(self.chips).difference(chips)
-        return tuple(chip for chip in self.chips if chip in rest)
-
-
-def private_exit_capacities(graph: Graph, chips: Sequence[int], network_node: int) -> list[int] | None:
-    """Return the capacity of each chip to the network node through NICs of its own; None if any NIC is shared.
-
-    O(V + E).
-
-    Examples
-    --------
-    Chip 1 with NIC 2, whose uplink to network node 4 is the narrower link; chip 3 has no NIC:
-
-    >>> graph = Graph()
-    >>> graph.add_nodes_from([(1, {"kind": "chip"}), (2, {"kind": "nic"}), (3, {"kind": "chip"})])
-    >>> graph.add_node(4, kind="network_node")
-    >>> graph.add_weighted_edges_from([(1, 2, 12), (2, 4, 10)], weight="capacity")
-    >>> private_exit_capacities(graph, [1, 3], 4)
-    [10, 0]
-
-    """
-    exits = dict.fromkeys(chips, 0)
-    for nic, attributes in graph.nodes(data=True):
-        if attributes["kind"] == "nic":
-            chips_of_nic = [neighbor for neighbor in graph[nic] if neighbor != network_node]
-            if len(chips_of_nic) > 1 or not exits.keys() >= set(chips_of_nic):
-                return None
-            if chips_of_nic and graph.has_edge(nic, network_node):
-                exits[chips_of_nic[0]] += min(
-                    graph.edges[nic, end]["capacity"] for end in (chips_of_nic[0], network_node)
-                )
-    return list(exits.values())
-
-
-def scale_up_graph(graph: Graph) -> Graph:
-    """Return the part of a graph that is chips and switches; O(V + E).
-
-    Examples
-    --------
-    >>> graph = Graph()
-    >>> graph.add_nodes_from([(1, {"kind": "chip"}), (2, {"kind": "switch"}), (3, {"kind": "nic"})])
-    >>> list(scale_up_graph(graph))
-    [1, 2]
-
-    """
-    return Graph(
-        graph.subgraph(node for node, attributes in graph.nodes(data=True) if attributes["kind"] in ("chip", "switch"))
-    )
-
-
-def _min_exit_ratio(graph: Graph, chips: Sequence[int], network_node: int) -> Fraction:
-    """Return the least capacity per chip from any non-empty set of chips to the network node.
-
-    Dinkelbach's method: a minimum cut with the current ratio as every chip's supply finds a set of a smaller ratio,
-    until there is none.
-    """
-    graph = contract_nics(graph)
-    ratio = Fraction(minimum_cut(graph, chips, [network_node])[0], len(chips))
-    adjacency = directed_adjacency(graph.nodes, dict(graph.adjacency())).successors
-    while ratio:
-        demand: nx.DiGraph[object] = nx.DiGraph()
-        source = object()
-        for a, successors in adjacency.items():
-            demand.add_edges_from(
-                (a, b, {"capacity": link["capacity"] * ratio.denominator}) for b, link in successors.items()
-            )
-        for chip in chips:
-            demand.add_edge(source, chip, capacity=ratio.numerator)
-        value, (side, _) = nx.minimum_cut(demand, source, network_node)
-        if value == ratio.numerator * len(chips):
-            break
-        cheapest_set = side.intersection(chips)
-        ratio = Fraction(minimum_cut(graph, cheapest_set, [network_node])[0], len(cheapest_set))
-    return ratio
-
-
-def _min_spread(graph: Graph, chips: Sequence[int]) -> Fraction:
-    """Return a c such that every cut of a of the n chips carries at least c·a·(n - a).
-
-    In an undamaged torus it follows from the bisection B: dimension-order routing of one unit between each pair loads
-    no link with more than n²/4 / B of its capacity. If all splits can be enumerated, it is the least ratio over a.
-    Otherwise it is 0.
-    """
-    count = len(chips)
-    if count < 2:  # noqa: PLR2004 # one chip has no cut
-        return Fraction(0)
-    inner_graph = scale_up_graph(graph)
-    if torus_cut := torus_bisection(inner_graph, chips):
-        return Fraction(4 * torus_cut.lower, count**2)
-    hub_nodes = enumeration.select_hubs(inner_graph, chips)
-    if hub_nodes is None:
-        return Fraction(0)
-    profile = enumeration.enumerate_profile(inner_graph, chips, hub_nodes)
-    return min(Fraction(profile[a], a * (count - a)) for a in range(1, count))
 
 
 class ClassSelection(NamedTuple):
@@ -392,13 +193,15 @@ def _bisect_by_profiles(
     """Bisect a small cluster by a knapsack over the islands' cut profiles."""
     class_of_island = [class_index for class_index, (_, count) in enumerate(classes) for _ in range(count)]
     joins = [classes[class_index][0].joins for class_index in class_of_island]
-    above = below = shares.Islands(
+    above = below = share_selection.Islands(
         [classes[class_index][0].profile for class_index in class_of_island], hubs.hub_tree(joins, narrow)
     )
     if any(len(island_hubs) > 1 for island_hubs in joins):
-        below = shares.Islands([classes[class_index][0].below.profile for class_index in class_of_island], below.top)
-        above = shares.Islands(above.profiles, hubs.contract_hubs(joins, narrow))
-    island_shares = shares.min_sum_shares(below, above, min_side, max_side)
+        below = share_selection.Islands(
+            [classes[class_index][0].below.profile for class_index in class_of_island], below.top
+        )
+        above = share_selection.Islands(above.profiles, hubs.contract_hubs(joins, narrow))
+    island_shares = share_selection.min_sum_shares(below, above, min_side, max_side)
     chips_by_class = Counter(
         (class_index, share)
         for class_index, share in zip(class_of_island, island_shares.shares, strict=True)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc
 
-from trninv.solvers.blocks import MaskRows
+from trninv.solvers.torus_blocks import MaskRows
 
 BATCH_SIZE = 64
 """Samples that share a seed."""

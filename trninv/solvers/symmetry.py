@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from trninv import solvers
 from trninv.topology.blueprint import BlueprintNode
 from trninv.topology.pattern import IsSymmetry, Permutation
-from trninv.topology.register import get_pattern
+from trninv.topology.registry import get_pattern
 
 if TYPE_CHECKING:
     from trninv.solvers.graph import Graph

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from trninv import deadline
-from trninv.solvers.trees import Floats, Ints
+from trninv.solvers.path_trees import Floats, Ints
 
 
 class TreeProgram:

@@ -1,4 +1,4 @@
-"""Enumerate the links of tori of any dimension: products of rings, with nodes numbered row-major.
+"""Enumerate the links of rings and tori.
 
 4×4 is the 2D torus of Trn1 and Trn2 servers (device = 4·row + column); as the product of two rings of four, each the
 product of two links, it is also the 4-cube. 4×4×4 is a Trn2 UltraServer with the server as first coordinate.
@@ -9,7 +9,13 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from trninv.topology.ring import ring_links
+
+def ring_links(size: int) -> list[tuple[int, int]]:
+    """Return the links of a ring of `size` nodes as sorted pairs (lower, higher).
+
+    A ring of two nodes has one link, a ring of one has none: two nodes never have two links between them.
+    """
+    return sorted({(min(i, j), max(i, j)) for i in range(size) if (j := (i + 1) % size) != i})
 
 
 class TorusLink(NamedTuple):

@@ -4,9 +4,10 @@ import pytest
 
 import trninv
 from conftest import Databases, both_ways
-from trninv.inventory.database import write_transaction
-from trninv.inventory.state import Condition, set_state
-from trninv.jobs.fleet import Fleet
+from trninv.database.engine import write_transaction
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.placement.placement_fleet import Fleet
 from trninv.routing.questions.capability import CapabilityAnswer
 
 GB = 10**9

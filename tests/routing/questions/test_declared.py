@@ -9,18 +9,17 @@ from click import Option
 from graphql import GraphQLField, GraphQLObjectType, GraphQLSchema, OperationDefinitionNode, get_named_type, parse
 from graphql.execution.values import VariableValues
 
-from trninv.cli import questions as commands
+from trninv.cli import question_commands as commands
 from trninv.errors import CostLimitError, InvalidArgumentError, UnitError
-from trninv.graphql import limits
-from trninv.graphql.schema import schema
-from trninv.jobs import questions as placement_questions
-from trninv.jobs import reference
-from trninv.jobs.fleet import Fleet
-from trninv.routing.answer import Answer
+from trninv.graphql import query_cost
+from trninv.graphql.graphql_schema import schema
+from trninv.placement import questions as placement_questions
+from trninv.placement import reference
+from trninv.placement.placement_fleet import Fleet
+from trninv.routing.answer import Answer, answer_fields
+from trninv.routing.link_selection import LinkSelection
 from trninv.routing.question import PARAMETER_TYPES, ROUTED_COST, SCAN_COST, Argument, FreeText, Question, question
 from trninv.routing.questions import all_questions, find
-from trninv.routing.shown import answer_fields
-from trninv.routing.via import LinkSelection
 from trninv.units import Bandwidth
 
 EVERY = pytest.mark.parametrize(
@@ -102,12 +101,12 @@ def _declared(field: GraphQLField) -> int:
 def _cost(text: str) -> int:
     (operation,) = parse(text).definitions
     assert isinstance(operation, OperationDefinitionNode)
-    return limits.compute_cost(_schema(), operation, {}, VariableValues({}, {})).value
+    return query_cost.compute_cost(_schema(), operation, {}, VariableValues({}, {})).value
 
 
 def test_a_document_of_many_questions_is_refused() -> None:
     with pytest.raises(CostLimitError, match="p0"):
-        limits.Cost(ROUTED_COST * 30, ("p0",)).check(100_000)
+        query_cost.Cost(ROUTED_COST * 30, ("p0",)).check(100_000)
 
 
 @EVERY
@@ -126,7 +125,7 @@ def test_the_method_of_a_fleet_takes_what_is_asked(asked: Question) -> None:
 
 def test_the_reference_page_is_made_from_the_declarations() -> None:
     page = (ROOT / "docs" / "reference" / "questions.md").read_text(encoding="utf-8")
-    assert page == reference.render_page(), "run python -m trninv.jobs.reference > docs/reference/questions.md"
+    assert page == reference.render_page(), "run python -m trninv.placement.reference > docs/reference/questions.md"
 
 
 def test_values_are_read_in_the_forms_of_the_parameters() -> None:

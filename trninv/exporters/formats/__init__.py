@@ -1,1 +1,1 @@
-"""Declare the formats: one module for each, named like the format; `trninv.exporters.register` finds them."""
+"""Declare the formats: one module for each, named like the format; `trninv.exporters.format` finds them."""

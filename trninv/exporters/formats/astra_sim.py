@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from sqlalchemy import select
 
+from trninv.database.tables import TABLES
 from trninv.errors import NotExpressibleError
-from trninv.exporters import graph, yaml_text
+from trninv.exporters import graph_stream, serialization
+from trninv.exporters.export_source import ExportSource
 from trninv.exporters.format import Format, Record
-from trninv.exporters.source import ExportSource
-from trninv.inventory.address import parse
-from trninv.inventory.schema import TABLES
-from trninv.topology.register import parse_sides
+from trninv.inventory.address.syntax import parse
+from trninv.topology.registry import parse_sides
 from trninv.topology.torus import torus_links
 
 _GIB = 2**30
@@ -30,7 +30,7 @@ class _Link(NamedTuple):
 def _write(source: ExportSource) -> Iterator[str]:
     rings = [(length, link, _nanoseconds(source, link)) for length, link in _rings(source)]
     yield "# GiB/s of a link in one direction; nanoseconds as trninv facts has them"
-    yield from yaml_text.yaml_document(
+    yield from serialization.yaml_document(
         {
             "topology": ["Ring"] * len(rings),
             "npus_count": [length for length, _, _ in rings],
@@ -54,7 +54,7 @@ def _rings(source: ExportSource) -> list[tuple[int, _Link]]:
         The wiring is not a product of rings of equal links at present.
 
     """
-    graph.require_one_domain(source)
+    graph_stream.require_one_domain(source)
     model, address = source.all_servers[0].model, source.place.address
     if model.wiring != "torus":
         raise NotExpressibleError(
@@ -80,7 +80,7 @@ def _rings(source: ExportSource) -> list[tuple[int, _Link]]:
 def _links(source: ExportSource, chips_per_server: int) -> Mapping[tuple[int, int], _Link]:
     """Return the links between chips, by the chips' numbers in the domain, so that missing links of a torus show."""
     links = {}
-    for edge in graph.read_edges(source):
+    for edge in graph_stream.read_edges(source):
         if edge.scope not in ("host", "fabric"):
             ends = [dict(parse(end).steps) for end in (edge.a, edge.b)]
             a, b = (end["s"] * chips_per_server + end["c"] for end in ends)
@@ -89,7 +89,7 @@ def _links(source: ExportSource, chips_per_server: int) -> Mapping[tuple[int, in
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
-    (document,) = yaml_text.read_yaml_documents(lines)
+    (document,) = serialization.read_yaml_documents(lines)
     yield prod(document["npus_count"]), len(document["topology"])
     for kind, length, bandwidth in zip(
         *(document[key] for key in ("topology", "npus_count", "bandwidth")), strict=True

@@ -10,9 +10,9 @@ from typing import Any
 from trninv.catalog.instance_types import type_names
 from trninv.catalog.models import default_systems
 from trninv.errors import NotExpressibleError
+from trninv.exporters.export_source import VENDOR_NODE_ID, ExportedServer, ExportSource
 from trninv.exporters.format import Format, Record
-from trninv.exporters.json_lines import json_list, json_text
-from trninv.exporters.source import VENDOR_NODE_ID, ExportedServer, ExportSource
+from trninv.exporters.serialization import json_list, json_text
 
 
 def _write(source: ExportSource) -> Iterator[str]:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from trninv.errors import NotExpressibleError
-from trninv.exporters import graph
+from trninv.exporters import graph_stream
+from trninv.exporters.export_source import ExportSource
 from trninv.exporters.format import Format, Record
-from trninv.exporters.source import ExportSource
 
 _LINE = re.compile(r"router (\d+)(?: node (\d+))?((?: router \d+ 1)*)")
 
@@ -36,11 +36,11 @@ def _records(source: ExportSource) -> Iterator[tuple[int, int | None, tuple[int,
         The routers are not one connected network.
 
     """
-    graph.require_one_domain(source)
-    parts = [node for node in graph.read_nodes(source) if node.kind in ("chip", "switch")]
+    graph_stream.require_one_domain(source)
+    parts = [node for node in graph_stream.read_nodes(source) if node.kind in ("chip", "switch")]
     number = {node.address: index for index, node in enumerate(parts)}
     neighbors: dict[int, list[int]] = {index: [] for index in number.values()}
-    for edge in graph.read_edges(source):
+    for edge in graph_stream.read_edges(source):
         if edge.a in number and edge.b in number:
             neighbors[number[edge.a]].append(number[edge.b])
             neighbors[number[edge.b]].append(number[edge.a])

@@ -2,31 +2,31 @@
 
 from collections.abc import Iterable, Iterator
 
-from trninv.exporters import graph, graph_xml, xml_text
+from trninv.exporters import graph_stream, serialization
+from trninv.exporters.export_source import ExportSource
 from trninv.exporters.format import Format, Record
-from trninv.exporters.graph_xml import ATTRIBUTES
-from trninv.exporters.source import ExportSource
+from trninv.exporters.graph_stream import ATTRIBUTES
 
 
 def _write(source: ExportSource) -> Iterator[str]:
     yield '<gexf xmlns="http://www.gexf.net/1.2draft" version="1.2">'
     yield '<graph defaultedgetype="undirected" mode="static">'
     for element, kinds in ATTRIBUTES.items():
-        yield xml_text.format_tag("attributes", end="", class_=element, mode="static")
+        yield serialization.format_tag("attributes", end="", class_=element, mode="static")
         for name, kind in kinds.items():
-            yield xml_text.format_tag("attribute", id=name, title=name, type=kind)
+            yield serialization.format_tag("attribute", id=name, title=name, type=kind)
         yield "</attributes>"
     yield "<nodes>"
-    for node in graph.read_nodes(source):
+    for node in graph_stream.read_nodes(source):
         yield (
-            xml_text.format_tag("node", end="", id=node.address, label=node.address)
+            serialization.format_tag("node", end="", id=node.address, label=node.address)
             + _values("node", node._asdict())
             + "</node>"
         )
     yield "</nodes>"
     yield "<edges>"
-    for edge in graph.read_edges(source):
-        start = xml_text.format_tag("edge", end="", id=edge.address, source=edge.a, target=edge.b)
+    for edge in graph_stream.read_edges(source):
+        start = serialization.format_tag("edge", end="", id=edge.address, source=edge.a, target=edge.b)
         yield start + _values("edge", edge._asdict()) + "</edge>"
     yield "</edges>"
     yield "</graph>"
@@ -34,12 +34,14 @@ def _write(source: ExportSource) -> Iterator[str]:
 
 
 def _values(element: str, values: dict[str, object]) -> str:
-    content = "".join(xml_text.format_tag("attvalue", for_=name, value=values[name]) for name in ATTRIBUTES[element])
+    content = "".join(
+        serialization.format_tag("attvalue", for_=name, value=values[name]) for name in ATTRIBUTES[element]
+    )
     return f"<attvalues>{content}</attvalues>"
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
-    return graph_xml.read_graph_xml(lines, "attvalue", lambda value: (value.attrib["for"], value.attrib["value"]))
+    return graph_stream.read_graph_xml(lines, "attvalue", lambda value: (value.attrib["for"], value.attrib["value"]))
 
 
 FORMAT = Format(
@@ -48,7 +50,7 @@ FORMAT = Format(
     description="GEXF 1.2: Gephi, networkx, graphology",
     write=_write,
     read=_read,
-    expected_records=graph.graph_records,
-    comment_template=xml_text.XML_COMMENT,
-    header_line=xml_text.XML_DECLARATION,
+    expected_records=graph_stream.graph_records,
+    comment_template=serialization.XML_COMMENT,
+    header_line=serialization.XML_DECLARATION,
 )

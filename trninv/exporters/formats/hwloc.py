@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from trninv.errors import NotExpressibleError
-from trninv.exporters import graph, xml_text
+from trninv.exporters import graph_stream, serialization
+from trninv.exporters.export_source import ExportedServer, ExportSource
 from trninv.exporters.format import Format, Record
-from trninv.exporters.source import ExportedServer, ExportSource
-from trninv.inventory.address import parse
+from trninv.inventory.address.syntax import parse
 
 _BANDWIDTH: Final = 10
 """hwloc's kind of distances: from the user (2) and bandwidth (8), in MB/s by convention."""
@@ -24,7 +24,7 @@ _VALUES_PER_LINE: Final = 10
 
 def _write(source: ExportSource) -> Iterator[str]:
     server = _server(source)
-    devices = [node for node in graph.read_nodes(source) if node.kind in _DEVICES]
+    devices = [node for node in graph_stream.read_nodes(source) if node.kind in _DEVICES]
     numbers = {node.address: server.model.vcpus + 3 + index for index, node in enumerate(devices)}
     yield '<!DOCTYPE topology SYSTEM "hwloc2.dtd">'
     yield '<topology version="2.0">'
@@ -32,7 +32,7 @@ def _write(source: ExportSource) -> Iterator[str]:
     for node in devices:
         name, kind = _DEVICES[node.kind]
         device_name = f"{name}{parse(node.address).steps[-1][1]}"
-        yield xml_text.format_tag(
+        yield serialization.format_tag(
             "object", type="OSDev", gp_index=numbers[node.address], name=device_name, osdev_type=kind
         )
     yield "</object>"
@@ -53,13 +53,13 @@ def _machine_lines(server: ExportedServer, event: int) -> Iterator[str]:
     """Yield the machine with its memory and processors, without its end tag: the caller adds the devices."""
     sets = _processor_sets(processors := range(server.model.vcpus))
     allowed = {"allowed_cpuset": sets["cpuset"], "allowed_nodeset": sets["nodeset"]}
-    yield xml_text.format_tag("object", end="", type="Machine", os_index=0, **sets, **allowed, gp_index=1)
-    yield xml_text.format_tag("info", name="trninvAddress", value=server.address)
-    yield xml_text.format_tag("info", name="trninvEvent", value=event)
+    yield serialization.format_tag("object", end="", type="Machine", os_index=0, **sets, **allowed, gp_index=1)
+    yield serialization.format_tag("info", name="trninvAddress", value=server.address)
+    yield serialization.format_tag("info", name="trninvEvent", value=event)
     memory = server.model.memory_bytes
-    yield xml_text.format_tag("object", type="NUMANode", os_index=0, **sets, gp_index=2, local_memory=memory)
+    yield serialization.format_tag("object", type="NUMANode", os_index=0, **sets, gp_index=2, local_memory=memory)
     for cpu in processors:
-        yield xml_text.format_tag("object", type="PU", os_index=cpu, **_processor_sets([cpu]), gp_index=3 + cpu)
+        yield serialization.format_tag("object", type="PU", os_index=cpu, **_processor_sets([cpu]), gp_index=3 + cpu)
 
 
 def _processor_sets(cpus: Iterable[int]) -> dict[str, str]:
@@ -76,7 +76,7 @@ def _distances(source: ExportSource, chips: dict[str, int]) -> Iterator[str]:
     if not direct:
         return
     attributes = {"type": "OSDev", "name": "NeuronLinkBandwidth", "indexing": "gp"}
-    yield xml_text.format_tag("distances2", end="", **attributes, nbobjs=len(chips), kind=_BANDWIDTH)
+    yield serialization.format_tag("distances2", end="", **attributes, nbobjs=len(chips), kind=_BANDWIDTH)
     yield from _numbers("indexes", list(chips.values()))
     yield from _numbers("u64values", [direct.get(frozenset((a, b)), 0) for a in chips for b in chips])
     yield "</distances2>"
@@ -84,8 +84,8 @@ def _distances(source: ExportSource, chips: dict[str, int]) -> Iterator[str]:
 
 def _direct_links(source: ExportSource) -> dict[frozenset[str], int]:
     """Return MB/s of the links between two chips, by their addresses."""
-    chips = {node.address for node in graph.read_nodes(source) if node.kind == "chip"}
-    chip_links = (edge for edge in graph.read_edges(source) if {edge.a, edge.b} <= chips)
+    chips = {node.address for node in graph_stream.read_nodes(source) if node.kind == "chip"}
+    chip_links = (edge for edge in graph_stream.read_edges(source) if {edge.a, edge.b} <= chips)
     return {frozenset((edge.a, edge.b)): edge.bandwidth_bytes_per_s // _MB for edge in chip_links}
 
 
@@ -98,7 +98,7 @@ def _numbers(tag: str, values: Sequence[int]) -> Iterator[str]:
 def _read(lines: Iterable[str]) -> Iterator[Record]:
     devices: list[tuple[str, str]] = []
     matrix: list[int] = []
-    for element in xml_text.read_elements(line for line in lines if not line.startswith("<!DOCTYPE")):
+    for element in serialization.read_elements(line for line in lines if not line.startswith("<!DOCTYPE")):
         match element.tag, element.attrib:
             case "info", {"name": "trninvAddress", "value": address}:
                 yield "address", address
@@ -116,7 +116,7 @@ def _records(source: ExportSource) -> Iterator[Record]:
     server = _server(source)
     yield "address", server.address
     yield "memory", server.model.memory_bytes
-    nodes = [(node.kind, parse(node.address).steps[-1][1]) for node in graph.read_nodes(source)]
+    nodes = [(node.kind, parse(node.address).steps[-1][1]) for node in graph_stream.read_nodes(source)]
     devices = ((_DEVICES[kind], ordinal) for kind, ordinal in nodes if kind in _DEVICES)
     yield "devices", *((f"{name}{ordinal}", str(number)) for (name, number), ordinal in devices)
     chips, direct = [kind for kind, _ in nodes].count("chip"), _direct_links(source)
@@ -131,5 +131,5 @@ FORMAT = Format(
     read=_read,
     expected_records=_records,
     comment_template="",
-    header_line=xml_text.XML_DECLARATION,
+    header_line=serialization.XML_DECLARATION,
 )

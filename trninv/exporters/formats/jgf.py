@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from trninv.exporters import graph
+from trninv.exporters import graph_stream
+from trninv.exporters.export_source import ExportSource
 from trninv.exporters.format import Format, Record
-from trninv.exporters.graph import GraphEdge, GraphNode
-from trninv.exporters.json_lines import json_list, json_text, read_json_members
-from trninv.exporters.source import ExportSource
+from trninv.exporters.graph_stream import GraphEdge, GraphNode
+from trninv.exporters.serialization import json_list, json_text, read_json_members
 
 
 def _write(source: ExportSource) -> Iterator[str]:
@@ -15,9 +15,9 @@ def _write(source: ExportSource) -> Iterator[str]:
         f'{{"graph": {{"id": {json_text(source.place.address)}, "directed": false, "metadata": '
         f'{json_text(metadata)}, "nodes": {{'
     )
-    yield from json_list(map(_node, graph.read_nodes(source)))
+    yield from json_list(map(_node, graph_stream.read_nodes(source)))
     yield '}, "edges": ['
-    yield from json_list(map(_edge, graph.read_edges(source)))
+    yield from json_list(map(_edge, graph_stream.read_edges(source)))
     yield "]}}"
 
 
@@ -52,6 +52,6 @@ FORMAT = Format(
     description="JSON Graph Format, version 2",
     write=_write,
     read=_read,
-    expected_records=graph.graph_records,
+    expected_records=graph_stream.graph_records,
     comment_template="",
 )

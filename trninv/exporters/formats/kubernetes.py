@@ -6,10 +6,10 @@ The labels are trninv's own: AWS itself writes the labels below topology.k8s.aws
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from trninv.exporters import yaml_text
+from trninv.exporters import serialization
+from trninv.exporters.export_source import ExportedServer, ExportSource
 from trninv.exporters.format import Format, Record
-from trninv.exporters.kubernetes import LABEL_PREFIX, check_label, topology_labels
-from trninv.exporters.source import ExportedServer, ExportSource
+from trninv.exporters.schedulers import LABEL_PREFIX, check_label, topology_labels
 
 _CORDONED = {
     "unschedulable": True,
@@ -21,7 +21,7 @@ def _write(source: ExportSource) -> Iterator[str]:
     for server in source.servers:
         node = _node(server)
         yield "---"
-        yield from yaml_text.yaml_document(node)
+        yield from serialization.yaml_document(node)
 
 
 def _node(server: ExportedServer) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def _annotations(server: ExportedServer) -> Iterator[tuple[str, str]]:
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
-    for document in yaml_text.read_yaml_documents(lines):
+    for document in serialization.read_yaml_documents(lines):
         metadata = document["metadata"]
         address, state, cordon_reason = (
             metadata["annotations"].get(f"{LABEL_PREFIX}/{key}") for key in ("address", "state", "closed")

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trninv.errors import NotExpressibleError
-from trninv.exporters import yaml_text
+from trninv.exporters import serialization
+from trninv.exporters.export_source import ExportSource
 from trninv.exporters.format import Format, Record
-from trninv.exporters.kubernetes import HOSTNAME_LABEL, LABEL_PREFIX, check_label, check_object_name, topology_labels
-from trninv.exporters.source import ExportSource
+from trninv.exporters.schedulers import HOSTNAME_LABEL, LABEL_PREFIX, check_label, check_object_name, topology_labels
 
 _VERSION = "kueue.x-k8s.io/v1beta2"
 _TAINT = "aws.amazon.com/neuron"
@@ -18,10 +18,10 @@ def _write(source: ExportSource) -> Iterator[str]:
     keys = [{"nodeLabel": key} for key in (*_levels(source), HOSTNAME_LABEL)]
     flavors = {f"{topology}-{check_object_name(model)}": _flavor(source.cluster, model) for model in _models(source)}
     yield "---"
-    yield from yaml_text.yaml_document(_object("Topology", topology, {"levels": keys}))
+    yield from serialization.yaml_document(_object("Topology", topology, {"levels": keys}))
     for name, flavor in flavors.items():
         yield "---"
-        yield from yaml_text.yaml_document(_object("ResourceFlavor", name, flavor))
+        yield from serialization.yaml_document(_object("ResourceFlavor", name, flavor))
 
 
 def _flavor(cluster: str, model: str) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def _models(source: ExportSource) -> list[str]:
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
-    for document in yaml_text.read_yaml_documents(lines):
+    for document in serialization.read_yaml_documents(lines):
         match document:
             case {"kind": "Topology", "spec": {"levels": keys}}:
                 yield document["metadata"]["name"], *(level["nodeLabel"] for level in keys)

@@ -2,22 +2,23 @@
 
 from collections.abc import Iterable, Iterator
 
-from trninv.exporters import graph
+from trninv.exporters import graph_stream
+from trninv.exporters.export_source import ExportSource
 from trninv.exporters.format import Format, Record
-from trninv.exporters.graph import GraphEdge, GraphNode
-from trninv.exporters.json_lines import json_list, json_text, read_json_members
-from trninv.exporters.source import ExportSource
+from trninv.exporters.graph_stream import GraphEdge, GraphNode
+from trninv.exporters.serialization import json_list, json_text, read_json_members
 
 
 def _write(source: ExportSource) -> Iterator[str]:
     graph_attributes = {"name": source.place.address, "event": source.event}
     yield f'{{"directed": false, "multigraph": false, "graph": {json_text(graph_attributes)}, "nodes": ['
     yield from json_list(
-        json_text({"id": address, **attributes}) for address, attributes in map(_node, graph.read_nodes(source))
+        json_text({"id": address, **attributes}) for address, attributes in map(_node, graph_stream.read_nodes(source))
     )
     yield '], "edges": ['
     yield from json_list(
-        json_text({"source": a, "target": b, **attributes}) for a, b, attributes in map(_edge, graph.read_edges(source))
+        json_text({"source": a, "target": b, **attributes})
+        for a, b, attributes in map(_edge, graph_stream.read_edges(source))
     )
     yield "]}"
 
@@ -46,6 +47,6 @@ FORMAT = Format(
     description="node-link JSON: networkx, D3",
     write=_write,
     read=_read,
-    expected_records=graph.graph_records,
+    expected_records=graph_stream.graph_records,
     comment_template="",
 )

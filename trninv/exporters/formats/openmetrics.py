@@ -8,13 +8,14 @@ from typing import Final
 
 from sqlalchemy import func, select
 
-from trninv.exporters import graph
+from trninv.database.finding_rules import FINDING_RULES
+from trninv.database.tables import LINK_SCOPES, NODE_KINDS, STATES, TABLES, is_unhealthy
+from trninv.exporters import graph_stream
+from trninv.exporters.export_source import ExportSource
 from trninv.exporters.format import Format, Record
-from trninv.exporters.source import ExportSource
-from trninv.inventory.address import node_addresses, node_condition
-from trninv.inventory.rules import FINDING_RULES
-from trninv.inventory.schema import LINK_SCOPES, NODE_KINDS, STATES, TABLES, is_unhealthy
-from trninv.live.findings import list_findings
+from trninv.inventory.address.containment import node_condition
+from trninv.inventory.address.expressions import node_addresses
+from trninv.reconcile.findings import list_findings
 
 _NODE = TABLES["node"]
 _SAMPLE: Final = re.compile(r'(\w+)(?:\{((?:\w+="[^"\\]*",?)*)\})? (\d+)')
@@ -65,7 +66,7 @@ def _records(source: ExportSource) -> Iterator[Record]:
     counts = {row[:2]: row[2] for row in source.connection.execute(query.group_by(_NODE.c.kind, _NODE.c.state))}
     for pair in product(NODE_KINDS, STATES):
         yield "trninv_nodes", scope, *pair, counts.get(pair, 0)
-    counts = graph.count_links(source)
+    counts = graph_stream.count_links(source)
     for pair in product(LINK_SCOPES, STATES):
         yield "trninv_links", scope, *pair, counts.get(pair, 0)
     findings_by_rule = Counter(item.rule for item in list_findings(source.connection, scope))

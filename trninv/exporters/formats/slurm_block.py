@@ -2,21 +2,21 @@
 
 from collections.abc import Iterable, Iterator
 
-from trninv.exporters import slurm
+from trninv.exporters import schedulers
+from trninv.exporters.export_source import ExportSource
 from trninv.exporters.format import Format, Record
-from trninv.exporters.source import ExportSource
 from trninv.hostlist import expand, fold
 
 
 def _write(source: ExportSource) -> Iterator[str]:
-    blocks = slurm.server_blocks(source)
+    blocks = schedulers.server_blocks(source)
     for name, servers in blocks.items():
         yield f"BlockName={name} Nodes={fold([server.name for server in servers])}"
-    yield f"BlockSizes={','.join(map(str, slurm.block_sizes(blocks)))}"
+    yield f"BlockSizes={','.join(map(str, schedulers.block_sizes(blocks)))}"
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
-    for setting in slurm.parse_settings(lines):
+    for setting in schedulers.parse_settings(lines):
         if "BlockSizes" in setting:
             yield "sizes", *map(int, setting["BlockSizes"].split(","))
         else:
@@ -27,7 +27,7 @@ def _records(source: ExportSource) -> Iterator[Record]:
     blocks = source.servers_by_domain()
     for name, servers in blocks.items():
         yield name, *(server.name for server in servers)
-    yield "sizes", *slurm.block_sizes(blocks)
+    yield "sizes", *schedulers.block_sizes(blocks)
 
 
 FORMAT = Format(

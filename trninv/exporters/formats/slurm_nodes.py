@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from trninv.exporters import slurm
+from trninv.exporters import schedulers
+from trninv.exporters.export_source import ExportedServer, ExportSource, ServerSpec
 from trninv.exporters.format import Format, Record
-from trninv.exporters.source import ExportedServer, ExportSource, ServerSpec
 from trninv.hostlist import expand, fold
 
 _MIB = 2**20
@@ -19,7 +19,7 @@ def _memory(model: ServerSpec) -> int:
 
 def _write(source: ExportSource) -> Iterator[str]:
     groups: dict[tuple[ServerSpec, tuple[int, ...], str, str], list[str]] = defaultdict(list)
-    for server in slurm.slurm_servers(source):
+    for server in schedulers.slurm_servers(source):
         groups[server.model, server.chips, _state(server), _reason(server)].append(server.name)
     yield "# slurm.conf also needs GresTypes=neuron, and gres.conf these lines:"
     for (model, chips, *_), names in groups.items():
@@ -39,7 +39,7 @@ def _state(server: ExportedServer) -> str:
 def _reason(server: ExportedServer) -> str:
     """Return why a server takes no jobs or is not usable; empty if it is usable and takes jobs."""
     reasons = [] if server.is_usable else [server.state]
-    reasons += [] if server.cordon_reason is None else [f"closed: {slurm.to_one_line(server.cordon_reason)}"]
+    reasons += [] if server.cordon_reason is None else [f"closed: {schedulers.to_one_line(server.cordon_reason)}"]
     return f"trninv: {'; '.join(reasons)}" if reasons else ""
 
 
@@ -49,12 +49,12 @@ def _parts(model: ServerSpec, chips: int, state: str, reason: str) -> Iterator[s
         yield f"Gres=neuron:{model.chip}:{chips}"
     yield f"Feature={model.domain} State={state}"
     if reason:
-        yield f"Reason={slurm.quote(reason)}"
+        yield f"Reason={schedulers.quote(reason)}"
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
     rows = []
-    for line in slurm.parse_settings(lines):
+    for line in schedulers.parse_settings(lines):
         gres = line.get("Gres", "neuron::0").split(":")
         values = line["CPUs"], line["RealMemory"], gres[-1], line["Feature"], line["State"], line.get("Reason", "")
         rows += [(name, *values) for name in expand(line["NodeName"])]

@@ -3,20 +3,21 @@
 from collections.abc import Iterable, Iterator
 
 from trninv.errors import NotExpressibleError
-from trninv.exporters import slurm, tree
+from trninv.exporters import schedulers, switch_tree
+from trninv.exporters.export_source import ExportSource
 from trninv.exporters.format import Format, Record
-from trninv.exporters.source import ExportSource
 from trninv.hostlist import expand, fold
 
 
 def _write(source: ExportSource) -> Iterator[str]:
-    slurm.slurm_servers(source)
-    switches = tree.build_switches(source)
-    slurm.check_names(switch.name for switch in switches)
+    schedulers.slurm_servers(source)
+    switches = switch_tree.build_switches(source)
+    schedulers.check_names(switch.name for switch in switches)
     leaves = sum(bool(switch.servers) for switch in switches)
-    if leaves > slurm.MAX_SLURM_LEAVES:
+    if leaves > schedulers.MAX_SLURM_LEAVES:
         raise NotExpressibleError(
-            f"{leaves:,} leaf switches: slurmctld takes minutes to read more than {slurm.MAX_SLURM_LEAVES:,}; --coarse "
+            f"{leaves:,} leaf switches: slurmctld takes minutes to read more than "
+            f"{schedulers.MAX_SLURM_LEAVES:,}; --coarse "
             "makes network nodes the leaves, or use slurm-block"
         )
     for switch in switches:
@@ -25,11 +26,11 @@ def _write(source: ExportSource) -> Iterator[str]:
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
-    return tree.read_tree(
-        tree.TreeSwitch(
+    return switch_tree.read_tree(
+        switch_tree.TreeSwitch(
             setting["SwitchName"], tuple(expand(setting.get("Switches", ""))), tuple(expand(setting.get("Nodes", "")))
         )
-        for setting in slurm.parse_settings(lines)
+        for setting in schedulers.parse_settings(lines)
     )
 
 
@@ -39,5 +40,5 @@ FORMAT = Format(
     description="Slurm's topology.conf for topology/tree: domains as leaf switches below the fabric's tiers",
     write=_write,
     read=_read,
-    expected_records=tree.tree_records,
+    expected_records=switch_tree.tree_records,
 )

@@ -7,24 +7,24 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trninv.errors import NotExpressibleError
-from trninv.exporters import slurm, tree, yaml_text
+from trninv.exporters import schedulers, serialization, switch_tree
+from trninv.exporters.export_source import ExportedServer, ExportSource
 from trninv.exporters.format import Format, Record
-from trninv.exporters.source import ExportedServer, ExportSource
 from trninv.hostlist import expand, fold
 
 _MAX_RING_SERVERS = 16
 
 
 def _write(source: ExportSource) -> Iterator[str]:
-    blocks = slurm.server_blocks(source)
-    switches = tree.build_switches(source)
-    slurm.check_names(switch.name for switch in switches)
-    if sum(bool(switch.servers) for switch in switches) > slurm.MAX_SLURM_LEAVES:
+    blocks = schedulers.server_blocks(source)
+    switches = switch_tree.build_switches(source)
+    schedulers.check_names(switch.name for switch in switches)
+    if sum(bool(switch.servers) for switch in switches) > schedulers.MAX_SLURM_LEAVES:
         raise NotExpressibleError(
             f"{source.place.address} has too many leaf switches for slurmctld: --coarse makes network nodes the leaves"
         )
     rings = _rings(blocks)
-    yield from yaml_text.yaml_document(
+    yield from serialization.yaml_document(
         [
             {
                 "topology": "fabric",
@@ -35,7 +35,7 @@ def _write(source: ExportSource) -> Iterator[str]:
                 "topology": "ultraservers",
                 "cluster_default": False,
                 "block": {
-                    "block_sizes": slurm.block_sizes(blocks),
+                    "block_sizes": schedulers.block_sizes(blocks),
                     "blocks": [{"block": name, "nodes": _nodes(servers)} for name, servers in blocks.items()],
                 },
             },
@@ -56,7 +56,7 @@ def _rings(blocks: dict[str, list[ExportedServer]]) -> dict[str, list[ExportedSe
     }
 
 
-def _switch(switch: tree.TreeSwitch) -> dict[str, str]:
+def _switch(switch: switch_tree.TreeSwitch) -> dict[str, str]:
     children = {"children": fold(switch.switches)} if switch.switches else {"nodes": fold(switch.servers)}
     return {"switch": switch.name} | children
 
@@ -87,12 +87,12 @@ def _row(length: int) -> dict[str, int]:
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
-    for document in next(iter(yaml_text.read_yaml_documents(lines))):
+    for document in next(iter(serialization.read_yaml_documents(lines))):
         name = document["topology"]
         match document:
             case {"tree": {"switches": switches}}:
-                pairs = tree.read_tree(
-                    tree.TreeSwitch(
+                pairs = switch_tree.read_tree(
+                    switch_tree.TreeSwitch(
                         entry["switch"],
                         tuple(expand(entry.get("children", ""))),
                         tuple(expand(entry.get("nodes", ""))),
@@ -110,9 +110,9 @@ def _read(lines: Iterable[str]) -> Iterator[Record]:
 
 
 def _records(source: ExportSource) -> Iterator[Record]:
-    blocks = slurm.server_blocks(source)
-    yield from (("fabric", *pair) for pair in tree.tree_records(source))
-    yield "ultraservers", *slurm.block_sizes(blocks)
+    blocks = schedulers.server_blocks(source)
+    yield from (("fabric", *pair) for pair in switch_tree.tree_records(source))
+    yield "ultraservers", *schedulers.block_sizes(blocks)
     yield from (("ultraservers", name, *(server.name for server in members)) for name, members in blocks.items())
     rings = _rings(blocks)
     yield from (("rings", name, *(server.name for server in members)) for name, members in rings.items())

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from trninv.exporters import yaml_text
+from trninv.exporters import serialization
+from trninv.exporters.export_source import ExportSource
 from trninv.exporters.format import Format, Record
-from trninv.exporters.source import ExportSource
 from trninv.hostlist import expand, fold
 
 _DOMAIN = "accelerator.topology.test/domain"
@@ -19,16 +19,16 @@ def _write(source: ExportSource) -> Iterator[str]:
                 children_by_name[path[index - 1]][name] = None
     switches = {name: {"switches": list(children)} for name, children in children_by_name.items() if children}
     if switches:
-        yield from yaml_text.yaml_document({"switches": switches})
+        yield from serialization.yaml_document({"switches": switches})
     blocks = [
         {"switch": name, "nodes": [fold([server.name for server in members])], "annotations": {_DOMAIN: name}}
         for name, members in source.servers_by_domain().items()
     ]
-    yield from yaml_text.yaml_document({"blocks": blocks})
+    yield from serialization.yaml_document({"blocks": blocks})
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
-    (document,) = yaml_text.read_yaml_documents(lines)
+    (document,) = serialization.read_yaml_documents(lines)
     parents = {child: name for name, switch in document.get("switches", {}).items() for child in switch["switches"]}
     for block in document["blocks"]:
         path = [block["switch"]]

@@ -1,7 +1,8 @@
 """How much of the time parts were up, from an archive: ``python -m trninv.history.archive.availability DIRECTORY``.
 
-As `trninv availability` defines it (`trninv.history.sums`). One statement counts, for each group of parts, what they
-changed from and to, and sums the times: no part's own history is looked at, so that it takes as long as reading does.
+As `trninv availability` defines it (`trninv.history.availability_sums`). One statement counts, for each group of parts,
+what they changed from and to, and sums the times: no part's own history is looked at, so that it takes as long as
+reading does.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from typing import Any, Final
 
 from trninv.errors import InvalidFileError, InvalidTimeError, TrninvError
 from trninv.history.archive.engines import query_duckdb, query_spark
-from trninv.history.sums import AvailabilitySums, Transition, TransitionPeriod
+from trninv.history.availability_sums import AvailabilitySums, Transition, TransitionPeriod
 
 BY: Final = ("kind", "model", "rack", "cluster")
 _GROUPS: Final = {"kind": "CAST(NULL AS STRING)"}

@@ -21,11 +21,12 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Engine, literal_column, make_url, text
 
-from trninv.inventory import past
-from trninv.inventory.address import LEVELS, address_expression, node_address_expression
-from trninv.inventory.chip_use import is_allocated, takes_jobs
-from trninv.inventory.schema import CLOSED, METADATA, TABLES
-from trninv.inventory.state import carried_bandwidth_expression
+from trninv.database import as_of
+from trninv.database.tables import CLOSED, METADATA, TABLES
+from trninv.inventory.address.expressions import address_expression, node_address_expression
+from trninv.inventory.address.syntax import LEVELS
+from trninv.inventory.state.chip_use import is_allocated, takes_jobs
+from trninv.inventory.state.condition import carried_bandwidth_expression
 
 _FOLDER: Final = Path(__file__).parent
 _RULE_REFERENCE: Final = re.compile(r"\{\{ (\w+) \}\}")
@@ -50,8 +51,8 @@ _GRANT_ON_POSTGRESQL: Final = f"""
 DO $$ BEGIN
     IF EXISTS (SELECT FROM pg_roles WHERE rolname = '{ROLE}') THEN
         GRANT SELECT ON {", ".join(sorted(READABLE))}, _change TO {ROLE};
-        GRANT USAGE ON SCHEMA {past.SCHEMA} TO {ROLE};
-        GRANT SELECT ON ALL TABLES IN SCHEMA {past.SCHEMA} TO {ROLE};
+        GRANT USAGE ON SCHEMA {as_of.SCHEMA} TO {ROLE};
+        GRANT SELECT ON ALL TABLES IN SCHEMA {as_of.SCHEMA} TO {ROLE};
     END IF;
 END $$"""
 _EXISTING_VIEWS_SQL: Final = {
@@ -69,7 +70,7 @@ def drop_statements(dialect: str, connection: Connection | None = None) -> Itera
     On SQLite without a connection, only the views that have a file are known.
     """
     if dialect == "postgresql":
-        yield f"DROP SCHEMA IF EXISTS {past.SCHEMA} CASCADE"
+        yield f"DROP SCHEMA IF EXISTS {as_of.SCHEMA} CASCADE"
         yield _DROP_ON_POSTGRESQL
         return
     for name in sorted({*VIEWS, *(_existing_views(connection) if connection else ())}):
@@ -83,23 +84,23 @@ def create_statements(dialect: str) -> Iterator[str]:
         if dialect == "postgresql":
             yield f"COMMENT ON VIEW {name} IS '{_view_comment(name)}'"
     if dialect == "postgresql":
-        yield from past.create_schema_statements()
-        yield _SET_SEARCH_PATH.format(f"'{past.SCHEMA}, ' || current_setting('search_path')")
+        yield from as_of.create_schema_statements()
+        yield _SET_SEARCH_PATH.format(f"'{as_of.SCHEMA}, ' || current_setting('search_path')")
         yield from (definition(name, dialect, is_past=True) for name in VIEWS)
-        yield _SET_SEARCH_PATH.format(f"replace(current_setting('search_path'), '{past.SCHEMA}, ', '')")
+        yield _SET_SEARCH_PATH.format(f"replace(current_setting('search_path'), '{as_of.SCHEMA}, ', '')")
         yield _GRANT_ON_POSTGRESQL
 
 
 def as_of_statements(engine: Engine) -> list[str]:
     """Return statements that make a transaction read an earlier time; none if the engine reads the present."""
     dialect = engine.dialect.name
-    if past.as_of_event(engine) is None:
+    if as_of.as_of_event(engine) is None:
         return []
     views = VIEWS if dialect == "sqlite" else ()
     statements = (
         definition(name, dialect, is_past=True).replace("CREATE VIEW", "CREATE TEMP VIEW", 1) for name in views
     )
-    return [*past.view_statements(engine), *statements]
+    return [*as_of.view_statements(engine), *statements]
 
 
 def definition(name: str, dialect: str, *, is_past: bool = False) -> str:
@@ -145,6 +146,6 @@ def _compile_rules(dialect: str, *, is_past: bool) -> Mapping[str, str]:
         "carried": carried_bandwidth_expression(link, node.alias("end_a"), node.alias("end_b")),
     }
     compiled = {name: str(rule.compile(dialect=dialect_class(paramstyle="named"))) for name, rule in rules.items()}
-    for name in past.PARTS:
+    for name in as_of.PARTS:
         compiled[f"lost_{name}"] = f"{name}.id IN (SELECT id FROM lost_{name})" if is_past else "1 = 1"  # noqa: S608 # ours
     return compiled

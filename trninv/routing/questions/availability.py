@@ -8,16 +8,16 @@ from typing import Annotated, Final
 
 from sqlalchemy import select
 
+from trninv.database.as_of import as_of_time
+from trninv.database.tables import TABLES
 from trninv.errors import InvalidArgumentError, InvalidTimeError
 from trninv.history.availability import AvailabilityBy, availability_sums
-from trninv.history.moment import parse_time
-from trninv.history.sums import AvailabilitySums
-from trninv.inventory.address import resolve
-from trninv.inventory.past import as_of_time
-from trninv.inventory.schema import TABLES
+from trninv.history.availability_sums import AvailabilitySums
+from trninv.history.point_in_time import parse_time
+from trninv.inventory.address.lookup import resolve
 from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
 from trninv.routing.question import ROUTED_COST, Argument, FreeText, question
-from trninv.routing.wiring import SnapshotReader
+from trninv.routing.wiring_cache import SnapshotReader
 
 _MICROSECONDS: Final = 1_000_000
 _CONFIDENCE: Final = 0.95

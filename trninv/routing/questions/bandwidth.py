@@ -16,11 +16,11 @@ from trninv.routing.answer import (
     SchemaScalar,
     render_cut,
 )
-from trninv.routing.ends import Endpoints
+from trninv.routing.endpoints import Endpoints
+from trninv.routing.link_selection import VIA_DESCRIPTION, DisconnectedReason, LinkSelection
 from trninv.routing.question import ROUTED_COST, Argument, question
-from trninv.routing.via import VIA_DESCRIPTION, DisconnectedReason, LinkSelection
-from trninv.routing.wiring import SnapshotReader
-from trninv.solvers.paths import PathCriterion, PathMetric, best_paths
+from trninv.routing.wiring_cache import SnapshotReader
+from trninv.solvers.shortest_paths import PathCriterion, PathMetric, best_paths
 from trninv.units import Bandwidth
 
 _WIDEST = PathCriterion(PathMetric.BANDWIDTH)
@@ -80,7 +80,7 @@ def bandwidth(
         raise SamePlaceError(f"{source} and {target} share chips: bandwidth is between two separate places")
     wiring = endpoints.wiring
     successors, predecessors = wiring.adjacency
-    flow, side = solvers.flow.minimum_cut_directed(successors, endpoints.sources, endpoints.targets)
+    flow, side = solvers.max_flow.minimum_cut_directed(successors, endpoints.sources, endpoints.targets)
     widest_path = next(best_paths(successors, endpoints.sources, endpoints.targets, _WIDEST, predecessors), None)
     return BandwidthAnswer(
         source=endpoints.source,

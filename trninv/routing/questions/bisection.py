@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Self
 
 from trninv import solvers
-from trninv.routing import cluster, evidence
+from trninv.routing import cluster_islands, evidence
 from trninv.routing.answer import (
     AddressText,
     Answer,
@@ -19,15 +19,16 @@ from trninv.routing.answer import (
     render_cut,
 )
 from trninv.routing.hubs import find_hubs
+from trninv.routing.link_selection import DisconnectedReason
 from trninv.routing.question import ROUTED_COST, Argument, question
 from trninv.routing.scope import Scope
-from trninv.routing.via import DisconnectedReason
-from trninv.routing.wiring import SnapshotReader, cut_links
+from trninv.routing.wiring import cut_links
+from trninv.routing.wiring_cache import SnapshotReader
 from trninv.settings import Settings
 from trninv.units import Bandwidth
 
 if TYPE_CHECKING:
-    from trninv.solvers.split import Cut
+    from trninv.solvers.graph import Cut
 
 _DEFINITION = (
     "least capacity, one direction, between halves of the scope's healthy chips (balance LIVE); what collectives reach "
@@ -148,19 +149,19 @@ def _bisect_domain(reader: SnapshotReader, scope: Scope) -> BisectionAnswer:
 
 def _bisect_cluster_scope(reader: SnapshotReader, scope: Scope) -> BisectionAnswer:
     """Bisect the chips of several domains of a cluster on its quotient."""
-    classes = cluster.read_domain_classes(reader, scope)
+    classes = cluster_islands.read_domain_classes(reader, scope)
     chips = sum(domain_class.island.chip_count * len(domain_class.domains) for domain_class in classes)
     failed_count = sum(domain_class.failed_count * len(domain_class.domains) for domain_class in classes)
-    result = cluster.bisect_cluster(reader, scope, classes, chips // 2, chips - chips // 2)
+    result = cluster_islands.bisect_cluster(reader, scope, classes, chips // 2, chips - chips // 2)
     nominal = None
     if failed_count:
         half, cluster_hubs = (chips + failed_count) // 2, find_hubs(reader, scope.place.cluster_id)
-        fillers = cluster.bisect_classes(
+        fillers = cluster_islands.bisect_classes(
             classes, max(half - failed_count, 0), min(chips + failed_count - half, chips), cluster_hubs.narrow_links
         )
         nominal = Bounds(Bandwidth(fillers.lower), Bandwidth(min(fillers.upper, result.upper)))
     places_a, places_b = result.sides(reader.connection)
-    graphs = cluster.healthy_graphs(classes)
+    graphs = cluster_islands.healthy_graphs(classes)
     models = {edge["model"] for graph in graphs for _, _, edge in graph.edges(data=True)}
     nodes = (attributes for graph in graphs for attributes in graph.nodes.values())
     return BisectionAnswer(

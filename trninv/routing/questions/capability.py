@@ -7,14 +7,15 @@ from typing import Annotated, Final, Self
 from sqlalchemy import func, select
 
 from trninv import solvers
-from trninv.inventory.schema import TABLES
+from trninv.database.tables import TABLES
 from trninv.routing import evidence
 from trninv.routing.answer import AddressText, Answer, AnswerDifference, Bounds, Rendered, incomparability_reason
 from trninv.routing.question import ROUTED_COST, Argument, question
 from trninv.routing.questions.collectives import all_gather_limit
 from trninv.routing.questions.pool import total_memory
 from trninv.routing.scope import Scope
-from trninv.routing.wiring import SnapshotReader, Wiring
+from trninv.routing.wiring import Wiring
+from trninv.routing.wiring_cache import SnapshotReader
 from trninv.units import Bandwidth, Capacity
 
 _LINK = TABLES["link"]
@@ -96,7 +97,7 @@ def _largest_pool(wiring: Wiring, chips: Sequence[int]) -> Capacity:
     """Return the largest total memory of connected chips."""
     remaining, largest = set(chips), Capacity(0)
     while remaining:
-        component = solvers.reach.hops_from(wiring.graph, [next(iter(remaining))]).keys() & remaining
+        component = solvers.distances.hops_from(wiring.graph, [next(iter(remaining))]).keys() & remaining
         remaining -= component
         largest = max(largest, total_memory(wiring.nodes, component))
     return largest

@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Annotated
 from trninv import solvers
 from trninv.routing import evidence
 from trninv.routing.answer import AddressText, Answer, LinkRef, Rendered, RenderedTable
-from trninv.routing.cluster import DomainClass, are_apart, read_domain_classes
+from trninv.routing.cluster_islands import DomainClass, are_apart, read_domain_classes
+from trninv.routing.link_selection import DisconnectedReason
 from trninv.routing.question import ROUTED_COST, Argument, question
 from trninv.routing.scope import Scope, ScopeGraph
-from trninv.routing.via import DisconnectedReason
-from trninv.routing.wiring import SnapshotReader, cut_links, link_ref
+from trninv.routing.wiring import cut_links, link_ref
+from trninv.routing.wiring_cache import SnapshotReader
 from trninv.units import Bandwidth, pluralize
 
 if TYPE_CHECKING:
     from trninv.solvers.collectives import AllGatherRate
     from trninv.solvers.graph import Graph
-    from trninv.solvers.quotient import Island
+    from trninv.solvers.islands import Island
 
 MAX_CLASSES_SOLVED = 12
 """Classes of islands that are solved exactly; the others only contribute bounds."""
@@ -193,7 +194,7 @@ def _all_reduce_limits(
 
 def _port_capacities(graph: "Graph", chips: Sequence[int]) -> list[int]:
     """Return the capacity of each chip's links together."""
-    return [solvers.split.cut_capacity(graph, {chip}) for chip in chips]
+    return [solvers.graph.cut_capacity(graph, {chip}) for chip in chips]
 
 
 def all_gather_limit(scope_graph: ScopeGraph) -> CollectiveLimit:
@@ -218,7 +219,7 @@ def _limits_of_domain(
     gather_limit = all_gather_limit(scope_graph)
     reduce_bound = Fraction(0)
     if others > 0:
-        min_flow = min(solvers.flow.minimum_cut(graph, endpoints[:1], [end])[0] for end in endpoints[1:])
+        min_flow = min(solvers.max_flow.minimum_cut(graph, endpoints[:1], [end])[0] for end in endpoints[1:])
         reduce_bound = min(Fraction(min_flow), Fraction(sum(_port_capacities(graph, endpoints)), 2 * others))
     return all_to_all, gather_limit, _ring_limit(graph, endpoints, gather_limit), reduce_bound
 
@@ -310,11 +311,11 @@ def _all_to_all_rate(island: "Island", chips: int, max_rate: Fraction, max_trees
     links = () if island.network_node is None else cut_links(island.graph, {island.network_node})
     if not _exit_ratio(island):
         return _RateBounds(Fraction(0), bound, links)
-    inner_graph = solvers.quotient.scale_up_graph(island.graph)
+    inner_graph = solvers.islands.scale_up_graph(island.graph)
     min_link = min((capacity for _, _, capacity in solvers.graph.weighted_edges(inner_graph)), default=0)
     inner_bound = (
         Fraction(min_link, island.chip_count**2)
-        if len(solvers.reach.hops_from(inner_graph, island.chips[:1])) == len(inner_graph)
+        if len(solvers.distances.hops_from(inner_graph, island.chips[:1])) == len(inner_graph)
         else Fraction(0)
     )
     private_exits = island.private_exits
@@ -338,9 +339,9 @@ def _all_gather_rate(island: "Island", chips: int, *, solve: bool) -> _RateBound
             graph, dict.fromkeys(island.chips, 1) | {network_node: chips - island.chip_count}
         )
     else:
-        port = min(island.chips, key=lambda chip: solvers.split.cut_capacity(graph, {chip}))
+        port = min(island.chips, key=lambda chip: solvers.graph.cut_capacity(graph, {chip}))
         rate = solvers.collectives.AllGatherRate(
-            Fraction(solvers.split.cut_capacity(graph, {port}), chips - 1), frozenset([port])
+            Fraction(solvers.graph.cut_capacity(graph, {port}), chips - 1), frozenset([port])
         )
     if rate is None:
         raise AssertionError("an island with an exit has a chip")

@@ -8,7 +8,8 @@ from trninv.routing import evidence
 from trninv.routing.answer import AddressText, Answer, LinkRef, Rendered, SchemaScalar, render_cut
 from trninv.routing.question import ROUTED_COST, Argument, question
 from trninv.routing.scope import Scope
-from trninv.routing.wiring import SnapshotReader, cut_links
+from trninv.routing.wiring import cut_links
+from trninv.routing.wiring_cache import SnapshotReader
 from trninv.units import Bandwidth
 
 _DEFINITION = (
@@ -44,10 +45,8 @@ class CutTreeAnswer(Answer):
             yield f"{self.scope}: fewer than two chips are up"
             return
         yield f"worst connected: {self.a} and {self.b}, {self.min_flow} one direction"
-        yield (
-            "cut off by it: "
-            f"{', '.join(self.disconnected_chips[:_MAX_LISTED_CHIPS])}{' …' * (len(self.disconnected_chips) > _MAX_LISTED_CHIPS)}"
-        )
+        more = " …" * (len(self.disconnected_chips) > _MAX_LISTED_CHIPS)
+        yield f"disconnected chips: {', '.join(self.disconnected_chips[:_MAX_LISTED_CHIPS])}{more}"
         yield from render_cut("minimum cut", self.cut, len(self.cut))
 
     def render_comparison(self) -> Rendered:
@@ -67,8 +66,8 @@ def cut_tree(
     resolved_scope = Scope.resolve(reader, scope, forwarding=True)
     scope_graph = resolved_scope.graph(reader, "a Gomory-Hu tree")
     graph, endpoints = scope_graph.graph, scope_graph.endpoints
-    tree = solvers.cut_tree.gomory_hu_tree(graph)
-    min_flow, side = solvers.cut_tree.minimum_edge(tree, set(endpoints))
+    tree = solvers.max_flow.gomory_hu_tree(graph)
+    min_flow, side = solvers.max_flow.minimum_edge(tree, set(endpoints))
     side_chips = [end for end in endpoints if end in side]
     other_chips = [end for end in endpoints if end not in side]
     address_of = {node: graph.nodes[node]["address"] for node in graph}

@@ -6,17 +6,17 @@ from typing import Annotated, Any, Final
 
 from sqlalchemy import Connection
 
-from trninv.choice import DescribedEnum
+from trninv.database.tables import PART_KINDS
+from trninv.enumeration import DescribedEnum
 from trninv.errors import InvalidArgumentError
-from trninv.history import differences
-from trninv.history.differences import DiffPage, DiffRange
-from trninv.history.moment import PointInTime
-from trninv.inventory.address import resolve
-from trninv.inventory.schema import PART_KINDS
-from trninv.inventory.state import PPM, Condition
+from trninv.history import history_diff
+from trninv.history.history_diff import DiffPage, DiffRange
+from trninv.history.point_in_time import PointInTime
+from trninv.inventory.address.lookup import resolve
+from trninv.inventory.state.condition import PPM, Condition
 from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
 from trninv.routing.question import ROUTED_COST, Argument, FreeText, question
-from trninv.routing.wiring import SnapshotReader
+from trninv.routing.wiring_cache import SnapshotReader
 from trninv.timestamps import format_timestamp
 from trninv.units import pluralize
 
@@ -264,7 +264,7 @@ def diff(
         start=DiffTime.from_moment(span.first),
         end=DiffTime.from_moment(span.last),
         by=by,
-        kinds=tuple(KindDiff(row.kind, row.differ, row.back) for row in differences.change_counts(connection, span)),
+        kinds=tuple(KindDiff(row.kind, row.differ, row.back) for row in history_diff.change_counts(connection, span)),
         state_groups=counts[0],
         states=tuple(_to_state_diff(row, by) for row in lists[0]),
         job_count=counts[1],
@@ -282,10 +282,10 @@ def diff(
 
 def _read_lists(connection: Connection, span: DiffRange, page: DiffPage) -> Iterator[tuple[int, list[Any]]]:
     for read_list in (
-        differences.state_changes,
-        differences.job_changes,
-        differences.cordon_changes,
-        differences.binding_changes,
+        history_diff.state_changes,
+        history_diff.job_changes,
+        history_diff.cordon_changes,
+        history_diff.binding_changes,
     ):
         yield read_list(connection, span, page)
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from trninv import solvers
-from trninv.routing import cluster, evidence
+from trninv.routing import cluster_islands, evidence
 from trninv.routing.answer import AddressText, Answer, CitedFact, ExactInt, Rendered, RenderedTable
-from trninv.routing.hops import count_hops as pairs_by_hops
+from trninv.routing.hop_counts import count_hops as pairs_by_hops
+from trninv.routing.link_selection import VIA_DESCRIPTION, DisconnectedReason, LinkSelection
 from trninv.routing.question import ROUTED_COST, Argument, question
 from trninv.routing.scope import Scope
-from trninv.routing.via import VIA_DESCRIPTION, DisconnectedReason, LinkSelection
-from trninv.routing.wiring import SnapshotReader
+from trninv.routing.wiring_cache import SnapshotReader
 from trninv.units import pluralize
 
 _DEFINITION = (
@@ -71,7 +71,7 @@ def distances(
         )
         facts: tuple[CitedFact, ...] = ()
     else:
-        classes = cluster.read_domain_classes(reader, resolved_scope)
+        classes = cluster_islands.read_domain_classes(reader, resolved_scope)
         chips, histogram = (
             sum(domain_class.island.chip_count * len(domain_class.domains) for domain_class in classes),
             pairs_by_hops(reader, resolved_scope, classes, selection),
@@ -106,7 +106,7 @@ def _reason(
     if selection is LinkSelection.ANY:
         return selection.disconnected_reason(subject)
     more_pairs = (
-        int(pairs_by_hops(reader, scope, cluster.read_domain_classes(reader, scope), LinkSelection.ANY).sum())
+        int(pairs_by_hops(reader, scope, cluster_islands.read_domain_classes(reader, scope), LinkSelection.ANY).sum())
         - connected_pairs
     )
     return selection.disconnected_reason(

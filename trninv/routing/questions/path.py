@@ -8,7 +8,7 @@ from typing import Annotated, Self
 
 from trninv import solvers
 from trninv.errors import InvalidArgumentError, SamePlaceError, UnknownFactError
-from trninv.inventory.address import parse
+from trninv.inventory.address.syntax import parse
 from trninv.routing import evidence
 from trninv.routing.answer import (
     AddressText,
@@ -20,13 +20,21 @@ from trninv.routing.answer import (
     Rendered,
     RenderedTable,
 )
-from trninv.routing.ends import Endpoints
-from trninv.routing.fabric_cache import CachedChip, PathCache
+from trninv.routing.endpoints import Endpoints
+from trninv.routing.link_selection import VIA_DESCRIPTION, DisconnectedReason, LinkSelection
+from trninv.routing.path_cache import CachedChip, PathCache
 from trninv.routing.question import ROUTED_COST, Argument, question
-from trninv.routing.via import VIA_DESCRIPTION, DisconnectedReason, LinkSelection
-from trninv.routing.wiring import SnapshotReader, Wiring, link_ref
-from trninv.solvers.arcs import node_of_port
-from trninv.solvers.paths import PathCriterion, PathMetric, ShortestPathDag, all_best_paths, best_paths, path_cost
+from trninv.routing.wiring import Wiring, link_ref
+from trninv.routing.wiring_cache import SnapshotReader
+from trninv.solvers.adjacency import node_of_port
+from trninv.solvers.shortest_paths import (
+    PathCriterion,
+    PathMetric,
+    ShortestPathDag,
+    all_best_paths,
+    best_paths,
+    path_cost,
+)
 from trninv.units import Capacity
 
 MAX_PATHS = 100
@@ -234,7 +242,7 @@ def path(
             shared = f"{endpoints.source} and {endpoints.target} share chips"
             raise SamePlaceError(f"{shared}: disjoint paths are between two separate places")
         by_node, max_paths = shape is PathShape.NODE_DISJOINT, k if k > 1 else len(nodes)
-        paths = solvers.disjoint.disjoint_paths(*places, by_node=by_node, max_paths=max_paths)
+        paths = solvers.max_flow.disjoint_paths(*places, by_node=by_node, max_paths=max_paths)
     else:
         paths = list(islice(best_paths(*places, criterion, predecessors), k))
     dag = all_best_paths(*places, criterion, predecessors)

@@ -8,7 +8,9 @@ from typing import Annotated, Self
 from sqlalchemy import Connection
 
 from trninv import solvers
-from trninv.inventory.address import Address, Place, chip_ids_of, parse
+from trninv.inventory.address.containment import chip_ids_of
+from trninv.inventory.address.lookup import Place
+from trninv.inventory.address.syntax import Address, parse
 from trninv.routing import evidence
 from trninv.routing.answer import (
     AddressText,
@@ -19,20 +21,14 @@ from trninv.routing.answer import (
     WiringSource,
     bandwidth_range,
 )
-from trninv.routing.ends import resolve_nodes
-from trninv.routing.fabric_cache import CachedChip, PathCache
+from trninv.routing.endpoints import resolve_nodes
+from trninv.routing.link_selection import LinkSelection
+from trninv.routing.path_cache import CachedChip, PathCache
 from trninv.routing.question import ROUTED_COST, Argument, question
-from trninv.routing.via import LinkSelection
-from trninv.routing.wiring import (
-    MAX_DOMAINS,
-    Attributes,
-    SnapshotReader,
-    Wiring,
-    domains_in_same_clusters,
-    merge_wirings,
-)
-from trninv.solvers.arcs import join_links
-from trninv.solvers.toward import widest_capacities
+from trninv.routing.wiring import MAX_DOMAINS, Attributes, Wiring, domains_in_same_clusters, merge_wirings
+from trninv.routing.wiring_cache import SnapshotReader
+from trninv.solvers.adjacency import join_links
+from trninv.solvers.shortest_paths import widest_capacities
 from trninv.units import Bandwidth, Capacity, pluralize
 
 _DEFINITION = (
@@ -40,7 +36,9 @@ _DEFINITION = (
 )
 _OVER = {
     LinkSelection.SCALE_UP: LinkSelection.SCALE_UP.definition_suffix,
-    LinkSelection.ANY: f"{LinkSelection.ANY.definition_suffix}; a ring delivers over the domains of its chips and of the place",
+    LinkSelection.ANY: (
+        f"{LinkSelection.ANY.definition_suffix}; a ring delivers over the domains of its chips and of the place"
+    ),
 }
 
 
@@ -233,7 +231,7 @@ class _ReachableChips:
         widest: dict[int, int] = {}
         for parts in ([wiring], *([wiring, part] for part in other_domains.values())):
             predecessors = join_links([part.adjacency.predecessors for part in parts])
-            hops, wide = solvers.reach.directed_hops(predecessors, own), widest_capacities(predecessors, own)
+            hops, wide = solvers.distances.directed_hops(predecessors, own), widest_capacities(predecessors, own)
             for node in (hops.keys() & parts[-1].nodes.keys()).difference(own):
                 if parts[-1].nodes[node]["kind"] == "chip" and wide[node] >= min_bandwidth:
                     chips_by_hops.setdefault(hops[node], []).append(node)
@@ -257,5 +255,5 @@ class _ReachableChips:
             for chip in chips
         )
         ahead = join_links([part.adjacency.successors for part in parts])
-        delivered, _ = solvers.flow.minimum_cut_directed(ahead, chips, self.own)
+        delivered, _ = solvers.max_flow.minimum_cut_directed(ahead, chips, self.own)
         return HopRing(hops, tuple(reached), total_memory(nodes, chips), Bandwidth(delivered))

@@ -9,7 +9,7 @@ from trninv.routing import evidence
 from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable, bandwidth_range
 from trninv.routing.question import ROUTED_COST, Argument, question
 from trninv.routing.scope import Scope
-from trninv.routing.wiring import SnapshotReader
+from trninv.routing.wiring_cache import SnapshotReader
 from trninv.settings import Settings
 from trninv.units import Bandwidth, pluralize
 
@@ -69,7 +69,7 @@ def split_profile(
         raise InvalidArgumentError(
             f"{resolved_scope.place.address} has {pluralize(count, 'healthy chip')}: ask for fewer of them (chips)"
         )
-    profile = solvers.boundary.CutProfile(scope_graph.graph, scope_graph.endpoints)
+    profile = solvers.islands.CutProfile(scope_graph.graph, scope_graph.endpoints)
     if chips is not None and profile.gap(chips):
         profile.refine(chips, Settings.load().bisection_nodes)
     sizes = range(1, count // 2 + 1) if chips is None else [chips]

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from trninv import solvers
-from trninv.choice import DescribedEnum
+from trninv.enumeration import DescribedEnum
 from trninv.errors import InvalidArgumentError
 from trninv.routing import evidence
 from trninv.routing.answer import AddressText, Answer, ExactInt, Rendered, RenderedTable, bandwidth_range
-from trninv.routing.cluster import read_domain_classes
-from trninv.routing.journal import Progress, solve_tasks
+from trninv.routing.cluster_islands import read_domain_classes
 from trninv.routing.question import ROUTED_COST, Argument, question
 from trninv.routing.scope import Scope, ScopeGraph
-from trninv.routing.wiring import SnapshotReader
+from trninv.routing.sweep_journal import Progress, solve_tasks
+from trninv.routing.wiring_cache import SnapshotReader
 from trninv.settings import Settings
-from trninv.solvers.damage import DISCONNECTED, MeasureTask, SweepMeasure
+from trninv.solvers.graph_measures import DISCONNECTED, MeasureTask, SweepMeasure
 from trninv.units import Bandwidth, pluralize
 
 if TYPE_CHECKING:

@@ -7,15 +7,15 @@ from typing import Annotated, Final
 
 from sqlalchemy import select
 
+from trninv.database.as_of import as_of_time
+from trninv.database.tables import TABLES
 from trninv.errors import InvalidArgumentError, InvalidTimeError, WrongLevelError
 from trninv.history import timeline as history
-from trninv.history.moment import parse_time
-from trninv.inventory.address import resolve
-from trninv.inventory.past import as_of_time
-from trninv.inventory.schema import TABLES
+from trninv.history.point_in_time import parse_time
+from trninv.inventory.address.lookup import resolve
 from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
 from trninv.routing.question import ROUTED_COST, Argument, FreeText, question
-from trninv.routing.wiring import SnapshotReader
+from trninv.routing.wiring_cache import SnapshotReader
 from trninv.units import pluralize
 
 MAX_BUCKETS: Final = 1_000

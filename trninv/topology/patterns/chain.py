@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from trninv.topology.blueprint import Blueprint, BlueprintLink, Sides, assemble, chip_nodes
 from trninv.topology.pattern import IsSymmetry, NodesByNumber, Pattern, Permutation
-from trninv.topology.sketch import Point2D
+from trninv.topology.planar_layout import Point2D
 
 _CHIP_PITCH = 72.0
 """The distance between chips in drawings."""

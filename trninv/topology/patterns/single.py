@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from trninv.topology.blueprint import Blueprint, Sides, assemble, chip_nodes
 from trninv.topology.pattern import NodesByNumber, Pattern
-from trninv.topology.sketch import Point2D
+from trninv.topology.planar_layout import Point2D
 
 
 def _build() -> Blueprint:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from trninv.topology.blueprint import Blueprint, BlueprintLink, BlueprintNode, Sides, assemble, chip_nodes
 from trninv.topology.pattern import IsSymmetry, NodesByNumber, Pattern, Permutation
-from trninv.topology.sketch import PlanarLayout, Point2D
-from trninv.topology.sketches.switched import racks_side_by_side
+from trninv.topology.planar_layout import PlanarLayout, Point2D
+from trninv.topology.planar_layouts.switched import racks_side_by_side
 
 
 def _build(racks: int, servers_per_rack: int, chips_per_server: int, chips_per_nic: int = 1) -> Blueprint:

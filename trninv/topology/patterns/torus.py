@@ -8,8 +8,8 @@ from math import prod
 from trninv.errors import CatalogError
 from trninv.topology.blueprint import Blueprint, BlueprintLink, BlueprintNode, Sides, assemble, chip_nodes
 from trninv.topology.pattern import IsSymmetry, NodesByNumber, Pattern, Permutation, Point3D, Position
-from trninv.topology.sketch import PlanarLayout, Point2D
-from trninv.topology.sketches.torus import single_plane, stacked_planes
+from trninv.topology.planar_layout import PlanarLayout, Point2D
+from trninv.topology.planar_layouts.torus import single_plane, stacked_planes
 from trninv.topology.torus import coordinates, node_number, torus_links
 
 _CHIP_PITCH_3D = 110.0

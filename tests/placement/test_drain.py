@@ -1,0 +1,216 @@
+"""A drain tells what happens: the difference of two answers of free and of fits, one for each job in turn."""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pytest
+from sqlalchemy import text
+
+import trninv
+from conftest import Databases
+from graphs import seed_clusters
+from trninv.database.engine import write_transaction
+from trninv.database.tables import TABLES
+from trninv.errors import StalePlanError, UnknownAddressError, WrongLevelError
+from trninv.inventory.address.containment import chip_ids_of
+from trninv.inventory.address.expressions import node_addresses
+from trninv.inventory.address.lookup import resolve_place
+from trninv.placement.candidates.placement_model import placement_model
+from trninv.placement.moves.drain import DrainOutcome
+from trninv.placement.moves.plan_executor import move_jobs
+from trninv.placement.placement_fleet import Fleet
+from trninv.placement.questions.drain_impact import DrainImpactAnswer
+
+ULTRA = "u-trn2x64/d0"
+PLACES = [f"{ULTRA}/s1", f"{ULTRA}/s2/c5", "u-trn2x64/r0", f"{ULTRA}/s0/c0--{ULTRA}/s0/c1", ULTRA]
+
+
+@dataclass
+class Move:
+    """Where a job goes, as a client of the API says it."""
+
+    job: str
+    destination: Sequence[str]
+
+
+@pytest.fixture
+def own(seeded: str) -> Iterator[Fleet]:
+    with trninv.open(seeded) as opened:
+        yield opened
+
+
+def fill(own: Fleet, seed: int) -> None:
+    """Jobs of legal sizes at some of their places."""
+    draw = random.Random(seed)
+    for at, size in enumerate(draw.choices([1, 4, 4, 8, 16], k=8)):
+        places = own.placements(ULTRA, chips=size, k=100).placements
+        if places:
+            own.hold(f"j{at}", draw.choice(places).places, who="me")
+
+
+@pytest.mark.parametrize(
+    ("place", "touched"),
+    [(f"{ULTRA}/s3", []), (f"{ULTRA}/s0/c0--{ULTRA}/s0/c1", ["big"]), (f"{ULTRA}/s2/c1", ["worn"])],
+)
+def test_what_is_broken_already_is_not_lost_again(own: Fleet, place: str, touched: list[str]) -> None:
+    own.hold("big", [f"{ULTRA}/s0", f"{ULTRA}/s1"], who="me")
+    own.hold("worn", [f"{ULTRA}/s2/c0-3"], who="me")
+    down = [f"{ULTRA}/s2/c2", f"{ULTRA}/s2/c0--{ULTRA}/s2/c3"]
+    for state in (own.what_if(down=down[:1]), own.what_if(down=down)):
+        assert isinstance(state, Fleet)
+        assert [job.job for job in state.drain_impact(place).jobs] == touched
+
+
+@pytest.mark.parametrize("place", [*PLACES[:2], *(pytest.param(place, marks=pytest.mark.slow) for place in PLACES[2:])])
+def test_a_drain_is_the_difference_of_free_and_fits_with_the_place_down(own: Fleet, place: str) -> None:
+    fill(own, PLACES.index(place))
+    without, answer = own.what_if(down=[place]), own.drain_impact(place)
+    assert (answer.largest_block, answer.largest_block_after) == (largest(own, 0, 0), largest(own, *gone(own, place)))
+    assert answer.chips == gone(own, place)[0].bit_count()
+    now, then = own.fragmentation("u-trn2x64").sizes, without.fragmentation("u-trn2x64").sizes
+    for size, was, left in zip(answer.sizes, now, then, strict=True):
+        assert (size.jobs, size.jobs_after) == (was.jobs, left.jobs)
+        assert (size.stranded, size.stranded_after) == (was.stranded, left.stranded)
+    assert answer.disrupted == len(answer.jobs)
+    if "--" not in place:
+        assert {job.job for job in answer.jobs} == {job.name for job in own.jobs(place)}
+    for job in answer.jobs:
+        follow(own, without, answer, job.job)
+
+
+def gone(own: Fleet, place: str) -> tuple[int, int]:
+    """Chips of a place; and of a link both ends."""
+    with own.connect() as connection:
+        if "--" in place:
+            return 0, sum(map(bit, place.split("--")))
+        chips = connection.scalars(chip_ids_of(resolve_place(connection, place)))
+        named = node_addresses().where(TABLES["node"].c.id.in_(chips.all()))
+        return sum(bit(row.address) for row in connection.execute(named)), 0
+
+
+def bit(chip: str) -> int:
+    server, number = chip.removeprefix(f"{ULTRA}/s").split("/c")
+    return 1 << 16 * int(server) + int(number)
+
+
+def largest(own: Fleet, without: int, link: int) -> int:
+    """Of all boxes one by one."""
+    with own.connect() as connection:
+        query = text("SELECT address FROM v_free_chip WHERE cluster = 'u-trn2x64'")
+        free = sum(map(bit, connection.scalars(query))) & ~without
+    torus = placement_model("u-trn2x64").torus
+    assert torus
+    whole = (mask for mask in torus.shape_by_mask if mask & free == mask and (not link or mask & link != link))
+    return max((mask.bit_count() for mask in whole), default=0)
+
+
+def follow(own: Fleet, without: Fleet, answer: DrainImpactAnswer, name: str) -> None:
+    """What is told of a job is what fits finds once it is gone; it then goes there."""
+    (job,) = (each for each in answer.jobs if each.job == name)
+    own.release(name)
+    best = without.placements(ULTRA, chips=job.chips, k=1).placements
+    if job.outcome is DrainOutcome.ELSEWHERE:
+        assert job.destination == best[0].places
+        assert job.all_gather_after == best[0].all_gather
+        own.hold(name, job.destination, who="me")
+        return
+    assert not best
+    for move in job.moves:
+        own.release(move.job)
+        own.hold(move.job, move.destination, who="me")
+    assert (job.outcome is DrainOutcome.AFTER_MOVES) == bool(job.moves)
+    if job.outcome is DrainOutcome.AFTER_MOVES:
+        assert without.placements(ULTRA, chips=job.chips, k=100).placements
+        own.hold(name, job.destination, who="me")
+
+
+def test_after_moves_names_what_moves(own: Fleet) -> None:
+    own.hold("big", [f"{ULTRA}/s0"], who="me")
+    for server in range(1, 4):
+        own.hold(f"a{server}", [f"{ULTRA}/s{server}/c{chip}" for chip in range(4)], who="me")
+    (job,) = own.drain_impact(f"{ULTRA}/s0").jobs
+    assert (job.outcome, job.destination, [move.job for move in job.moves]) == (
+        DrainOutcome.AFTER_MOVES,
+        (f"{ULTRA}/s1",),
+        ["a1"],
+    )
+    assert own.jobs(f"{ULTRA}/s0")[0].name == "big"
+    follow(own, own.what_if(down=[f"{ULTRA}/s0"]), own.drain_impact(f"{ULTRA}/s0"), "big")
+
+
+def test_in_a_rack_a_server_is_replaced_and_a_spare_keeps_a_job_going(own: Fleet) -> None:
+    rack = "trn3-gen2/d0"
+    own.hold("a", [f"{rack}/s{server}" for server in range(3)], who="me", spares=[f"{rack}/s3"])
+    (job,) = own.drain_impact(f"{rack}/s1").jobs
+    assert (job.outcome, job.must_stop, job.lost_chips) == (DrainOutcome.REPLACED, False, 4)
+    assert job.destination == (f"{rack}/s0", f"{rack}/s2", f"{rack}/s4")
+    (job,) = own.drain_impact(f"{rack}/s3").jobs
+    assert (job.outcome, job.must_stop, job.lost_chips) == (DrainOutcome.STAYS, False, 0)
+    (job,) = own.drain_impact(f"{rack}/sw0").jobs
+    assert (job.must_stop, job.lost_chips) == (True, 0)
+    own.close_servers([f"{rack}/s{server}" for server in range(4, 18)], who="me", why="x")
+    (job,) = own.drain_impact(f"{rack}/s1").jobs
+    assert job.outcome is DrainOutcome.ELSEWHERE
+    assert job.destination[0] == f"{rack}/s18"
+
+
+def test_what_replaces_a_server_has_every_link(own: Fleet) -> None:
+    servers = [f"trn3-gen2/d0/s{server}" for server in range(18)]
+    own.hold("gang", servers[10:14], who="me")
+    cut = own.what_if(down=["trn3-gen2/d0/sw0"])
+    assert isinstance(cut, Fleet)
+    (job,) = cut.drain_impact(servers[11]).jobs
+    assert (job.outcome, job.destination) == (DrainOutcome.REPLACED, (servers[1], servers[10], *servers[12:14]))
+
+
+def test_one_chip_needs_no_link_and_two_ends_do(own: Fleet) -> None:
+    link = f"{ULTRA}/s0/c0--{ULTRA}/s0/c1"
+    own.hold("one", [f"{ULTRA}/s0/c0"], who="me")
+    own.hold("four", [f"{ULTRA}/s0/c{chip}" for chip in (1, 5, 9, 13)], who="me")
+    assert own.drain_impact(link).jobs == ()
+    own.release("one")
+    own.hold("more", [f"{ULTRA}/s0/c{chip}" for chip in (0, 4, 8, 12)], who="me")
+    assert own.drain_impact(link).jobs == ()
+    for name in ("more", "four"):
+        own.release(name)
+    own.hold("both", [f"{ULTRA}/s0"], who="me")
+    (job,) = own.drain_impact(link).jobs
+    assert (job.lost_chips, job.must_stop, job.destination) == (0, True, (f"{ULTRA}/s1",))
+
+
+def test_its_moves_are_carried_out_with_its_revision_and_no_other(own: Fleet) -> None:
+    own.hold("big", [f"{ULTRA}/s0"], who="me")
+    plan = own.drain_impact(f"{ULTRA}/s0")
+    own.close_servers([f"{ULTRA}/s0"], who="me", why="cooling")
+    with write_transaction(own.engine) as connection, pytest.raises(StalePlanError):
+        move_jobs(connection, ULTRA, [Move("big", plan.jobs[0].destination)], plan.revision, who="me")
+    assert (own.free(ULTRA).cordoned, own.free(ULTRA).allocated_on_cordoned) == (0, 16)
+    again = own.drain_impact(f"{ULTRA}/s0")
+    with write_transaction(own.engine) as connection:
+        (moved,) = move_jobs(connection, ULTRA, [Move("big", again.jobs[0].destination)], again.revision, who="me")
+    assert moved.chips == 16
+    assert own.drain_impact(f"{ULTRA}/s0").disrupted == 0
+
+
+@pytest.mark.parametrize("place", ["u-trn2x64", f"{ULTRA}/s0/efa0"])
+def test_what_can_not_be_drained(lite_fleet: Fleet, place: str) -> None:
+    with pytest.raises(WrongLevelError):
+        lite_fleet.drain_impact(place)
+    with pytest.raises(UnknownAddressError):
+        lite_fleet.drain_impact(f"{ULTRA}/s9")
+
+
+def test_a_network_node_touches_the_jobs_that_it_joins(databases: Databases) -> None:
+    """Thirty-two domains to a node of tier 3; jobs of one domain need none."""
+    with trninv.open(seed_clusters(databases.migrated("sqlite"), {"trn2": 36})) as own:
+        own.hold("one", ["c-trn2/d0"], who="me")
+        own.hold("near", ["c-trn2/d1", "c-trn2/d2"], who="me")
+        own.hold("far", ["c-trn2/d31", "c-trn2/d32"], who="me")
+        low, high = (own.drain_impact(f"c-trn2/fabric/{node}") for node in ("t3/n0", "t2/n0"))
+        assert [(job.job, job.must_stop, job.destination) for job in low.jobs] == [
+            ("near", True, ("c-trn2/d33", "c-trn2/d34")),
+            ("far", True, ("c-trn2/d32", "c-trn2/d35")),
+        ]
+        assert [(job.job, job.outcome) for job in high.jobs] == [("far", DrainOutcome.NOWHERE)]
+        assert (low.chips, low.lost_sizes, own.drain_impact("c-trn2/fabric/t3/n1").disrupted) == (0, (), 1)

@@ -1,0 +1,93 @@
+"""Who holds each chip of a cluster, and the largest free block of each domain: what colours the explorer's map."""
+
+import pytest
+from irregular import MIXED, irregular, make
+from starlette.testclient import TestClient
+from tampering import tamper
+
+import trninv
+from conftest import BACKENDS, Databases
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import default_systems
+from trninv.database import migration
+from trninv.database.engine import temporary_engine, write_transaction
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.state.condition import Condition
+from trninv.inventory.state.state_change import set_state
+from trninv.placement.allocations.allocation_map import AllocationMap, read_allocation_map
+from trninv.placement.placement_fleet import Fleet
+from trninv.routing.cluster_overview import read_overview
+from trninv.service.application import create_app
+
+
+def of(fleet: Fleet, cluster: str) -> tuple[AllocationMap, dict[str, str]]:
+    """Who holds what, and by the address of each held chip the name of its job."""
+    with fleet.open_reader() as reader:
+        found, seen = read_allocation_map(reader, cluster), read_overview(reader.connection, cluster)
+    at: dict[str, str] = {}
+    for first, length, job in found.runs.tolist():
+        run = {seen.address(chip): found.jobs[job][0] for chip in range(first, first + length)}
+        assert not run.keys() & at.keys()
+        at |= run
+    return found, at
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_who_holds_what_and_what_is_free(databases: Databases, backend: str) -> None:
+    url = databases.empty(backend)
+    with temporary_engine(url) as engine:
+        migration.migrate(engine)
+        with write_transaction(engine) as connection:
+            for name, domains in {"other": 2, "lab": 3}.items():
+                cluster_seeding.seed(
+                    connection, default_catalog(), default_systems().get("u-trn2x64").resized(domains), name=name
+                )
+            set_state(connection, ["lab/d2/s0/c5"], Condition.from_user("down", None), why="test", who="tests")
+    with trninv.open(url) as fleet:
+        fleet.hold("other", ["other/d0"], who="tests")
+        fleet.hold("small", ["lab/d1/s3/c15", "lab/d2/s0/c0"], who="tests")
+        fleet.hold("large", ["lab/d0/s0", "lab/d0/s1"], spares=["lab/d0/s2/c0"], who="tests")
+        fleet.hold("ended", ["lab/d2/s3"], who="tests")
+        fleet.release("ended")
+        found, at = of(fleet, "lab")
+        assert found.jobs == [("large", 33), ("small", 2)]
+        large = {f"lab/d0/s{server}/c{chip}": "large" for server in (0, 1) for chip in range(16)}
+        assert at == large | {"lab/d0/s2/c0": "large", "lab/d1/s3/c15": "small", "lab/d2/s0/c0": "small"}
+        assert len(found.runs) == 2  # one from the last chip of a domain to the first of the next
+        assert found.blocks == [fleet.free(f"lab/d{domain}").largest_block for domain in range(3)]
+        assert found.blocks is not None
+        assert 16 <= min(found.blocks) < max(found.blocks) < 64
+    with TestClient(create_app(url), base_url="http://127.0.0.1") as client:
+        answer = client.get("/chips/lab/jobs")
+        assert answer.json() == found.to_json()
+        assert "revision=" in answer.headers["X-As-Of"]
+        again = client.get("/chips/lab/jobs", headers={"If-None-Match": answer.headers["ETag"]})
+        assert (again.status_code, again.content) == (304, b"")
+        assert client.get("/chips/lab").headers["ETag"] != answer.headers["ETag"]
+        assert client.get("/chips/nothing/jobs").json()["errors"][0]["extensions"]["code"] == "UNKNOWN_ADDRESS"
+
+
+def test_a_cluster_without_jobs(lite_fleet: Fleet) -> None:
+    found, at = of(lite_fleet, "trn3-gen2")
+    assert (found.jobs, at, found.blocks) == ([], {}, [144])
+
+
+def test_a_cluster_of_several_models_has_holders_but_no_blocks(databases: Databases) -> None:
+    url = make(databases.migrated("sqlite"), {"lab": irregular(MIXED, 2)})
+    with trninv.open(url) as fleet:
+        fleet.hold("job", ["lab/d9/s1/c2", "lab/d9/s1/c3", "lab/d0/s0/c0"], who="tests")
+        found, at = of(fleet, "lab")
+    assert at == dict.fromkeys(["lab/d9/s1/c2", "lab/d9/s1/c3", "lab/d0/s0/c0"], "job")
+    assert found.blocks is None
+
+
+def test_who_held_what_at_another_time(databases: Databases) -> None:
+    url = databases.seeded("sqlite")
+    with temporary_engine(url) as engine, write_transaction(engine) as connection:
+        set_state(connection, ["u-trn2x64/d0/s0/c0"], Condition.from_user("down", None), why="test", who="tests")
+    with trninv.open(url) as fleet:
+        fleet.hold("later", ["u-trn2x64/d0/s3"], who="tests")
+        for table in ("job", "allocation"):
+            tamper(fleet.engine, f"UPDATE {table} SET began = '2999-01-01T00:00:00.000000+00:00'", table)
+        assert set(of(fleet, "u-trn2x64")[1].values()) == {"later"}
+        assert of(fleet.at("1"), "u-trn2x64")[1] == {}

@@ -1,0 +1,54 @@
+"""Run questions that can also draw their answer as SVG."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trninv.cli.output import print_answer, print_revision, print_value
+from trninv.cli.progress_line import Progress
+from trninv.cli.question_commands import build_command, default_cluster, question_arguments
+from trninv.cli.scenario_options import open_scenario
+from trninv.drawing.charts import draw_availability, draw_timeline
+from trninv.errors import UsageError
+from trninv.routing.questions import find
+
+
+def chart_command(name: str, draw: Callable[[Any], str], svg_help: str) -> click.Command:
+    """Return the command of a question, with an option that writes its answer as SVG."""
+    question = find(name)
+
+    @click.pass_obj
+    def run(
+        database: str,
+        /,
+        down: tuple[str, ...],
+        derate: tuple[str, ...],
+        as_of: str | None,
+        style: str,
+        svg: Path | None,
+        **arguments: Any,  # the question's parameters
+    ) -> None:
+        with open_scenario(database, down, derate, as_of) as fleet, fleet.snapshot() as snapshot:
+            with Progress(question.command):
+                answer = snapshot.ask(question, **question_arguments(question, default_cluster(snapshot, arguments)))
+            print_revision(snapshot.as_of())
+        if svg is not None:
+            try:
+                svg.write_text(draw(answer), encoding="utf-8")
+            except OSError as error:
+                raise UsageError(f"can't write {svg}: {error.strerror}") from None
+        print_value(style, answer, lambda: print_answer(answer))
+
+    file = click.Path(dir_okay=False, path_type=Path)
+    svg = click.Option(["--svg"], type=file, metavar="FILE.svg", help=svg_help)
+    return build_command(question, run, svg, requires_place=False)
+
+
+availability = chart_command(
+    "availability", draw_availability, "Also draw availability with its confidence intervals there."
+)
+
+
+timeline = chart_command("timeline", draw_timeline, "Draw it there as well.")

@@ -1,0 +1,78 @@
+"""Migrate and copy databases."""
+
+import click
+
+from trninv.cli.progress_line import Progress
+from trninv.database import migration
+from trninv.database import migration as migrations
+from trninv.database.engine import read_transaction, redacted_url, temporary_engine, write_transaction
+from trninv.database.transfer import copy_database
+from trninv.errors import UsageError
+from trninv.inventory.triggers import registry
+from trninv.reports import views
+from trninv.reports.postgresql_reader import make_login
+from trninv.settings import Settings
+
+
+@click.command()
+@click.option("--to", default="head", show_default=True, metavar="REV", help="Revision to go to; base removes all.")
+@click.option("--check", is_flag=True, help="Only say whether the database is as the schema wants it.")
+@click.option("--sql", is_flag=True, help="Print the DDL instead of running it.")
+@click.option("--yes", is_flag=True, help="Go to an older revision although it has no place for what would be lost.")
+@click.pass_obj
+def migrate(database: str, to: str, check: bool, sql: bool, yes: bool) -> None:
+    """Bring the database's schema to a revision.
+
+    \b
+    trninv migrate
+    trninv --database postgresql://localhost/fleet migrate
+    """
+    if check and (sql or to != "head"):
+        raise UsageError("--check compares the database with the newest schema: give no --to or --sql beside it")
+    with temporary_engine(database) as engine:
+        if sql:
+            click.echo(migrations.upgrade_sql(engine, to))
+        elif check:
+            with read_transaction(engine) as connection, Progress("migrate --check"):
+                problem = (
+                    migrations.schema_differences(engine) or views.check_views(connection) or registry.check(connection)
+                )
+            click.echo(problem or "the schema is up to date")
+            if problem:
+                raise click.exceptions.Exit(1)
+        else:
+            if not yes and (lost_data := migrations.data_loss(engine, to)):
+                raise UsageError(f"going to revision {to} would lose {', '.join(lost_data)}: back it up and add --yes")
+            with Progress("migrate") as progress:
+                migrations.migrate(engine, to, progress)
+            if engine.dialect.name == "postgresql" and (login := Settings.load().sql_url):
+                make_login(engine, login)
+            with engine.connect() as connection:
+                click.echo(f"{redacted_url(database)} is at revision {migrations.schema_version(connection) or 'base'}")
+
+
+@click.command()
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@click.option("--replace", is_flag=True, help="Remove what TO holds first.")
+def copy(source: str, target: str, replace: bool) -> None:
+    """Copy everything from one database to another: catalog, clusters, states, events and tokens.
+
+    FROM and TO are URLs, of SQLite or PostgreSQL. TO gets its tables if it has none. All rows are written in one
+    transaction and compared with FROM's, row for row, before it ends; what is interrupted leaves TO as it was.
+
+    \b
+    trninv copy sqlite:///fleet.db postgresql://trninv@db/fleet
+    trninv copy postgresql://trninv@db/fleet sqlite:///fleet.db --replace
+    """
+    with temporary_engine(source) as source_engine, temporary_engine(target) as target_engine:
+        with read_transaction(source_engine):
+            pass  # fail before TO is made
+        migration.create_tables_if_missing(target_engine)
+        with (
+            read_transaction(source_engine) as source_connection,
+            write_transaction(target_engine) as target_connection,
+            Progress("copy") as progress,
+        ):
+            rows = copy_database(source_connection, target_connection, progress, replace=replace)
+    click.echo(f"copied {rows:,} rows to {redacted_url(target)}: all are the same there")

@@ -1,0 +1,221 @@
+"""Draw wirings, racks, fleets and fabrics as SVG."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from trninv.cli.messages import print_hint
+from trninv.cli.progress_line import Progress
+from trninv.cli.scenario_options import open_scenario, scenario_options
+from trninv.cli.shell_completion import ADDRESS
+from trninv.database.engine import read_transaction
+from trninv.drawing import capacity_map, fleet_map, job_map, rack_elevation, tier_diagram, wiring_diagram
+from trninv.drawing.wiring_diagram import Highlight
+from trninv.errors import NotFoundError, UsageError, WrongLevelError
+from trninv.inventory.address.lookup import resolve_place
+from trninv.placement.questions import find
+from trninv.routing.cluster_overview import read_overview
+from trninv.routing.fleet import BaseFleet
+from trninv.units import pluralize
+
+if TYPE_CHECKING:
+    from trninv.placement.questions.placements import PlacementsAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedJob:
+    """A job to place and outline, given by shape or by number of chips; false if neither is given."""
+
+    shape: str | None
+    chips: int | None
+    by_job: bool
+
+    def __post_init__(self) -> None:
+        if (self.shape is not None or self.chips is not None) and not self.by_job:
+            raise UsageError("--propose and --chips outline a place among jobs: say --jobs as well")
+        if self.shape is not None and self.chips is not None:
+            raise UsageError("--propose and --chips are two ways to say what is placed: choose one")
+
+    def __bool__(self) -> bool:
+        return self.shape is not None or self.chips is not None
+
+
+def draw_job_map(scenario: BaseFleet, scope: str, proposed: ProposedJob) -> str:
+    """Draw the jobs of a scope in one domain with the proposed job, or the free capacity of a cluster of several."""
+    with scenario.snapshot() as snapshot:
+        with snapshot.open_reader() as reader:
+            place = resolve_place(reader.connection, scope)
+            blocks, sizes = (
+                capacity_map.read_free_blocks(reader, place.address) if place.level == "cluster" else ((), ())
+            )
+            if len(blocks) > 1:
+                if proposed:
+                    raise UsageError(f"{place.address} has many domains: name one, such as {place.address}/d0")
+                return capacity_map.draw_capacity(place.address, blocks, sizes)
+            diagram = wiring_diagram.read_diagram(reader.connection, scope)
+            allocations = job_map.read_job_overlay(reader, diagram)
+        if not proposed:
+            return job_map.draw_jobs(diagram, allocations)
+        answer: PlacementsAnswer = snapshot.ask(
+            find("placements"), of=diagram.scope, shape=proposed.shape, chips=proposed.chips, k=1
+        )
+    places = answer.placements[0].places if answer.placements else ()
+    return job_map.draw_jobs(
+        diagram, allocations, places, next(line for line in answer.render() if isinstance(line, str))
+    )
+
+
+_EndPair = tuple[str, str] | None
+
+
+_FABRIC_SUFFIX = "/fabric"
+
+
+@scenario_options
+@click.command()
+@click.argument("scope", type=ADDRESS)
+@click.option("-o", "--output", required=True, metavar="FILE.svg", help="Where to write; - for stdout.")
+@click.option("--path", "path_ends", nargs=2, metavar="A B", help="Mark the shortest path from A to B.")
+@click.option("--widest", "widest_ends", nargs=2, metavar="A B", help="Mark the widest path from A to B.")
+@click.option("--cut", "cut_ends", nargs=2, metavar="A B", help="Mark the minimum cut between A and B.")
+@click.option("--bisection", "with_bisection", is_flag=True, help="Mark the bisection's cut, and one of the sides.")
+@click.option(
+    "--color-by",
+    type=click.Choice(fleet_map.COLORINGS),
+    help="What colours the chips of a fleet: state unless said.",
+)
+@click.option("--jobs", "by_job", is_flag=True, help="Chips by the jobs that hold them; of a fleet, its free blocks.")
+@click.option("--propose", metavar="SHAPE", help="With --jobs: outline where `place` puts a box, such as 2x2x4.")
+@click.option("--chips", type=int, metavar="N", help="With --jobs: outline where `place` puts so many chips.")
+@click.pass_obj
+def draw(  # one parameter per option
+    database: str,
+    scope: str,
+    output: str,
+    path_ends: _EndPair,
+    widest_ends: _EndPair,
+    cut_ends: _EndPair,
+    with_bisection: bool,
+    colour: str | None,
+    by_job: bool,
+    propose: str | None,
+    chips: int | None,
+    down: tuple[str, ...],
+    derate: tuple[str, ...],
+    as_of: str | None,
+) -> None:
+    """A picture of SCOPE: the wiring of a domain or of a part of one, a rack, a fleet, or CLUSTER/fabric.
+
+    \b
+    trninv draw u-trn2x64 -o torus.svg \\
+        --path u-trn2x64/d0/s0/c0 u-trn2x64/d0/s2/c10
+    trninv draw u-trn2x64 -o cut.svg --bisection --down u-trn2x64/d0/s0/c0
+    trninv draw u-trn2x64/r0 -o rack.svg
+    trninv draw rainier -o fleet.svg
+    trninv draw rainier/fabric -o tiers.svg
+    trninv draw u-trn2x64 -o jobs.svg --jobs --propose 2x2x2
+    """
+    proposed = ProposedJob(propose, chips, by_job=by_job)
+    marks = [bool(mark) for mark in (path_ends, widest_ends, cut_ends, with_bisection)]
+    if sum(marks) > 1:
+        raise UsageError("--path, --widest, --cut and --bisection are pictures of their own: choose one")
+    if by_job and (any(marks) or colour):
+        raise UsageError("--jobs is a picture of its own: leave --path, --widest, --cut, --bisection and --colour out")
+    if output != "-" and Path(output).suffix.lower() != ".svg":
+        raise UsageError(f"{output}: pictures are SVG, so name it FILE.svg")
+    with open_scenario(database, down, derate, as_of) as scenario, Progress("draw"):
+        svg = (
+            draw_job_map(scenario, scope, proposed)
+            if by_job
+            else _draw_place(scenario, scope, colour, plain=not (any(marks) or down or derate))
+        )
+        svg = svg or _draw_wiring(scenario, scope, path_ends, widest_ends, cut_ends, with_bisection=with_bisection)
+    if output == "-":
+        click.echo(svg, nl=False)
+        return
+    try:
+        Path(output).write_text(svg, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"can't write {output}: {error.strerror}") from None
+    print_hint(f"written: {output}")
+
+
+def _draw_place(scenario: BaseFleet, scope: str, color_by: str | None, *, plain: bool) -> str | None:
+    """Draw a fabric, a rack or a cluster of several domains; return None if the scope lies in one domain.
+
+    Parameters
+    ----------
+    plain
+        Whether there are no marks and no scenario, which only the wiring of a domain can show.
+
+    """
+    name = scope.strip().lower()
+    with read_transaction(scenario.engine) as connection:
+        place = resolve_place(connection, name.removesuffix(_FABRIC_SUFFIX))
+        is_fabric = name.endswith(_FABRIC_SUFFIX) and place.level == "cluster"
+        cluster = read_overview(connection, place.address) if place.level == "cluster" and not is_fabric else None
+        fleet_overview = cluster if cluster and cluster.domains > 1 else None
+        if color_by and not fleet_overview:
+            raise UsageError(f"--colour is of fleets, and {place.address} is none: name a cluster of several domains")
+        if not (is_fabric or fleet_overview or place.level == "rack"):
+            return None
+        if not plain:
+            raise UsageError(f"only the wiring of a domain shows marks, --down and --derate: {scope} is drawn as it is")
+        if is_fabric:
+            return tier_diagram.draw_fabric(connection, place)
+        return (
+            fleet_map.draw_fleet(fleet_overview, color_by or "state")
+            if fleet_overview
+            else rack_elevation.draw_rack(connection, place)
+        )
+
+
+def _draw_wiring(
+    scenario: BaseFleet,
+    scope: str,
+    path_ends: _EndPair,
+    widest_ends: _EndPair,
+    cut_ends: _EndPair,
+    *,
+    with_bisection: bool,
+) -> str:
+    with read_transaction(scenario.engine) as connection:
+        diagram = wiring_diagram.read_diagram(connection, scope)
+    marks = Highlight()
+    if path_ends or widest_ends:
+        marks = _path_highlight(
+            scenario, *(path_ends or widest_ends or ("", "")), by="hops" if path_ends else "bandwidth"
+        )
+    elif cut_ends:
+        answer = scenario.bandwidth(*cut_ends)
+        caption = f"{cut_ends[0]} to {cut_ends[1]}: maximum flow {answer.maximum_flow} one direction"
+        cut = [frozenset((link.a, link.b)) for link in answer.minimum_cut]
+        cut_caption = f"{caption}, {pluralize(len(cut), 'link')} cut"
+        marks = Highlight(links=cut, endpoints=(answer.source, answer.target), is_cut=True, caption=cut_caption)
+    elif with_bisection:
+        halves = scenario.bisection(scope)
+        bounds = halves.upper if halves.exact else f"{halves.lower} to {halves.upper}"
+        caption = f"bisection {bounds} one direction: {pluralize(halves.cut_size, 'link')} cut"
+        cut = [frozenset((link.a, link.b)) for link in halves.cut]
+        marks = Highlight(links=cut, cut_side=halves.chips_a, is_cut=True, caption=caption)
+    drawn_addresses = {part.address for part in diagram.parts}
+    marked_addresses = [*marks.nodes, *(end for link in marks.links for end in sorted(link))]
+    if outside := next((address for address in marked_addresses if address not in drawn_addresses), None):
+        raise WrongLevelError(f"what is marked leaves {scope} at {outside}: draw the domain instead")
+    return wiring_diagram.draw_wiring(diagram, scenario.graph(scope), marks)
+
+
+def _path_highlight(scenario: BaseFleet, a: str, b: str, by: str) -> Highlight:
+    answer = scenario.path(a, b, by)
+    if not answer.reachable:
+        raise NotFoundError(f"no path from {answer.source} to {answer.target}: {answer.reason}")
+    path = answer.paths[0]
+    bandwidth = f", {path.bandwidth} one direction" if path.hops else ""
+    return Highlight(
+        links=[frozenset(step.address.split("--")) for step in path.steps if step.kind == "link"],
+        nodes=[step.address for step in path.steps if step.kind != "link"],
+        endpoints=(answer.source, answer.target),
+        caption=f"{answer.source} to {answer.target}: {pluralize(path.hops, 'hop')}{bandwidth}",
+    )

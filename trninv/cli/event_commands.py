@@ -1,0 +1,155 @@
+"""List and follow events."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+import click
+from sqlalchemy import Connection, Engine
+
+from trninv.characters import escape_controls
+from trninv.cli.messages import print_wrapped
+from trninv.cli.output import MAX_LIMIT, print_table, print_truncation, print_value
+from trninv.cli.progress_line import Progress
+from trninv.cli.shell_completion import ADDRESS
+from trninv.database.engine import read_transaction, temporary_engine
+from trninv.database.revision import RevisionTracker
+from trninv.database.tables import ACTIONS, EVENT_SOURCES, PART_KINDS
+from trninv.errors import InvalidArgumentError, UnreachableError, UsageError
+from trninv.history.events import Event, last_event_number
+from trninv.history.events import list_events as listed
+from trninv.inventory.address.lookup import resolve
+
+_POLL_SECONDS: Final = 0.5
+"""Time between two checks for new events."""
+_PAGE_SIZE: Final = 1_000
+_EMPTY_HINT: Final = "nothing happened so: trninv set ADDRESS STATE --why TEXT changes a state"
+
+
+@click.command()
+@click.argument("scope", required=False, type=ADDRESS)
+@click.option("--since", metavar="TIME", help="None before: an ISO time with its zone.")
+@click.option("--until", metavar="TIME", help="None after.")
+@click.option("--kind", type=click.Choice(PART_KINDS), help="Only of parts of this kind.")
+@click.option("--action", type=click.Choice(ACTIONS), help="Only this, of jobs and of servers closed to them.")
+@click.option("--job", metavar="JOB", help="Only of the jobs of this name.")
+@click.option("--who", metavar="NAME", help="Only what they did.")
+@click.option("--why", metavar="TEXT", help="Only with this text in the reason.")
+@click.option("--source", type=click.Choice(EVENT_SOURCES), help="Only what came from there.")
+@click.option("--batch", type=int, metavar="N", help="Only those of the change whose first event is N.")
+@click.option("--last", "most", default=50, show_default=True, metavar="N", help="How many, newest first.")
+@click.option("--follow", is_flag=True, help="Print the last N, then each as it comes, oldest first, until Ctrl-C.")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["table", "json", "ndjson"]),
+    default="table",
+    show_default=True,
+    help="How to print.",
+)
+@click.pass_obj
+def events(database: str, /, most: int, style: str, *, follow: bool, **filters: Any) -> None:
+    """Who set what to which state, when and why, and which jobs came, moved and went; newest first.
+
+    Of a place, with all that it holds, the links that end there and the jobs that held chips there. A job is at the
+    least place that has all of its chips. The number of an event is a time for --at.
+
+    \b
+    trninv events u-trn2x64/d0/s1 --since 2026-11-22T00:00:00Z
+    trninv events u-trn2x64 --kind server --why ticket
+    trninv events u-trn2x64/d0/s1 --job train-7b
+    trninv events --follow --format ndjson
+    """
+    if not 1 <= most <= MAX_LIMIT:
+        raise InvalidArgumentError(f"--last {most}: ask for 1 to {MAX_LIMIT:,}")
+    if follow and (style == "json" or filters["until"]):
+        raise UsageError("--follow never ends: leave out --until, and take --format table or ndjson")
+    with temporary_engine(database) as engine:
+        if follow:
+            _follow_events(engine, most, style, filters)
+            return
+        with read_transaction(engine) as connection, Progress("events"):
+            event_list = _read_events(connection, most + (style == "table"), filters)
+    if style == "ndjson":
+        _print_lines(event_list, style)
+    else:
+        print_value(style, [event.to_json() for event in event_list], lambda: _print_table(event_list, most))
+
+
+def _read_events(connection: Connection, limit: int, filters: dict[str, Any]) -> list[Event]:
+    """Return the latest events; if there are none, refuse a scope that does not exist."""
+    event_list = list(listed(connection, limit=limit, **filters))
+    if not event_list and filters["scope"] is not None:
+        resolve(connection, filters["scope"])
+    return event_list
+
+
+def _print_table(event_list: list[Event], limit: int) -> None:
+    print_table(
+        ["event", "at", "who", "source", "address", "before", "after", "why"],
+        (
+            [event.event, event.at, event.who, event.source, event.address, *_render_change(event), event.why]
+            for event in event_list[:limit]
+        ),
+        optional_columns=["source", "who"],
+        empty_text=_EMPTY_HINT,
+    )
+    print_truncation(event_list, limit, "--last N")
+    for event in event_list[:limit]:
+        if event.clock_went_back:
+            print_wrapped(f"the clock had gone back before event {event.event}: numbers keep the order")
+
+
+def _render_change(event: Event) -> tuple[str, str]:
+    """Return the conditions before and after, or, for an action, an empty text and the action."""
+    if event.action is None:
+        return str(event.before), str(event.after)
+    return "", f"{event.action} {event.job}" if event.job else event.action
+
+
+def _print_lines(event_list: list[Event], style: str) -> None:
+    for event in event_list:
+        if style == "ndjson":
+            click.echo(escape_controls(json.dumps(event.to_json(), ensure_ascii=False)))
+        else:
+            before, after = _render_change(event)
+            change = f"{before} → {after}" if before else after
+            click.echo(
+                escape_controls(f"{event.event}  {event.at}  {event.who}  {event.address}: {change}  {event.why}")
+            )
+
+
+def _follow_events(engine: Engine, limit: int, style: str, filters: dict[str, Any]) -> None:
+    """Print events until Ctrl-C; if the database is unreachable, wait for it."""
+    try:
+        with read_transaction(engine) as connection:
+            after = last_event_number(connection)
+            _print_lines(_read_events(connection, limit, filters)[::-1], style)
+        for page in _read_new_events(engine, after, filters):
+            _print_lines(page, style)
+    except KeyboardInterrupt:
+        return
+
+
+def _read_new_events(engine: Engine, after: int, filters: dict[str, Any]) -> Iterator[list[Event]]:
+    revision_source, last_revision, is_waiting = RevisionTracker(engine), None, False
+    while True:
+        revision = revision_source.current()
+        if revision is None or revision != last_revision:
+            try:
+                with read_transaction(engine) as connection:
+                    page = list(listed(connection, limit=_PAGE_SIZE, after=after, **filters))
+                    newest = last_event_number(connection)
+            except UnreachableError as error:
+                if not is_waiting:
+                    click.echo(f"{error}: waiting for it", err=True)
+                is_waiting = True
+            else:
+                is_waiting = False
+                yield page
+                is_last_page = len(page) < _PAGE_SIZE
+                after, last_revision = (newest, revision) if is_last_page else (page[-1].event, None)
+                if not is_last_page:
+                    continue
+        time.sleep(_POLL_SECONDS)

@@ -1,0 +1,236 @@
+"""List incidents and their impact, and watch them."""
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import Final, TypeAlias
+
+import click
+
+import trninv
+from trninv.cli.database_connection import at_option
+from trninv.cli.messages import print_hint, print_wrapped
+from trninv.cli.output import encode, format_option, print_table, print_value
+from trninv.cli.progress_line import Progress
+from trninv.cli.shell_completion import ADDRESS
+from trninv.cli.status_command import is_table_empty
+from trninv.database.revision import RevisionTracker
+from trninv.errors import UnreachableError
+from trninv.incidents.model import DomainImpact, Impact, Incident
+from trninv.placement.placement_fleet import Fleet
+from trninv.units import pluralize
+
+INCIDENT_HEADERS: Final = ("incident", "severity", "place", "what", "rule", "since", "who", "why")
+
+
+OPTIONAL_COLUMNS: Final = ("rule", "who", "severity")
+
+
+"""Columns that are omitted on a narrow terminal."""
+
+
+EMPTY_DATABASE_HINT: Final = "nothing is seeded yet: trninv seed"
+
+
+KIND_NAMES: Final = {"nic": "NIC", "network_node": "network node"}
+
+
+@click.command()
+@click.argument("scope", required=False, metavar="[SCOPE]", type=ADDRESS)
+@click.option(
+    "--impact", "with_impact", is_flag=True, help="What each costs: chips, memory, jobs, what domains can do."
+)
+@at_option
+@format_option
+@click.pass_obj
+def incidents(database: str, scope: str | None, with_impact: bool, as_of: str | None, style: str) -> None:
+    """What is not up, grouped by what brought it about: the worst first, of those the latest.
+
+    A server with what is in it is one incident, so is one change, and so are changes within one rack and five minutes.
+    The number of an incident is that of its first change, and stays while it lasts: TIME may be one.
+
+    \b
+    trninv incidents
+    trninv incidents u-trn2x64/d0 --impact
+    trninv incidents --at 2026-11-22T02:00:00Z
+    """
+    with trninv.open(database) as present:
+        fleet = present if as_of is None else present.at(as_of)
+        with fleet.snapshot() as snapshot, Progress("incidents"):
+            incident_list = snapshot.incidents(scope)
+            is_empty = not incident_list and has_no_cluster(snapshot)
+            costs = [snapshot.impact(incident) for incident in incident_list] if with_impact else []
+    answer_json = [encode(incident) for incident in incident_list]
+    for incident, impact in zip(answer_json, costs, strict=False):
+        incident["impact"] = encode(impact)
+    print_value(
+        style,
+        answer_json,
+        lambda: print_wrapped(EMPTY_DATABASE_HINT) if is_empty else _render_incidents(incident_list, costs, scope),
+    )
+
+
+def has_no_cluster(fleet: Fleet) -> bool:
+    """Return whether the database has no cluster."""
+    with fleet.connect() as connection:
+        return is_table_empty(connection, "cluster")
+
+
+def _render_incidents(incident_list: list[Incident], impacts: list[Impact], scope: str | None) -> None:
+    if not incident_list:
+        print_wrapped("everything is up" if scope is None else f"{scope}: everything is up")
+        return
+    print_table(
+        INCIDENT_HEADERS, (incident_row(incident) for incident in incident_list), optional_columns=OPTIONAL_COLUMNS
+    )
+    if not impacts:
+        print_hint(f"what each costs: trninv incidents{'' if scope is None else f' {scope}'} --impact")
+    for incident, impact in zip(incident_list, impacts, strict=False):
+        click.echo()
+        for line in _render_impact(incident, impact):
+            print_wrapped(line)
+
+
+def incident_row(incident: Incident) -> list[object]:
+    """Return an incident as a row below `INCIDENT_HEADERS`."""
+    parts = ", ".join(
+        f"{pluralize(part.count, KIND_NAMES.get(part.kind, part.kind))} {_format_state(part.state)}"
+        for part in incident.parts
+    )
+    instances = [instance.instance or instance.host for instance in incident.instances]
+    place = f"{incident.place or 'several clusters'}{f' ({instances[0]})' if len(instances) == 1 else ''}"
+    return [
+        incident.id,
+        incident.severity.lower(),
+        place,
+        parts,
+        incident.rule.lower(),
+        incident.started_at,
+        incident.who,
+        incident.why,
+    ]
+
+
+def _format_state(state: str) -> str:
+    return "in maintenance" if state == "maintenance" else state
+
+
+def _render_impact(incident: Incident, impact: Impact) -> Iterator[str]:
+    losses = (
+        f"{pluralize(impact.chips, 'chip')} with {pluralize(impact.cores, 'core')} and {impact.memory} carry nothing"
+    )
+    yield f"incident {incident.id}: {losses}"
+    for job in impact.jobs:
+        yield f"  job {job.name}: {job.affected_chips:,} of its {pluralize(job.chips, 'chip')}"
+    for domain in impact.domains:
+        yield from _render_domain_impact(domain)
+    if impact.truncated:
+        yield (
+            f"  left out: {impact.domain_count - len(impact.domains):,} of {pluralize(impact.domain_count, 'domain')}, "
+            f"{impact.job_count - len(impact.jobs):,} of {pluralize(impact.job_count, 'job')}"
+        )
+
+
+def _render_domain_impact(impact: DomainImpact) -> Iterator[str]:
+    remark = f", not comparable: {impact.incomparable}" if impact.incomparable else ""
+    yield f"  {impact.domain}: with its parts up → now"
+    yield f"    chips {impact.chips_before:,} → {impact.chips_now:,}"
+    yield f"    links that carry nothing {impact.idle_links_before:,} → {impact.idle_links_now:,}"
+    yield f"    largest pool {impact.pool_before} → {impact.pool_now}"
+    yield f"    bisection {impact.bisection_before} → {impact.bisection_now}{remark}"
+    yield f"    all-gather {impact.all_gather_before} → {impact.all_gather_now}"
+
+
+Rows: TypeAlias = Sequence[Sequence[object]]
+
+
+DrawFunction: TypeAlias = Callable[[str, Sequence[str], Rows], None]
+
+
+_POLL_SECONDS: Final = 1.0
+
+
+"""Time between two checks for changes."""
+
+
+_MAX_INCIDENTS: Final = 200
+
+
+"""Incidents that are shown; the others are only counted."""
+
+
+@click.command()
+@click.argument("scope", required=False, type=ADDRESS)
+@click.pass_obj
+def watch(database: str, scope: str | None) -> None:
+    """What is not up, shown anew after every change, until Ctrl-C.
+
+    In a terminal as one screen; into a pipe a table for each state. A database that does not answer is waited for.
+
+    \b
+    trninv watch
+    trninv watch u-trn2x64/d0
+    """
+    with suppress(KeyboardInterrupt), trninv.open(database) as fleet, _open_display() as draw:
+        for heading, incidents in _generate_states(fleet, scope):
+            draw(heading, INCIDENT_HEADERS, [incident_row(incident) for incident in incidents[:_MAX_INCIDENTS]])
+
+
+def _generate_states(fleet: Fleet, scope: str | None) -> Iterator[tuple[str, list[Incident]]]:
+    """Yield a heading and the incidents now and after each change, and when the database becomes unreachable."""
+    revision_source, last_revision, last_incidents, last_empty_text, is_waiting = (
+        RevisionTracker(fleet.engine),
+        None,
+        None,
+        "",
+        False,
+    )
+    while True:
+        revision = revision_source.current()
+        if revision is None or revision != last_revision:
+            try:
+                with fleet.snapshot() as snapshot:
+                    incidents = snapshot.incidents(scope)
+                    empty_text = EMPTY_DATABASE_HINT if has_no_cluster(snapshot) else "everything is up"
+            except UnreachableError as error:
+                if last_incidents is None:
+                    raise
+                if not is_waiting:
+                    yield f"{error}: waiting for it; this is how it was", last_incidents
+                revision, is_waiting = None, True
+            else:
+                if incidents != last_incidents or empty_text != last_empty_text or is_waiting:
+                    yield _format_heading(scope, incidents, empty_text), incidents
+                last_incidents, last_empty_text, is_waiting = incidents, empty_text, False
+            last_revision = revision
+        time.sleep(_POLL_SECONDS)
+
+
+def _format_heading(scope: str | None, incidents: Sequence[Incident], empty_text: str) -> str:
+    parts = Counter(part.kind for incident in incidents for part in incident.parts for _ in range(part.count))
+    counts = ", ".join(pluralize(count, KIND_NAMES.get(kind, kind)) for kind, count in parts.items())
+    remark = f"; the first {_MAX_INCIDENTS}" if len(incidents) > _MAX_INCIDENTS else ""
+    summary = f"{pluralize(len(incidents), 'incident')}: {counts} not up{remark}" if incidents else empty_text
+    return f"{scope or 'all clusters'}, {datetime.now(UTC):%Y-%m-%d %H:%M:%S}Z: {summary}"
+
+
+@contextmanager
+def _open_display() -> Iterator[DrawFunction]:
+    if sys.stdout.isatty():
+        from trninv.cli.terminal import full_screen  # noqa: PLC0415 # not needed if output is piped
+
+        with full_screen(OPTIONAL_COLUMNS) as draw:
+            yield draw
+    else:
+        yield _print_display
+
+
+def _print_display(heading: str, headers: Sequence[str], lines: Rows) -> None:
+    click.echo(heading)
+    if lines:
+        print_table(headers, lines)
+    click.echo()
+    sys.stdout.flush()

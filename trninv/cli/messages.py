@@ -1,0 +1,45 @@
+"""Print sentences, wrapped to the terminal."""
+
+import sys
+from collections.abc import Iterator
+from shutil import get_terminal_size
+
+import click
+
+
+def print_wrapped(text: str, *, err: bool = False) -> None:
+    """Print lines; on a terminal, wrap longer ones and indent their continuation."""
+    if (sys.stderr if err else sys.stdout).isatty():
+        columns = get_terminal_size().columns
+        text = "\n".join(part for line in text.split("\n") for part in wrap(line, columns))
+    click.echo(text, err=err)
+
+
+def wrap(line: str, columns: int) -> Iterator[str]:
+    """Yield a line wrapped to a width; a longer word is not broken, so that it can be copied."""
+    if _cell_count(line) <= columns:
+        yield line
+        return
+    indent = " " * (len(line) - len(line.lstrip()))
+    filled = ""
+    for word in line.split():
+        if filled and _cell_count(f"{filled} {word}") > columns:
+            yield filled
+            filled = f"{indent}  {word}"
+        else:
+            filled = f"{filled} {word}" if filled else f"{indent}{word}"
+    yield filled
+
+
+def print_hint(text: str) -> None:
+    """Print a hint, such as the next command, on stderr if stdout is a terminal."""
+    if sys.stdout.isatty():
+        print_wrapped(text, err=True)
+
+
+def _cell_count(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # noqa: PLC0415 # most text is ASCII and does not need it
+
+    return cell_len(text)

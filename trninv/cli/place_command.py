@@ -1,0 +1,114 @@
+"""Find where a job fits, and print what a scheduler needs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from trninv.cli.output import encode, print_answer, print_revision, print_value
+from trninv.cli.progress_line import Progress
+from trninv.cli.question_commands import ask_and_print, build_command, pop_job_options, question_arguments
+from trninv.cli.scenario_options import open_scenario
+from trninv.exporters import schedulers
+from trninv.inventory.address.hostnames import DEFAULT_TEMPLATE
+from trninv.placement.candidates.results import Placement, group_chips
+from trninv.placement.questions import find
+from trninv.routing import questions as routing_questions
+from trninv.units import pluralize
+
+if TYPE_CHECKING:
+    from trninv.placement.questions.placements import PlacementsAnswer
+
+_PLACEMENTS = find("placements")
+_MEMORY_PLACEMENT = routing_questions.find("memory_placement")
+_HOSTNAME_OPTION = click.Option(
+    ["--hostname"],
+    default=DEFAULT_TEMPLATE,
+    show_default=True,
+    metavar="TEMPLATE",
+    help="What servers are called in the lines for schedulers; {cluster}, {domain} and {server} are filled in.",
+)
+_NEAREST_OPTION = click.Option(
+    ["--nearest"],
+    type=click.Choice(["best", "here"]),
+    help="The nearest chips that hold --memory, allocated or not: around the best chip of SCOPE, or around SCOPE.",
+)
+_MAX_KUBERNETES_LINES = 4
+"""At most this many servers get a Kubernetes line each."""
+
+
+@click.pass_obj
+def _run_place(
+    database: str,
+    /,
+    down: tuple[str, ...],
+    derate: tuple[str, ...],
+    as_of: str | None,
+    style: str,
+    hostname: str,
+    nearest: str | None,
+    **arguments: Any,
+) -> None:
+    if nearest is not None:
+        memory_arguments = _memory_arguments(arguments, best=nearest == "best")
+        with open_scenario(database, down, derate, as_of) as fleet:
+            ask_and_print(fleet, _MEMORY_PLACEMENT, memory_arguments, style)
+        return
+    with (
+        open_scenario(database, down, derate, as_of, *pop_job_options(arguments)) as fleet,
+        fleet.snapshot() as snapshot,
+    ):
+        with Progress("place"):
+            answer: PlacementsAnswer = snapshot.ask(_PLACEMENTS, **question_arguments(_PLACEMENTS, arguments))
+        print_revision(snapshot.as_of())
+
+    answer_json = encode(answer)
+    for placement_json, placement in zip(answer_json["placements"], answer.placements, strict=True):
+        placement_json.update(_scheduler_lines(placement, hostname))
+    print_value(
+        style,
+        answer_json,
+        lambda: print_answer(answer, extra_lines=_render_commands(answer.placements[: answer.copies], hostname)),
+    )
+    if not answer.is_satisfied():
+        raise click.exceptions.Exit(1)
+
+
+def _memory_arguments(arguments: Mapping[str, Any], *, best: bool) -> dict[str, Any]:
+    """Return the arguments of `place --nearest`; refuse options that it ignores."""
+    context = click.get_current_context()
+    allowed = {"scope", "memory", "nearest", "style", "down", "derate", "as_of"}
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name not in allowed and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--nearest takes SCOPE and --memory, not {parameter.opts[-1]}")
+    if arguments["memory"] is None:
+        raise click.UsageError("--nearest needs --memory, such as --memory 1TiB")
+    return {"scope": arguments["scope"], "memory": arguments["memory"], "best": best}
+
+
+def _scheduler_lines(placement: Placement, hostname: str) -> dict[str, Any]:
+    chips = () if placement.whole_servers else placement.places
+    return {
+        "slurm": schedulers.sbatch_arguments(placement.servers, hostname),
+        "kubernetes": list(schedulers.pod_selectors(placement.servers, chips, hostname)),
+    }
+
+
+def _render_commands(placements: Sequence[Placement], hostname: str) -> Iterator[str]:
+    """Yield lines to paste: the `trninv allocate` command, and arguments for Slurm and Kubernetes."""
+    for placement in placements:
+        lines = _scheduler_lines(placement, hostname)
+        note = (
+            "" if placement.whole_servers else f"   (whole servers: more than the {pluralize(placement.chips, 'chip')})"
+        )
+        spares = (f" --spare {place}" for place in group_chips(placement.spares))
+        yield f"trninv:     trninv allocate JOB {' '.join(group_chips(placement.places))}{''.join(spares)}"
+        yield f"Slurm:      {lines['slurm']}{note}"
+        yield from (f"Kubernetes: {line}" for line in lines["kubernetes"][:_MAX_KUBERNETES_LINES])
+        if (more_servers := len(placement.servers) - _MAX_KUBERNETES_LINES) > 0:
+            yield f"            … {more_servers:,} more servers (--format json)"
+
+
+place = build_command(_PLACEMENTS, _run_place, _HOSTNAME_OPTION, _NEAREST_OPTION)

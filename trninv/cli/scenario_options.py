@@ -1,0 +1,77 @@
+"""Open the fleet now, as of a time, or under a scenario given by options."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import click
+
+import trninv
+from trninv.cli.database_connection import AT_OPTION
+from trninv.cli.shell_completion import ADDRESS
+from trninv.errors import InvalidArgumentError
+from trninv.routing.fleet import BaseFleet
+
+_SCENARIO_OPTIONS = (
+    click.Option(
+        ["--down"], multiple=True, type=ADDRESS, metavar="ADDRESS", help="Suppose that it carries nothing; repeatable."
+    ),
+    click.Option(
+        ["--derate"],
+        multiple=True,
+        metavar="ADDRESS=F",
+        help="Suppose that it carries this part, as ADDRESS=0.5; repeatable.",
+    ),
+    click.Option(["--at", "as_of"], **AT_OPTION),
+)
+_JOB_SCENARIO_OPTIONS = (
+    click.Option(
+        ["--with", "with_"], multiple=True, metavar="JOB=PLACE", help="Suppose that a job holds it; repeatable."
+    ),
+    click.Option(["--without"], multiple=True, metavar="JOB", help="Suppose that it has ended; repeatable."),
+)
+
+
+def scenario_options(command: click.Command, *, jobs: bool = False) -> click.Command:
+    """Add the options of a scenario and --at to a command, and with `jobs` the options that assume jobs."""
+    command.params.extend([*_SCENARIO_OPTIONS, *(_JOB_SCENARIO_OPTIONS if jobs else ())])
+    return command
+
+
+@contextmanager
+def open_scenario(
+    database: str,
+    down: Sequence[str],
+    derate: Sequence[str],
+    as_of: str | None,
+    assume_allocations: Sequence[str] = (),
+    assume_released: Sequence[str] = (),
+) -> Iterator[BaseFleet]:
+    """Open the fleet, now or as of a time, under the scenario that the options describe, if any."""
+    with trninv.open(database) as present:
+        fleet = present if as_of is None else present.at(as_of)
+        if not (down or derate or assume_allocations or assume_released):
+            yield fleet
+            return
+        factors: dict[str, float] = {}
+        for text in derate:
+            address, _, factor = text.rpartition("=")
+            try:
+                factors[address] = min(float(factor), factors.get(address, 1.0))
+            except ValueError:
+                raise InvalidArgumentError(
+                    f"--derate {text}: write ADDRESS=FACTOR, such as u-trn2x64/d0/s0/c0=0.5"
+                ) from None
+        yield fleet.what_if(
+            down, factors, with_=_parse_assumed_allocations(assume_allocations), without=assume_released
+        )
+
+
+def _parse_assumed_allocations(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Return the places of JOB=PLACE texts by job."""
+    places_by_job: dict[str, list[str]] = {}
+    for text in texts:
+        job, _, place = text.rpartition("=")
+        if not (job and place):
+            raise InvalidArgumentError(f"--with {text[:200]}: write JOB=PLACE, such as train-7b=u-trn2x64/d0/s0")
+        places_by_job.setdefault(job, []).append(place)
+    return places_by_job

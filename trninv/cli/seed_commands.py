@@ -1,0 +1,287 @@
+"""Seed, verify and remove clusters; `up` does all that a first run needs."""
+
+from collections.abc import Iterable, Sequence
+
+import click
+from sqlalchemy import Connection, Engine
+
+import trninv
+from trninv.catalog.derived import SystemTotals
+from trninv.catalog.facts import default_catalog
+from trninv.catalog.models import System
+from trninv.catalog.models import default_systems as known_systems
+from trninv.cli.messages import print_hint, print_wrapped
+from trninv.cli.output import format_option, print_table, print_value
+from trninv.cli.progress_line import Progress
+from trninv.cli.status_command import list_clusters
+from trninv.database import migration as migrations
+from trninv.database.engine import read_transaction, redacted_url, temporary_engine, write_transaction
+from trninv.errors import ClusterExistsError, TrninvError, UsageError, WrongLevelError
+from trninv.inventory.address.lookup import Place, resolve_place
+from trninv.inventory.address.syntax import parse_cluster_name
+from trninv.inventory.seeding import cluster_seeding
+from trninv.inventory.seeding.verification import verify as differences
+from trninv.inventory.seeding.verification import verify_history
+from trninv.inventory.state import hash_chain
+from trninv.inventory.state.hash_chain import ChainStatus
+from trninv.inventory.state.replay import unverifiable
+from trninv.inventory.state.seals import parse_anchor as read_seal
+from trninv.units import Capacity, pluralize
+
+_TOUR_PLACES = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10", "u-trn2x64"
+
+
+@click.command()
+@click.option("--check", "checking", is_flag=True, help="Send every route of the service one request, then stop.")
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
+@click.pass_context
+def up(context: click.Context, checking: bool, host: str, port: int) -> None:
+    """Migrate, seed, answer four questions, serve the explorer.
+
+    \b
+    trninv up --check
+    """
+    with temporary_engine(context.obj) as engine:
+        migrations.migrate(engine)
+        for system in _default_systems():
+            try:
+                _seed_systems(engine, [system])
+            except ClusterExistsError as error:
+                click.echo(f"{system.slug}: left as it is: {error}")
+    click.echo(f"database: {redacted_url(context.obj)}")
+    try:
+        _run_tour(context.obj)
+    except TrninvError as error:  # not fatal: the fleet may have been changed since it was seeded
+        click.echo(f"the four questions: {error}")
+        if checking:
+            raise
+    from trninv.cli import self_test, serve_commands  # noqa: PLC0415 # slow to import
+
+    if checking:
+        request_count = self_test.check_service(context.obj)
+        click.echo(f"service:   {request_count} requests over HTTP, every route at least once: all answered correctly")
+    else:
+        context.invoke(serve_commands.serve, host=host, port=port)
+
+
+def _run_tour(database: str) -> None:
+    source, target, scope = _TOUR_PLACES
+    with trninv.open(database) as fleet:
+        path = fleet.path(source, target)
+        bandwidth = fleet.bandwidth(source, target)
+        memory_pool = fleet.memory_pool(source)
+        halves = fleet.bisection(scope)
+    best = f"{path.paths[0].hops} hops, {path.paths[0].bandwidth} one direction" if path.paths else f"no: {path.reason}"
+    click.echo(f"path:      {source} to {target}: {best}")
+    click.echo(f"bandwidth: {source} to {target}: {bandwidth.maximum_flow} one direction over all paths")
+    click.echo(f"pool:      {source}: {memory_pool.memory} on {memory_pool.chips} chips")
+    click.echo(f"bisection: {scope}: {halves.upper} one direction ({'exact' if halves.exact else 'upper bound'})")
+
+
+@click.command()
+@format_option
+def systems(style: str) -> None:
+    """Every system that can be seeded.
+
+    \b
+    trninv systems
+    """
+    catalog_systems = known_systems().systems
+    titles = {system.slug: [source.title for source in system.sources(default_catalog())] for system in catalog_systems}
+    designs = {system.slug: SystemTotals.from_system(default_catalog(), system) for system in catalog_systems}
+
+    def table() -> None:
+        print_table(
+            ["system", "chips", "servers", "domains", "HBM", "BF16", "aliases", "sources"],
+            (
+                [
+                    system.slug,
+                    *_size_cells(system),
+                    *_total_cells(designs[system.slug]),
+                    ", ".join(system.aliases),
+                    _abbreviate_sources(titles[system.slug]),
+                ]
+                for system in catalog_systems
+            ),
+            optional_columns=["sources", "BF16", "HBM"],
+        )
+
+    rows_json = [
+        {
+            "slug": system.slug,
+            "name": system.name,
+            "chips": system.chips,
+            "servers": system.servers,
+            "domains": system.domains,
+            "memory": Capacity(designs[system.slug].memory.value or 0),
+            "teraflops": designs[system.slug].teraflops,
+            "aliases": system.aliases,
+            "sources": [{"title": title} for title in titles[system.slug]],
+        }
+        for system in catalog_systems
+    ]
+    print_value(style, rows_json, table)
+
+
+@click.command()
+@click.argument("system", nargs=-1)
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Every system that trninv systems lists.",
+)
+@click.option("--name", metavar="CLUSTER", help="Name of the cluster, for one system.")
+@click.option("--domains", type=click.IntRange(1), metavar="N", help="Of another size: N scale-up domains.")
+@click.option("--chips", type=click.IntRange(1), metavar="N", help="Of another size: N chips, in whole domains.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be seeded.")
+@click.pass_obj
+def seed(  # one parameter per option
+    database: str,
+    system: tuple[str, ...],
+    everything: bool,
+    name: str | None,
+    domains: int | None,
+    chips: int | None,
+    dry_run: bool,
+) -> None:
+    """Load systems, each in one transaction; what is there already is left alone.
+
+    Without SYSTEM these are those that the seed documents describe, but for the largest; trninv systems lists all.
+
+    \b
+    trninv seed
+    trninv seed u-trn2x64 --domains 16 --name lab
+    """
+    catalog_systems = known_systems()
+    if everything and system:
+        raise UsageError("--all means every system: name none beside it")
+    chosen = [catalog_systems.get(slug) for slug in system] or (
+        list(catalog_systems.systems) if everything else _default_systems()
+    )
+    if name is not None:
+        if len(chosen) != 1:
+            raise UsageError("--name is for one system: write trninv seed SYSTEM --name CLUSTER")
+        name = parse_cluster_name(name)
+    if domains and chips:
+        raise UsageError("--domains and --chips both give the size: choose one")
+    if domains or chips:
+        chosen = [chosen_system.resized(domains or chosen_system.domains_for(chips or 0)) for chosen_system in chosen]
+    if dry_run:
+        for chosen_system in chosen:
+            click.echo(f"would seed {name or chosen_system.slug}: {_format_size(chosen_system)}")
+        return
+    with temporary_engine(database) as engine:
+        _seed_systems(engine, chosen, name)
+
+
+@click.command()
+@click.argument("cluster")
+@click.option("--yes", is_flag=True, help="Do it: without, nothing is removed.")
+@click.pass_obj
+def unseed(database: str, cluster: str, yes: bool) -> None:
+    """Remove a cluster and all it contains.
+
+    \b
+    trninv unseed lab --yes
+    """
+    with temporary_engine(database) as engine, write_transaction(engine) as connection:
+        place = _require_cluster(connection, cluster, "removed")
+        ended_counts = " and ".join(
+            pluralize(many, name) for name, many in cluster_seeding.unseed_impact(connection, place.id).items()
+        )
+        if not yes:
+            consequence = f", and ends {ended_counts}" if ended_counts else ""
+            raise UsageError(f"this removes {place.address} and all it contains{consequence}: add --yes")
+        with Progress(f"unseed {place.address}"):
+            cluster_seeding.unseed(connection, place.id)
+    click.echo(f"removed {place.address}{f', and ended {ended_counts}' if ended_counts else ''}")
+
+
+@click.command()
+@click.argument("cluster", required=False)
+@click.option("--sealed", metavar="N:SHA256", help="A seal noted earlier, elsewhere; exit 1 where it is not there now.")
+@format_option
+@click.pass_obj
+def verify(database: str, cluster: str | None, sealed: str | None, style: str) -> None:
+    """Compare the database with the catalog: facts, models, every row and link, documented totals.
+
+    And with its history, unless a CLUSTER is named: seals are computed anew, and parts, jobs, allocations and closed
+    servers must be what the events lead to. Exit 1 where anything differs.
+
+    \b
+    trninv verify
+    trninv verify u-trn2x64
+    """
+    anchor = read_seal(sealed) if sealed else None
+    if anchor and cluster:
+        raise UsageError("--sealed is of the whole history: leave out the cluster")
+    with temporary_engine(database) as engine, read_transaction(engine) as connection, Progress("verify") as progress:
+        slug = _require_cluster(connection, cluster, "verified").address if cluster else None
+        mismatches = list(differences(connection, default_catalog(), known_systems(), slug, progress))
+        progress("history")
+        checked_clusters = [slug] if slug else [str(row["slug"]) for row in list_clusters(connection)]
+        history = None if slug else hash_chain.verify_chain(connection)
+        mismatches += () if history is None else verify_history(connection, history, anchor)
+        not_compared = [] if history is None else list(unverifiable(connection))
+
+    def table() -> None:
+        for mismatch in mismatches:
+            print_wrapped(f"{mismatch.cluster or 'catalog'}: {mismatch.table}: {mismatch.kind} {mismatch.detail}")
+        if not mismatches:
+            print_wrapped(f"as the catalog says: {', '.join(checked_clusters) or 'facts (no cluster is seeded)'}")
+        if not checked_clusters:
+            print_hint("no cluster is seeded yet: trninv seed")
+        if history:
+            print_wrapped(_render_history(history))
+        for name in not_compared:
+            print_wrapped(f"not compared: {name}")
+
+    history_json = {"history": history, "notCompared": not_compared} if history else {}
+    print_value(style, {"checked": checked_clusters, "differences": mismatches} | history_json, table)
+    if mismatches:
+        raise click.exceptions.Exit(1)
+
+
+def _render_history(history: ChainStatus) -> str:
+    """Return a line about a history without edits."""
+    sealed = f", sealed up to {history.sealed} by {history.sha256}" if history.sha256 else ""
+    unsealed = f"; {pluralize(history.unsealed, 'event')} of plain SQL, which the next change seals"
+    archived = f" after {history.archived}, which an archive has" if history.archived else ""
+    return f"history: {pluralize(history.events, 'event')}{archived}{sealed}{unsealed if history.unsealed else ''}"
+
+
+def _seed_systems(engine: Engine, chosen: Iterable[System], name: str | None = None) -> None:
+    for system in chosen:
+        with write_transaction(engine) as connection, Progress(name or system.slug) as progress:
+            is_new = cluster_seeding.seed(connection, default_catalog(), system, name, progress)
+        click.echo(f"{name or system.slug}: {f'seeded {_format_size(system)}' if is_new else 'already there'}")
+
+
+def _size_cells(system: System) -> list[str]:
+    return [f"{number:,}" for number in (system.chips, system.servers, system.domains)]
+
+
+def _format_size(system: System) -> str:
+    return f"{pluralize(system.chips, 'chip')} in {pluralize(system.servers, 'server')}"
+
+
+def _require_cluster(connection: Connection, address: str, verb: str) -> Place:
+    place = resolve_place(connection, address)
+    if place.level != "cluster":
+        raise WrongLevelError(f"{address} is a {place.level}: only whole clusters are {verb}")
+    return place
+
+
+def _default_systems() -> list[System]:
+    return [system for system in known_systems().systems if not (system.is_opt_in or system.is_by_name)]
+
+
+def _total_cells(design: SystemTotals) -> tuple[str, str]:
+    """Return the total HBM and dense BF16 throughput of all chips."""
+    return str(design.memory), str(design.bf16)
+
+
+def _abbreviate_sources(sources: Sequence[str]) -> str:
+    return f"{sources[0]} and {len(sources) - 1} more" if len(sources) > 1 else sources[0]

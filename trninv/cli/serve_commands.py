@@ -1,0 +1,178 @@
+"""Serve the API, or run one query."""
+
+import asyncio
+import ipaddress
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from tempfile import TemporaryDirectory
+
+import click
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+import trninv
+from trninv.cli.command_index import no_garbage_collection
+from trninv.cli.database_connection import at_option
+from trninv.cli.output import json_text, read_argument
+from trninv.cli.progress_line import Progress
+from trninv.database.engine import read_transaction, redacted_url, temporary_engine
+from trninv.errors import UsageError
+from trninv.graphql.api import Api
+from trninv.graphql.document_request import Request
+from trninv.graphql.graphql_schema import schema as api
+from trninv.settings import Settings
+
+APPLICATION_PATH = "trninv.service.application:create_app"
+"""The function that creates the application, for uvicorn."""
+PROTOCOL_PATH = "trninv.service.connection_limits:TimeoutProtocol"
+"""The HTTP protocol class, for uvicorn."""
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on.")
+@click.option("--workers", default=1, show_default=True, help="Server processes.")
+@click.option(
+    "--allow-unauthenticated", is_flag=True, help="Listen beyond this machine although no token is asked for."
+)
+@click.pass_obj
+def serve(database: str, host: str, port: int, workers: int = 1, allow_unauthenticated: bool = False) -> None:
+    """Serve the explorer, and the GraphQL API with GraphiQL for a browser.
+
+    TRNINV_AUTH=tokens asks every request for a bearer token (trninv token create).
+
+    \b
+    trninv serve --port 8080
+    """
+    settings = Settings.load()
+    if settings.auth != "tokens" and not allow_unauthenticated and not _is_loopback(host):
+        raise UsageError(
+            f"--host {host} lets others ask, and no token is asked for: set TRNINV_AUTH=tokens and make one with "
+            "trninv token create, or say --open"
+        )
+    with temporary_engine(database) as engine, read_transaction(engine):
+        pass  # fail here with one line instead of in every request
+    os.environ["TRNINV_DATABASE_URL"] = database  # worker processes read it
+    if allow_unauthenticated:
+        os.environ.setdefault("TRNINV_ALLOWED_HOSTS", "*")
+    config = uvicorn.Config(
+        APPLICATION_PATH,
+        factory=True,
+        host=host,
+        port=port,
+        workers=workers,
+        log_level="warning",
+        ws="none",
+        http=PROTOCOL_PATH,
+    )
+    with open_socket(host, port) as listener, _sweep_directory():
+        message = (
+            f"explorer on http://{host}:{port}, GraphQL and GraphiQL on /graphql, database {redacted_url(database)}"
+        )
+        click.echo(message, err=True)
+        if workers > 1:
+            Multiprocess(config, sockets=[listener]).run()
+        else:
+            with no_garbage_collection():
+                config.load()
+            uvicorn.Server(config).run(sockets=[listener])
+
+
+@contextmanager
+def _sweep_directory() -> Iterator[None]:
+    """Set TRNINV_JOBS to a temporary directory that all workers share, unless it is set already."""
+    if os.environ.get("TRNINV_JOBS"):
+        yield
+        return
+    with TemporaryDirectory(prefix="trninv-jobs-") as directory:
+        os.environ["TRNINV_JOBS"] = directory
+        try:
+            yield
+        finally:
+            del os.environ["TRNINV_JOBS"]
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def open_socket(host: str, port: int) -> socket.socket:
+    """Open a listening socket, so that a port in use is reported before the service is announced.
+
+    TCP_NODELAY is set here, as asyncio sets it only on sockets with an explicit protocol, which
+    `socket.create_server` does not give. Without it, the second packet of a response waits for the client's delayed
+    acknowledgement.
+
+    Parameters
+    ----------
+    host
+        A host name, or an IPv4 or IPv6 address.
+    port
+        0 chooses any free port.
+
+    Raises
+    ------
+    UsageError
+        The address or the port is not available.
+
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise UsageError(f"can't listen on {host}:{port}: {error.strerror} (choose another --port)") from None
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
+
+
+@click.command()
+def schema() -> None:
+    """Print the GraphQL schema.
+
+    \b
+    trninv schema > schema.graphql
+    """
+    click.echo(api().as_str())
+
+
+@click.command()
+@click.argument("document")
+@click.option(
+    "--variables", default="{}", show_default=True, metavar="JSON", help="Values of the document's variables."
+)
+@at_option
+@click.pass_obj
+def query(database: str, document: str, variables: str, as_of: str | None) -> None:
+    """Run a GraphQL document against the database, no server needed; - reads it from stdin.
+
+    \b
+    trninv query '{ clusters { nodes { slug } } }'
+    """
+    try:
+        values = json.loads(variables)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"--variables is not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise UsageError('--variables is not a JSON object, such as {"a": "u-trn2x64/d0"}')
+    source = read_argument(document)
+    if not source.strip():
+        raise UsageError("the document is empty: write a GraphQL query such as '{ clusters { nodes { slug } } }'")
+    with trninv.open(database) as fleet:
+        with read_transaction(fleet.engine):
+            pass
+        settings = replace(Settings.load(), database_url=database)
+        with Progress("query"):
+            answer = asyncio.run(Api(fleet, settings).run(Request(source, values, as_of=as_of)))
+    for failure in answer.failures:
+        raise failure
+    result = json.loads(answer.body)
+    click.echo(json_text(result))
+    if "errors" in result:
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,71 @@
+"""Show what the database has; import as little as that takes."""
+
+from collections.abc import Sequence
+
+import click
+from sqlalchemy import Connection, func, select
+
+from trninv.cli.output import format_option, print_table, print_value
+from trninv.cli.progress_line import Progress
+from trninv.database.engine import newest_schema_version, read_transaction, redacted_url, temporary_engine
+from trninv.database.tables import INSERT_ORDER, TABLES
+from trninv.inventory.state.hash_chain import newest_seal
+
+
+@click.command()
+@format_option
+@click.pass_obj
+def status(database: str, style: str) -> None:
+    """Which database, which revision, the newest seal of its history, what is seeded, how many rows.
+
+    \b
+    trninv status --format json
+    """
+    with temporary_engine(database) as engine, read_transaction(engine) as connection, Progress("status"):
+        revision = newest_schema_version()  # another version can't be read
+        clusters = list_clusters(connection)
+        seal = newest_seal(connection)
+        sizes = {
+            name: connection.scalar(select(func.count()).select_from(TABLES[name])) for name in ("fact", *INSERT_ORDER)
+        }
+
+    sealed = f"{seal.id}:{seal.sha256}" if seal else None
+
+    def table() -> None:
+        click.echo(f"database: {redacted_url(database)}\nrevision: {revision}\nsealed: {sealed or 'no event yet'}")
+        print_table(
+            ["cluster", "system", "domains", "chips"],
+            map(_cluster_cells, clusters),
+            empty_text="nothing is seeded yet: trninv seed",
+        )
+        click.echo()
+        print_table(["table", "rows"], ([name, f"{size:,}"] for name, size in sizes.items()))
+
+    revisions = {"revision": revision, "newest": revision}
+    print_value(
+        style,
+        {"database": redacted_url(database), **revisions, "sealed": sealed, "clusters": clusters, "rows": sizes},
+        table,
+    )
+
+
+def is_table_empty(connection: Connection, table: str) -> bool:
+    """Return whether a table has no rows."""
+    return connection.scalar(select(TABLES[table]).limit(1)) is None
+
+
+def _cluster_cells(row: dict[str, object]) -> list[object]:
+    return [f"{cell:,}" if isinstance(cell, int) else cell for cell in row.values()]
+
+
+def list_clusters(connection: Connection) -> Sequence[dict[str, object]]:
+    """Return slug, system and numbers of domains and chips of each cluster."""
+    cluster, node = TABLES["cluster"], TABLES["node"]
+    chips = (
+        select(func.count())
+        .where(node.c.cluster_id == cluster.c.id, node.c.kind == "chip")
+        .scalar_subquery()
+        .label("chips")
+    )
+    query = select(cluster.c.slug, cluster.c.system, cluster.c.domains, chips).order_by(cluster.c.id)
+    return [dict(row) for row in connection.execute(query).mappings()]

@@ -1,0 +1,118 @@
+"""Write a scope in another program's format."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import click
+
+from trninv.atomic_file import atomic_write
+from trninv.cli.database_connection import at_option, open_engine
+from trninv.cli.messages import print_hint
+from trninv.cli.progress_line import Progress
+from trninv.cli.shell_completion import ADDRESS
+from trninv.database.engine import read_transaction
+from trninv.errors import UsageError
+from trninv.exporters.export_source import ExportSource
+from trninv.exporters.format import Format, find_format, format_names
+from trninv.inventory.address.hostnames import DEFAULT_TEMPLATE
+from trninv.inventory.address.lookup import resolve_place
+
+ProgressFunction: TypeAlias = Callable[[str, int], None]
+_PROGRESS_STEP: Final = 1_000
+"""Lines between two updates of the progress line."""
+
+
+@click.command("topology")
+@click.argument("scope", type=ADDRESS)
+@click.option(
+    "--as",
+    "name",
+    required=True,
+    type=click.Choice(format_names()),
+    metavar="FORMAT",
+    help=f"The format: {', '.join(format_names())}.",
+)
+@click.option("-o", "--output", default="-", metavar="FILE", help="Where to write; - for stdout.  [default: -]")
+@click.option(
+    "--check", is_flag=True, help="Read it back, and compare it with the inventory before FILE gets its name."
+)
+@click.option(
+    "--include-down", is_flag=True, help="Write what is down or in maintenance too, marked where that can be."
+)
+@click.option(
+    "--hostname",
+    "template",
+    default=DEFAULT_TEMPLATE,
+    show_default=True,
+    metavar="TEMPLATE",
+    help="What servers are called; {server:02} fills up with zeros.",
+)
+@click.option("--coarse", is_flag=True, help="Of trees: network nodes are the leaves, not domains.")
+@at_option
+@click.pass_obj
+def topology_(  # one parameter per option
+    database: str,
+    scope: str,
+    name: str,
+    output: str,
+    check: bool,
+    include_down: bool,
+    template: str,
+    coarse: bool,
+    as_of: str | None,
+) -> None:
+    """SCOPE in another program's format: schedulers, graph tools, simulators.
+
+    What is down or in maintenance is left out, and so is everything that the format can't say: if that would mislead,
+    it is refused.
+
+    \b
+    trninv topology rainier --as slurm-block -o topology.conf --check
+    trninv topology u-trn2x64 --as kubernetes --hostname 'n{domain:03}-{server}'
+    """
+    output_format = find_format(name)
+    with open_engine(database, as_of, scope) as engine, read_transaction(engine) as connection:
+        place = resolve_place(connection, scope)
+        source = ExportSource(connection, place, template, include_down=include_down, coarse=coarse)
+        is_terminal = output == "-" and sys.stdout.isatty()  # the progress line would mix with the output
+        with nullcontext(_no_progress) if is_terminal else Progress("topology") as progress:
+            if output == "-":
+                _print_lines(output_format, source, progress, check=check)
+            else:
+                _save_file(output_format, source, progress, Path(output), check=check)
+    if output != "-":
+        print_hint(f"written: {output}")
+
+
+def _no_progress(doing: str, done: int) -> None: ...
+
+
+def _generate_lines(output_format: Format, source: ExportSource, progress: ProgressFunction) -> Iterator[str]:
+    for done, line in enumerate(output_format.lines(source)):
+        if done % _PROGRESS_STEP == 0:
+            progress("lines", done)
+        yield line
+
+
+def _print_lines(output_format: Format, source: ExportSource, progress: ProgressFunction, *, check: bool) -> None:
+    if check:
+        output_format.verify(source, _generate_lines(output_format, source, progress))
+    for line in _generate_lines(output_format, source, progress):
+        click.echo(line)
+
+
+def _save_file(
+    output_format: Format, source: ExportSource, progress: ProgressFunction, file: Path, *, check: bool
+) -> None:
+    try:
+        with atomic_write(file) as part:
+            with part.open("w", encoding="utf-8", newline="\n") as target:
+                target.writelines(f"{line}\n" for line in _generate_lines(output_format, source, progress))
+            if check:
+                with part.open(encoding="utf-8") as written:
+                    output_format.verify(source, (line.rstrip("\n") for line in written))
+    except OSError as error:
+        raise UsageError(f"can't write {file}: {error.strerror}") from None

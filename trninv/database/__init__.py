@@ -1,0 +1,1 @@
+"""Open databases, read consistent snapshots and migrate the schema."""

@@ -1,0 +1,145 @@
+"""Configure SQLite: write-ahead log, busy wait, detection of a replaced file.
+
+With a write-ahead log, readers and the writer do not wait for each other. A file that cannot have one (it is read only,
+in a read-only directory or on a file system without shared memory) keeps its rollback journal.
+"""
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from trninv.database.as_of import install_views
+from trninv.deadline import expired
+
+BUSY_TIMEOUT_MS = 60_000
+"""Milliseconds that a writer waits for another writer."""
+_RETRY_MS = 200
+"""Milliseconds between two attempts while waiting."""
+
+_TRUNCATE_TIMEOUT_MS = 100
+"""Milliseconds that a writer waits for readers before it gives up emptying the log."""
+
+FileIdentity = tuple[int, int]
+"""Device and inode."""
+
+
+def file_identity(file: Path) -> FileIdentity | None:
+    """Return the identity of the file at a path, or None if there is none."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def configure(engine: Engine, file: Path | None) -> None:
+    """Set up an engine's connections and reopen its file when it is replaced."""
+    event.listen(engine, "connect", _configure_connection)
+    event.listen(engine, "begin", _begin)
+    if file is None:
+        return
+
+    def open_file(_dialect: object, entry: ConnectionPoolEntry, _args: object, options: dict[str, Any]) -> object:
+        while True:
+            identity_before = file_identity(file)
+            connection = _open_file(file, options)
+            entry.info["place"] = file_identity(file)
+            if identity_before in (None, entry.info["place"]):
+                return connection
+            connection.close()
+
+    def check_identity(_connection: object, entry: ConnectionPoolEntry, _proxy: object) -> None:
+        identity = file_identity(file)
+        if identity is not None and identity != entry.info["place"]:
+            raise DisconnectionError(f"{file} was replaced")
+
+    event.listen(engine, "do_connect", open_file)
+    event.listen(engine, "checkout", check_identity)
+
+
+def _open_file(file: Path, options: dict[str, Any]) -> sqlite3.Connection:
+    connection: sqlite3.Connection = sqlite3.connect(file, **options)
+    if _is_writable(file.absolute().parent):
+        return connection
+    try:
+        connection.execute("PRAGMA schema_version")
+    except sqlite3.OperationalError:  # its log can't be created here, so nobody is writing it
+        connection.close()
+        connection = sqlite3.connect(f"file:{quote(str(file.absolute()))}?immutable=1", uri=True, **options)
+    return connection
+
+
+def _is_writable(directory: Path) -> bool:
+    return os.access(directory, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _configure_connection(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
+    connection.isolation_level = None  # SQLAlchemy decides where transactions begin, DDL included
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.set_progress_handler(expired, 100_000)  # and Python notices Ctrl-C during a long statement
+
+
+def _begin(connection: Connection) -> None:
+    # lock at the start: a writer that reads first would fail if another one wrote meanwhile
+    writes = connection.get_execution_options().get("writes", False)
+    if writes:
+        enable_wal(_driver(connection))
+        _begin_immediate(connection)
+    else:
+        connection.exec_driver_sql("BEGIN")
+    install_views(connection)
+
+
+def _begin_immediate(connection: Connection) -> None:
+    """Begin a write transaction, after the current writer's; SQLite's own wait would not notice Ctrl-C."""
+    end = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    with _busy_timeout(_driver(connection), _RETRY_MS):
+        while True:
+            try:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            except OperationalError as error:
+                if not is_locked(error) or time.monotonic() > end:
+                    raise
+            else:
+                return
+
+
+def is_locked(error: DBAPIError) -> bool:
+    """Return whether an error means that another connection is writing."""
+    return getattr(error.orig, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+
+
+def enable_wal(driver: Any) -> None:
+    """Switch a file to a write-ahead log, if it can have one now."""
+    with _busy_timeout(driver, 0), suppress(sqlite3.DatabaseError):  # the next statement reports the error
+        driver.execute("PRAGMA journal_mode = WAL").fetchone()
+
+
+def truncate_wal(connection: Connection) -> None:
+    """Copy the log into the file and empty it, if no reader blocks that for long."""
+    driver = _driver(connection)
+    with _busy_timeout(driver, _TRUNCATE_TIMEOUT_MS), suppress(sqlite3.DatabaseError):
+        driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+
+@contextmanager
+def _busy_timeout(driver: Any, milliseconds: int) -> Iterator[None]:
+    """Set the busy timeout inside this context."""
+    driver.execute(f"PRAGMA busy_timeout = {milliseconds}")
+    try:
+        yield
+    finally:
+        driver.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+
+
+def _driver(connection: Connection) -> Any:
+    return connection.connection.driver_connection

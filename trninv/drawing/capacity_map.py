@@ -1,0 +1,78 @@
+"""Draw a fleet by free capacity: one square per domain, by its largest free block."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import ceil, sqrt
+from typing import Final
+
+from trninv.drawing.palette import CAPACITY_COLORS
+from trninv.drawing.svg import MUTED, Style, SvgDocument, add_element, draw_label
+from trninv.placement.candidates.free_blocks import largest_blocks
+from trninv.placement.candidates.free_capacity import read_capacity
+from trninv.placement.candidates.placement_model import read_legal_sets
+from trninv.routing.wiring_cache import SnapshotReader
+from trninv.units import pluralize
+
+_CELL_SIZE, _MIN_SIDE, _ASPECT_RATIO, _ROW_HEIGHT = 12.0, 3.0, 1.6, 20.0
+_FULL_COLOR: Final = "#eef0f4"
+
+
+def read_free_blocks(reader: SnapshotReader, cluster: str) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the chips of each domain's largest free block, and the sizes of sets that schedulers grant.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The cluster has domains of several models.
+
+    """
+    capacity = read_capacity(reader, cluster)
+    legal_sets = read_legal_sets(reader.connection, capacity.model)
+    return [block.chips for block in largest_blocks(capacity, legal_sets)], legal_sets.sizes
+
+
+def draw_capacity(cluster: str, blocks: Sequence[int], sizes: Sequence[int]) -> str:
+    """Return an SVG of the largest free blocks, in the order of the domains, by the largest size that fits in each."""
+    columns = ceil(sqrt(len(blocks) * _ASPECT_RATIO))
+    rows = ceil(len(blocks) / columns)
+    document = SvgDocument(cluster, "domains in their order, by their largest free block")
+    paths: dict[int, list[str]] = {}
+    for index, chips in enumerate(blocks):
+        size_count = sum(size <= chips for size in sizes)
+        side = _square_side(size_count, len(sizes))
+        x, y = (_CELL_SIZE * coordinate + (_CELL_SIZE - side) / 2 for coordinate in (index % columns, index // columns))
+        paths.setdefault(size_count, []).append(f"M{x:g} {y:g}h{side:g}v{side:g}h-{side:g}z")
+    bounds = [(0, sizes[0]), *pairwise(sizes), (sizes[-1], None)]
+    bottom, width = _CELL_SIZE * rows + 8, max(_CELL_SIZE * columns, 420.0)
+    for size_count in sorted(paths, reverse=True):
+        text = f"{_legend_text(*bounds[size_count])}: {pluralize(len(paths[size_count]), 'domain')}"
+        style: Style = {"fill": _fill_color(size_count, len(sizes)), "stroke": MUTED, "stroke_width": 0.4}
+        add_element(document.drawing, "path", text, d="".join(paths[size_count]), **style)
+        side = _square_side(size_count, len(sizes))
+        inset = (_CELL_SIZE - side) / 2
+        box: Style = {"x": inset, "y": bottom + inset, "width": side, "height": side}
+        add_element(document.drawing, "rect", **box, **style)
+        draw_label(document.drawing, (_CELL_SIZE + 10, bottom + 10), text, 13)
+        bottom += _ROW_HEIGHT
+    return document.render(-16, -10, width + 16, bottom)
+
+
+def _square_side(size_count: int, sizes: int) -> float:
+    return _MIN_SIDE + (_CELL_SIZE - 1 - _MIN_SIDE) * size_count / sizes
+
+
+def _fill_color(size_count: int, sizes: int) -> str:
+    """Return the colour of a block that this many of the sizes fit in."""
+    return (
+        CAPACITY_COLORS[(size_count - 1) * (len(CAPACITY_COLORS) - 1) // max(sizes - 1, 1)]
+        if size_count
+        else _FULL_COLOR
+    )
+
+
+def _legend_text(min_chips: int, next_size: int | None) -> str:
+    if next_size is None:
+        return f"{pluralize(min_chips, 'chip')} or more"
+    if not min_chips and next_size == 1:
+        return "no chip"
+    return pluralize(min_chips, "chip") if next_size == min_chips + 1 else f"{min_chips} to {next_size - 1} chips"

@@ -1,0 +1,157 @@
+"""Stream a scope as a graph: nodes, then links, with their attributes."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, NamedTuple
+from xml.etree.ElementTree import Element
+
+from sqlalchemy import ColumnElement, FromClause, Select, func, select
+
+from trninv.database.tables import CARRYING_STATES, TABLES
+from trninv.errors import NotExpressibleError
+from trninv.exporters import serialization
+from trninv.exporters.export_source import ExportSource
+from trninv.exporters.format import Record
+from trninv.inventory.address.containment import node_condition
+from trninv.inventory.address.expressions import node_address_expression, node_addresses
+from trninv.inventory.state.condition import carried_bandwidth_expression
+
+_T = TABLES
+
+
+_NODE, _LINK = _T["node"], _T["link"]
+
+
+_ROWS_AT_ONCE: Final = 10_000
+
+
+"""Rows in memory at a time."""
+
+
+class GraphNode(NamedTuple):
+    """A node of the graph, named by its address."""
+
+    address: str
+    kind: str
+    state: str
+
+
+class GraphEdge(NamedTuple):
+    """A link with the bandwidth that it carries now, in one direction."""
+
+    a: str
+    b: str
+    bandwidth_bytes_per_s: int
+    scope: str
+    technology: str
+    state: str
+
+    @property
+    def address(self) -> str:
+        """The link's address."""
+        return f"{self.a}--{self.b}"
+
+
+def read_nodes(source: ExportSource) -> Iterator[GraphNode]:
+    """Yield the scope's nodes that carry traffic, or all of them with --include-down, in the order of ids."""
+    query = node_addresses().add_columns(_NODE.c.kind, _NODE.c.state).where(node_condition(source.place))
+    if not source.include_down:
+        query = query.where(_NODE.c.state.in_(CARRYING_STATES))
+    for _, address, kind, state in _stream_rows(source, query.order_by(_NODE.c.id)):
+        yield GraphNode(address, kind, state)
+
+
+def read_edges(source: ExportSource) -> Iterator[GraphEdge]:
+    """Yield the links between the nodes of `read_nodes`, in the order of ids."""
+    endpoints = end_a, end_b = _NODE.alias("end_a"), _NODE.alias("end_b")
+    query = (
+        select(
+            node_address_expression(_LINK.c.a_id),
+            node_address_expression(_LINK.c.b_id),
+            carried_bandwidth_expression(_LINK, *endpoints),
+            _LINK.c.scope,
+            _LINK.c.technology,
+            _LINK.c.state,
+        )
+        .join(end_a, end_a.c.id == _LINK.c.a_id)
+        .join(end_b, end_b.c.id == _LINK.c.b_id)
+        .where(*_scope_conditions(source, *endpoints))
+        .order_by(_LINK.c.id)
+    )
+    if not source.include_down:
+        query = query.where(*(part.c.state.in_(CARRYING_STATES) for part in (_LINK, *endpoints)))
+    for row in _stream_rows(source, query):
+        yield GraphEdge(*row)
+
+
+def count_links(source: ExportSource) -> dict[tuple[str, str], int]:
+    """Return the number of links within the scope, by the links' scope and state."""
+    endpoints = end_a, end_b = _NODE.alias("end_a"), _NODE.alias("end_b")
+    query = (
+        select(_LINK.c.scope, _LINK.c.state, func.count())
+        .join(end_a, end_a.c.id == _LINK.c.a_id)
+        .join(end_b, end_b.c.id == _LINK.c.b_id)
+        .where(*_scope_conditions(source, *endpoints))
+        .group_by(_LINK.c.scope, _LINK.c.state)
+    )
+    return {(scope, state): count for scope, state, count in source.connection.execute(query)}
+
+
+def require_one_domain(source: ExportSource) -> None:
+    """Refuse a scope of several domains, for simulators of one scale-up network.
+
+    Raises
+    ------
+    NotExpressibleError
+        The scope has several domains.
+
+    """
+    domains = {server.domain_address for server in source.all_servers}
+    if len(domains) > 1:
+        raise NotExpressibleError(
+            f"{source.place.address} has {len(domains):,} domains, and the format says one network of links alike: "
+            f"name one, such as {source.all_servers[0].domain_address}"
+        )
+
+
+def graph_records(source: ExportSource) -> Iterator[Record]:
+    """Yield the nodes and links that every graph format must contain, in the order of ids."""
+    yield from read_nodes(source)
+    yield from read_edges(source)
+
+
+def _scope_conditions(source: ExportSource, *endpoints: FromClause) -> list[ColumnElement[bool]]:
+    level = source.place.level
+    if level in ("cluster", "domain"):
+        return [endpoint.c[f"{level}_id"] == source.place.id for endpoint in endpoints]
+    node_ids = select(_NODE.c.id).where(node_condition(source.place))
+    return [endpoint.c.id.in_(node_ids) for endpoint in endpoints]
+
+
+def _stream_rows(source: ExportSource, query: Select[Any]) -> Iterator[Any]:
+    with source.connection.execute(query, execution_options={"yield_per": _ROWS_AT_ONCE}) as rows:
+        yield from rows
+
+
+ATTRIBUTES: Final = {
+    "node": {"kind": "string", "state": "string"},
+    "edge": {"bandwidth_bytes_per_s": "long", "scope": "string", "technology": "string", "state": "string"},
+}
+
+
+"""Names and types of the attributes of nodes and edges."""
+
+
+def read_graph_xml(lines: Iterable[str], leaf: str, pair: Callable[[Element], tuple[str, str]]) -> Iterator[Record]:
+    """Yield nodes and edges; ``pair`` returns name and value of the leaf elements, which are their attributes."""
+    values: dict[str, str] = {}
+    for element in serialization.read_elements(lines):
+        match element.tag:
+            case "node":
+                yield GraphNode(element.attrib["id"], **values)
+                values = {}
+            case "edge":
+                bandwidth = int(values.pop("bandwidth_bytes_per_s"))
+                yield GraphEdge(element.attrib["source"], element.attrib["target"], bandwidth, **values)
+                values = {}
+            case tag if tag == leaf:
+                values |= [pair(element)]

@@ -1,0 +1,208 @@
+"""Share names, limits, labels and job submission arguments among the Slurm and Kubernetes formats.
+
+Slurm's --nodelist names nodes, not chips, so its arguments are for whole servers. A DRA claim of Kubernetes can select
+a node's devices (CEL, deviceId).
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+from trninv.errors import NotExpressibleError
+from trninv.exporters.export_source import ExportedServer, ExportSource
+from trninv.hostlist import fold
+from trninv.inventory.address.hostnames import DEFAULT_TEMPLATE, ServerAddress, hostnames
+
+MAX_SLURM_NODES: Final = 65_536
+
+
+"""MAX_SLURM_NODES of slurm.h."""
+
+
+MAX_SLURM_LEAVES: Final = 2_048
+
+
+"""Leaf switches that slurmctld reads in seconds; the time grows with their square, and 6,250 take minutes."""
+
+
+MAX_SLURM_NAME_LENGTH: Final = 64
+
+
+MAX_SLURM_REASON_LENGTH: Final = 200
+
+
+_SETTING: Final = re.compile(r'(\w+)=(?:"([^"]*)"|(\S+))')
+
+
+def slurm_servers(source: ExportSource) -> list[ExportedServer]:
+    """Return the source's servers if one Slurm cluster may have that many.
+
+    Raises
+    ------
+    NotExpressibleError
+        There are too many.
+
+    """
+    if len(source.servers) > MAX_SLURM_NODES:
+        raise NotExpressibleError(
+            f"{source.place.address} has {len(source.servers):,} servers, and a Slurm cluster "
+            f"{MAX_SLURM_NODES:,} nodes at "
+            "most (MAX_SLURM_NODES): export parts of it"
+        )
+    return source.servers
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Refuse names of switches and blocks that are too long for Slurm.
+
+    Raises
+    ------
+    NotExpressibleError
+
+    """
+    if too_long := next((name for name in names if len(name) > MAX_SLURM_NAME_LENGTH), None):
+        raise NotExpressibleError(f"{too_long}: Slurm's names have {MAX_SLURM_NAME_LENGTH} characters at most")
+
+
+def server_blocks(source: ExportSource) -> dict[str, list[ExportedServer]]:
+    """Return the servers by domain; all domains must be complete and of one size.
+
+    Raises
+    ------
+    NotExpressibleError
+        Domains have different sizes, or a domain's server is omitted.
+
+    """
+    slurm_servers(source)
+    blocks_by_name = source.servers_by_domain()
+    sizes = {server.model.domain_servers for members in blocks_by_name.values() for server in members}
+    if len(sizes) > 1:
+        raise NotExpressibleError(
+            f"{source.place.address} has domains of {' and '.join(map(str, sorted(sizes)))} servers, and Slurm's "
+            "blocks are of one size: export each cluster of its own, or slurm-tree"
+        )
+    (size,) = sizes
+    if partial := next((name for name, members in blocks_by_name.items() if len(members) < size), None):
+        raise NotExpressibleError(
+            f"{partial} would be a block of {len(blocks_by_name[partial])} servers, and Slurm refuses blocks below its "
+            f"base size {size}: --include-down keeps it whole, here and in slurm-nodes, which drains what is not up"
+        )
+    check_names(blocks_by_name)
+    return blocks_by_name
+
+
+def block_sizes(blocks: dict[str, list[ExportedServer]]) -> list[int]:
+    """Return a domain's size and its multiples by powers of two, the only ones Slurm takes, up to all domains."""
+    base = len(next(iter(blocks.values())))
+    return [base << k for k in range(min(len(blocks).bit_length(), 16))]
+
+
+def to_one_line(text: str) -> str:
+    """Return a text as Slurm can store it: short, printable, and without double quotes, which values can't escape."""
+    printable = "".join(character if character.isprintable() else " " for character in text)
+    words = " ".join(printable.replace('"', "'").split())
+    return words if len(words) <= MAX_SLURM_REASON_LENGTH else f"{words[:MAX_SLURM_REASON_LENGTH]}…"
+
+
+def quote(text: str) -> str:
+    """Quote such a text, with escapes: Slurm removes comments and backslashes before it looks for quotes."""
+    escaped = re.sub(r"([\\#])", r"\\\1", text)
+    return f'"{escaped}"'
+
+
+def parse_settings(lines: Iterable[str]) -> Iterator[dict[str, str]]:
+    """Yield the KEY=VALUE pairs of each line that has any, as Slurm's parse_config.c reads them."""
+    for line in lines:
+        bare = re.sub(r"\\(.)|#.*", lambda match: match[1] or "", line)
+        if pairs := _SETTING.findall(bare):
+            yield {key: quoted or plain for key, quoted, plain in pairs}
+
+
+LABEL_PREFIX: Final = "trninv.dev"
+
+
+HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
+
+
+_LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?", re.ASCII)
+
+
+_OBJECT_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?", re.ASCII)
+
+
+_MAX_OBJECT_NAME_LENGTH: Final = 253
+
+
+def check_label(value: str) -> str:
+    """Return a label's value if it is valid.
+
+    Raises
+    ------
+    NotExpressibleError
+
+    """
+    if not _LABEL_VALUE.fullmatch(value):
+        raise NotExpressibleError(
+            f"{value} can't be a label in Kubernetes, which has 63 characters at most, the first and last no sign"
+        )
+    return value
+
+
+def check_object_name(name: str) -> str:
+    """Return an object's name if it is valid.
+
+    Raises
+    ------
+    NotExpressibleError
+
+    """
+    if not _OBJECT_NAME.fullmatch(name) or len(name) > _MAX_OBJECT_NAME_LENGTH:
+        raise NotExpressibleError(f"{name} can't name an object of Kubernetes, which has letters, digits, '-' and '.'")
+    return name
+
+
+def topology_labels(server: ExportedServer) -> dict[str, str]:
+    """Return the labels for the network nodes above a server and its domain, the widest first."""
+    tiers = {f"{LABEL_PREFIX}/network-node-layer-{tier}": name for tier, name in enumerate(server.network, start=1)}
+    return {key: check_label(value) for key, value in (tiers | {f"{LABEL_PREFIX}/domain": server.domain}).items()}
+
+
+_SERVER = re.compile(r"(.+)/d(\d+)/s(\d+)")
+
+
+def sbatch_arguments(servers: Sequence[str], template: str = DEFAULT_TEMPLATE) -> str:
+    """Return the sbatch command for whole servers.
+
+    Raises
+    ------
+    UsageError, NotExpressibleError
+        The template does not yield valid names.
+
+    """
+    return (
+        f"sbatch --nodes={len(servers)} --nodelist={fold(hostnames(_parse_addresses(servers), template))} --exclusive"
+    )
+
+
+def pod_selectors(servers: Sequence[str], chips: Sequence[str], template: str = DEFAULT_TEMPLATE) -> Iterator[str]:
+    """Yield a node selector for each server and, if chips of it are given, the CEL expression that selects them.
+
+    Raises
+    ------
+    UsageError, NotExpressibleError
+        The template does not yield valid names.
+
+    """
+    by_server = {server: list(group) for server, group in groupby(chips, lambda chip: chip.rpartition("/")[0])}
+    for server, name in zip(servers, hostnames(_parse_addresses(servers), template), strict=True):
+        line = f"nodeSelector: {{kubernetes.io/hostname: {name}}}"
+        if server in by_server:
+            devices = ", ".join(chip.rpartition("/c")[2] for chip in by_server[server])
+            line += f'  DRA: device.attributes["neuron.aws.com"].deviceId in [{devices}]'
+        yield line
+
+
+def _parse_addresses(servers: Sequence[str]) -> list[ServerAddress]:
+    matches = (_SERVER.fullmatch(server) for server in servers)
+    return [ServerAddress(match[1], int(match[2]), int(match[3])) for match in matches if match]

@@ -1,0 +1,227 @@
+"""Compile a connection field: each member is a query of its own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphql import GraphQLField
+from sqlalchemy import BigInteger, Integer, Select, Text, bindparam, case, cast, exists, func, literal_column, select
+
+from trninv.database.concat import Concat
+from trninv.graphql.compiler.json_builder import BoundArguments, JsonBuilder, ListCondition, ObjectWriter
+from trninv.graphql.compiler.selections import Nodes
+from trninv.graphql.compiler.table_aliases import TableAliases, or_null
+from trninv.graphql.json_sql import NULL
+from trninv.graphql.list_arguments import ArgumentShape, ListArguments
+from trninv.graphql.list_conditions import ParameterBinder, compile_conditions, cursor_sql, sort_direction, sort_keys
+from trninv.graphql.row_loaders import check_groups
+from trninv.inventory.schema.enumerations import GROUPS
+from trninv.inventory.schema.thing import Sql, Thing, ValueFormat
+
+_ONE = literal_column("1", Integer)
+
+
+def compile_connection(
+    builder: JsonBuilder,
+    write_object: ObjectWriter,
+    kind: Thing,
+    definition: GraphQLField,
+    nodes: Nodes,
+    condition: ListCondition,
+) -> Sql:
+    """Compile a page of a kind to a JSON expression."""
+    prefix = builder.next_prefix()
+
+    def bind(values: Mapping[str, Any]) -> BoundArguments:
+        list_arguments = ListArguments.parse(kind, values)
+        bound = {
+            f"{prefix}{index}": value
+            for index, value in enumerate((*list_arguments.test_values, *list_arguments.cursor_values))
+        }
+        rounded_limit = 0 if builder.dialect == "sqlite" else 1 << max(list_arguments.size - 1, 0).bit_length()
+        return (list_arguments.shape, rounded_limit), {**bound, f"{prefix}size": list_arguments.size}
+
+    call_shape = builder.add_call(definition, nodes, bind)
+    assert isinstance(call_shape, tuple)
+    shape, rounded_limit = call_shape
+    return _ConnectionCompiler(builder, write_object, kind, shape, rounded_limit, prefix, condition).compile_page(nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class _ConnectionCompiler:
+    """Compiles one list; `rounded_limit` is its page size rounded up to a power of two, or 0 on SQLite."""
+
+    builder: JsonBuilder
+    write_object: ObjectWriter
+    kind: Thing
+    shape: ArgumentShape
+    rounded_limit: int
+    prefix: str
+    condition: ListCondition
+
+    def compile_page(self, nodes: Nodes) -> Sql:
+        runtime = self.builder.selections.object_type(f"{self.kind.type}Connection")
+        aliases, writer = self._new_aliases(), self.builder.writer
+        items: dict[int, Sql] = {}
+        for field_nodes in self.builder.selections.fields_below(runtime, nodes).values():
+            if field_nodes[0].name.value == "nodes":
+                items[id(field_nodes[0])] = self.write_object(self.kind, aliases, field_nodes)
+            elif field_nodes[0].name.value == "edges":
+                items[id(field_nodes[0])] = self._compile_edge(aliases, field_nodes)
+        columns = {key: sql.label(f"j{index}") for index, (key, sql) in enumerate(items.items())}
+        page = (
+            self._page_query(aliases, list(columns.values())).subquery(f"l{next(self.builder.numbers)}")
+            if columns
+            else None
+        )
+
+        def member(name: str, member_nodes: Nodes) -> Sql:
+            if page is not None and id(member_nodes[0]) in columns:
+                return Concat(["[", writer.collect(page.c[columns[id(member_nodes[0])].name]), "]"])
+            match name:
+                case "pageInfo":
+                    return self._compile_page_info(member_nodes)
+                case "totalCount":
+                    return self._compile_count()
+            return self._compile_aggregates(runtime.fields[name], member_nodes)
+
+        query = select(self.builder.json_object(runtime, nodes, member))
+        return (query if page is None else query.select_from(page)).scalar_subquery()
+
+    def _new_aliases(self) -> TableAliases:
+        return TableAliases(self.kind, self.builder.numbers)
+
+    def _conditions(self, aliases: TableAliases, shape: ArgumentShape) -> list[Sql]:
+        return [
+            *self.condition(aliases),
+            *compile_conditions(self.kind, shape, aliases.adapt, self.builder.writer, ParameterBinder(self.prefix)),
+        ]
+
+    def _sort_keys(self, aliases: TableAliases) -> list[tuple[Sql, bool]]:
+        return sort_keys(self.kind, self.shape, aliases.adapt, self.builder.writer)
+
+    def _page_size(self) -> Sql:
+        return bindparam(f"{self.prefix}size", type_=Integer)
+
+    def _page_query(self, aliases: TableAliases, columns: list[Any]) -> Select[Any]:
+        """Select the page's rows in list order."""
+        keys, descends = zip(*self._sort_keys(aliases), strict=True)
+        sort_columns = [key.label(f"s{index}") for index, key in enumerate(keys)] if self.shape.backwards else []
+        where = self._conditions(aliases, self.shape)
+        order = sort_direction(keys, descends, backwards=self.shape.backwards)
+        query = self._bound_query(aliases.select(select(*columns, *sort_columns), where).order_by(*order)).limit(
+            self._page_size()
+        )
+        if not self.shape.backwards:
+            return query
+        page_rows = query.subquery(f"l{next(self.builder.numbers)}")
+        forward_order = sort_direction((page_rows.c[sort.name] for sort in sort_columns), descends)
+        return (
+            select(*(page_rows.c[column.name] for column in columns)).order_by(*forward_order).limit(self._page_size())
+        )
+
+    def _bound_query(self, query: Select[Any], extra: int = 0) -> Select[Any]:
+        """Add a literal limit that PostgreSQL sees when it plans.
+
+        For a bound limit the planner assumes a tenth of the table, and plans anew at each execution, which takes
+        milliseconds. The literal is rounded so that few statements are compiled.
+        """
+        if not self.rounded_limit:
+            return query
+        limit = literal_column(str(self.rounded_limit + extra), Integer)
+        return select(query.limit(limit).subquery(f"l{next(self.builder.numbers)}"))
+
+    def _cursor_sql(self, aliases: TableAliases) -> Sql:
+        return cursor_sql(self.kind, self.shape, aliases.adapt, self.builder.writer)
+
+    def _compile_edge(self, aliases: TableAliases, nodes: Nodes) -> Sql:
+        def member(name: str, member_nodes: Nodes) -> Sql:
+            if name == "node":
+                return self.write_object(self.kind, aliases, member_nodes)
+            return self.builder.writer.quote(self._cursor_sql(aliases))
+
+        return self.builder.json_object(self.builder.selections.object_type(f"{self.kind.type}Edge"), nodes, member)
+
+    def _compile_page_info(self, nodes: Nodes) -> Sql:
+        shape, writer = self.shape, self.builder.writer
+
+        def member(name: str, _: Nodes) -> Sql:
+            if name in ("startCursor", "endCursor"):
+                return self._compile_end_cursor(last=name == "endCursor")
+            if (name == "hasNextPage") == shape.backwards:  # against the reading direction, only the cursor tells
+                return Concat(["true" if (shape.before if shape.backwards else shape.after) else "false"])
+            aliases = self._new_aliases()
+            where = self._conditions(aliases, shape)
+            next_row = (
+                self._bound_query(aliases.select(select(_ONE.label("one")), where), 1)
+                .limit(_ONE)
+                .offset(self._page_size())
+            )
+            return writer.value(ValueFormat.BOOLEAN, exists(next_row))
+
+        return self.builder.json_object(self.builder.selections.object_type("PageInfo"), nodes, member)
+
+    def _compile_end_cursor(self, *, last: bool) -> Sql:
+        """Select the cursor of the page's first or last row."""
+        aliases = self._new_aliases()
+        keys, descends = zip(*self._sort_keys(aliases), strict=True)
+        key_columns = [key.label(f"k{index}") for index, key in enumerate(keys)]
+        page = self._page_query(aliases, [self._cursor_sql(aliases).label("cursor"), *key_columns]).subquery(
+            f"l{next(self.builder.numbers)}"
+        )
+        order = sort_direction((page.c[key.name] for key in key_columns), descends, backwards=last)
+        return or_null(select(self.builder.writer.quote(page.c.cursor)).order_by(*order).limit(_ONE))
+
+    def _compile_count(self) -> Sql:
+        aliases = self._new_aliases()
+        where = self._conditions(aliases, ArgumentShape(self.shape.filter))
+        return aliases.select(select(cast(func.count(), Text)), where).scalar_subquery()
+
+    def _compile_aggregates(self, definition: GraphQLField, nodes: Nodes) -> Sql:
+        def bind(arguments: Mapping[str, Any]) -> BoundArguments:
+            return check_groups(self.kind, (group.value for group in arguments.get("by") or ())), {}
+
+        groups = self.builder.add_call(definition, nodes, bind)
+        assert isinstance(groups, tuple)
+        aliases, runtime = self._new_aliases(), self.builder.selections.object_type("Aggregate")
+        sums = {name: aliases.adapt(total) for name, total in self.kind.sums.items()}
+        group_columns = {name: aliases.adapt(self.kind.groups[name]) for name in groups}
+
+        def member(name: str, member_nodes: Nodes) -> Sql:
+            if name == "teraflops":
+                return self._compile_teraflops(runtime.fields[name], member_nodes, sums)
+            return self._compile_aggregate(name, member_nodes, sums, group_columns)
+
+        aggregate_json = self.builder.json_object(runtime, nodes, member)
+        query = aliases.select(
+            select(aggregate_json.label("j")), self._conditions(aliases, ArgumentShape(self.shape.filter))
+        )
+        if not group_columns:
+            # count() makes it an aggregate query: always one row
+            return self.builder.json_list(query.add_columns(func.count()))
+        order = [self.builder.writer.collated(group_sql) for group_sql in group_columns.values()]
+        return self.builder.json_list(query.group_by(*group_columns.values()).order_by(*order))
+
+    def _compile_teraflops(self, definition: GraphQLField, nodes: Nodes, sums: Mapping[str, Sql]) -> Sql:
+        compute_type = str(self.builder.add_call(definition, nodes, lambda values: (values["type"].value, {})))
+        if compute_type not in sums:
+            return NULL
+        total = func.sum(sums[compute_type])
+        return case((total.is_(None), NULL), else_=self.builder.writer.decimal(total, 1000))
+
+    def _compile_aggregate(
+        self, name: str, nodes: Nodes, sums: Mapping[str, Sql], group_columns: Mapping[str, Sql]
+    ) -> Sql:
+        if name == "count":
+            return cast(func.count(), Text)
+        if name in group_columns:
+            return self.builder.writer.value(
+                ValueFormat.ENUM if name in GROUPS else ValueFormat.TEXT, group_columns[name], null=True
+            )
+        if name not in sums:
+            return NULL
+        form, total = (
+            ValueFormat.CAPACITY if name == "memory" else ValueFormat.BANDWIDTH,
+            cast(func.sum(sums[name]), BigInteger),
+        )
+        return case((total.is_(None), NULL), else_=self.builder.json_quantity(form, total, nodes))

@@ -1,0 +1,85 @@
+"""Build JSON objects and lists in SQL, and note how a document's arguments are bound."""
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+from graphql import GraphQLField, GraphQLObjectType
+from graphql.execution.values import VariableValues, get_argument_values
+from sqlalchemy import Select, select
+
+from trninv.database.concat import Concat
+from trninv.graphql.compiler.selections import Nodes, SelectionCollector
+from trninv.graphql.compiler.table_aliases import TableAliases
+from trninv.graphql.json_sql import NULL, JsonWriter
+from trninv.graphql.scalars import UNITS
+from trninv.inventory.schema.thing import Sql, Thing, ValueFormat
+
+Variables = VariableValues
+BoundArguments = tuple[Hashable, dict[str, Any]]
+"""Shape of a field's arguments, and the parameters that they bind."""
+ArgumentBinder = Callable[[Mapping[str, Any]], BoundArguments]
+MemberWriter = Callable[[str, Nodes], Sql]
+ListCondition = Callable[[TableAliases], list[Sql]]
+"""Returns the conditions that select a list's rows, on the aliases of its kind."""
+ObjectWriter = Callable[[Thing, TableAliases, Nodes], Sql]
+"""Writes the JSON object of an aliased row."""
+
+
+class JsonBuilder:
+    """Writes JSON around the columns of a statement, and records how the document's arguments are bound.
+
+    Attributes
+    ----------
+    binders
+        Functions from variables to the shape and parameters of a field's arguments, in the order of the fields.
+    numbers
+        Numbers for aliases and parameters, unique in the statement.
+
+    """
+
+    def __init__(self, selections: SelectionCollector, dialect: str, variables: Variables) -> None:
+        self.selections, self.dialect, self.writer = selections, dialect, JsonWriter(dialect)
+        self.numbers = iter(range(10**6))
+        self.binders: list[Callable[[Variables], BoundArguments]] = []
+        self._variables = variables
+
+    def add_call(self, definition: GraphQLField, nodes: Nodes, bind: ArgumentBinder) -> Hashable:
+        """Record a field with arguments and return their shape."""
+
+        def bind_variables(variables: Variables) -> BoundArguments:
+            return bind(get_argument_values(definition, nodes[0], variables))
+
+        self.binders.append(bind_variables)
+        return bind_variables(self._variables)[0]
+
+    def next_prefix(self) -> str:
+        """Return a prefix for the parameters of one field."""
+        return f"p{next(self.numbers)}_"
+
+    def json_object(self, runtime: GraphQLObjectType, nodes: Nodes, member: MemberWriter) -> Sql:
+        """Write an object with the selected members."""
+        pieces: list[str | Sql] = ["{"]
+        for key, member_nodes in self.selections.fields_below(runtime, nodes).items():
+            name = member_nodes[0].name.value
+            pieces += [f'{"," if pieces[1:] else ""}"{key}":']
+            pieces += [f'"{runtime.name}"' if name == "__typename" else member(name, member_nodes)]
+        return Concat([*pieces, "}"])
+
+    def json_quantity(
+        self, form: ValueFormat, sql: Sql, nodes: Nodes, write_fact: Callable[[Nodes], Sql] = lambda _: NULL
+    ) -> Sql:
+        """Write a bandwidth or a capacity, with its fact if selected."""
+        runtime = self.selections.object_type("Capacity" if form is ValueFormat.CAPACITY else "Bandwidth")
+
+        def member(name: str, member_nodes: Nodes) -> Sql:
+            if name == "fact":
+                return write_fact(member_nodes)
+            is_exact = UNITS[name] == 1
+            return self.writer.value(ValueFormat.BIGINT, sql) if is_exact else self.writer.decimal(sql, UNITS[name])
+
+        return self.json_object(runtime, nodes, member)
+
+    def json_list(self, query: Select[Any]) -> Sql:
+        """Write the column `j` of a query as a JSON list."""
+        items = query.subquery(f"l{next(self.numbers)}")
+        return select(Concat(["[", self.writer.collect(items.c.j), "]"])).scalar_subquery()

@@ -1,0 +1,82 @@
+"""Collect the selected fields for given variables."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from graphql import (
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    GraphQLIncludeDirective,
+    GraphQLObjectType,
+    GraphQLSchema,
+    GraphQLSkipDirective,
+    InlineFragmentNode,
+    NamedTypeNode,
+    SelectionSetNode,
+    is_abstract_type,
+)
+from graphql.execution.values import VariableValues, get_directive_values
+
+Nodes = list[FieldNode]
+
+
+class SelectionCollector:
+    """Collects fields as the GraphQL specification does (6.3.2, CollectFields)."""
+
+    def __init__(
+        self, schema: GraphQLSchema, fragments: Mapping[str, FragmentDefinitionNode], variables: VariableValues
+    ) -> None:
+        self._schema, self._fragments, self._variables = schema, fragments, variables
+
+    def object_type(self, name: str) -> GraphQLObjectType:
+        """Return an object type by name."""
+        graphql_type = self._schema.type_map[name]
+        assert isinstance(graphql_type, GraphQLObjectType)
+        return graphql_type
+
+    def fields_below(self, runtime: GraphQLObjectType, nodes: Nodes) -> dict[str, Nodes]:
+        """Collect the subfields of fields, by response key."""
+        return self.collect(runtime, (node.selection_set for node in nodes if node.selection_set))
+
+    def collect(self, runtime: GraphQLObjectType, selections: Iterable[SelectionSetNode]) -> dict[str, Nodes]:
+        """Collect the fields of selection sets, by response key."""
+        fields: dict[str, Nodes] = {}
+        visited_fragments: set[str] = set()
+        for selection_set in selections:
+            self._collect(fields, visited_fragments, runtime, selection_set)
+        return fields
+
+    def _collect(
+        self,
+        fields: dict[str, Nodes],
+        visited_fragments: set[str],
+        runtime: GraphQLObjectType,
+        selections: SelectionSetNode,
+    ) -> None:
+        for node in selections.selections:
+            if not self._is_included(node):
+                continue
+            if isinstance(node, FieldNode):
+                fields.setdefault((node.alias or node.name).value, []).append(node)
+            elif isinstance(node, InlineFragmentNode):
+                if self._type_applies(runtime, node.type_condition):
+                    self._collect(fields, visited_fragments, runtime, node.selection_set)
+            elif isinstance(node, FragmentSpreadNode) and node.name.value not in visited_fragments:
+                visited_fragments.add(node.name.value)
+                fragment = self._fragments[node.name.value]
+                if self._type_applies(runtime, fragment.type_condition):
+                    self._collect(fields, visited_fragments, runtime, fragment.selection_set)
+
+    def _is_included(self, node: Any) -> bool:
+        if not node.directives:
+            return True
+        skip = get_directive_values(GraphQLSkipDirective, node, self._variables)
+        include = get_directive_values(GraphQLIncludeDirective, node, self._variables)
+        return not (skip and skip["if"]) and not (include and not include["if"])
+
+    def _type_applies(self, runtime: GraphQLObjectType, condition: NamedTypeNode | None) -> bool:
+        if condition is None or condition.name.value == runtime.name:
+            return True
+        condition_type = self._schema.type_map[condition.name.value]
+        return is_abstract_type(condition_type) and self._schema.is_sub_type(condition_type, runtime)

@@ -1,0 +1,154 @@
+"""Generate filter and order inputs from the table of fields."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+
+import strawberry
+from strawberry.utils.str_converters import to_camel_case as camel
+
+from trninv.graphql.enums import stored_enum
+from trninv.graphql.list_arguments import LEVELS, TEXT_FORMS, is_ordered
+from trninv.graphql.pagination import Direction
+from trninv.graphql.scalars import (
+    Address,
+    BandwidthInput,
+    BandwidthType,
+    BigInt,
+    CapacityInput,
+    CapacityType,
+    lazy_type,
+    list_type,
+)
+from trninv.inventory.schema.thing import Enumeration, Field, Thing, ValueFormat
+from trninv.inventory.schema.things import THINGS
+
+_SCALAR_BY_FORM: Final[dict[ValueFormat, Any]] = {
+    ValueFormat.ID: strawberry.ID,
+    ValueFormat.ADDRESS: Address,
+    ValueFormat.IDENTIFIER: str,
+    ValueFormat.TEXT: str,
+    ValueFormat.INT: int,
+    ValueFormat.BIGINT: BigInt,
+    ValueFormat.MILLIONTHS: float,
+    ValueFormat.THOUSANDTHS: float,
+    ValueFormat.BOOLEAN: bool,
+    ValueFormat.CAPACITY: CapacityType,
+    ValueFormat.BANDWIDTH: BandwidthType,
+}
+
+_TEST_DESCRIPTIONS: Final = {
+    "eq": "Equal to this; null: has no value.",
+    "ne": "Not equal to this; null: has a value.",
+    "lt": "Less than this.",
+    "lte": "Less than this, or equal to it.",
+    "gt": "More than this.",
+    "gte": "More than this, or equal to it.",
+    "in": "Equal to any of these.",
+    "contains": "Has this text somewhere in it.",
+    "startsWith": "Begins with this text.",
+}
+_COMPARISON_TESTS: Final = ("eq", "ne", "lt", "lte", "gt", "gte", "in")
+
+Members = Mapping[str, tuple[Any, str]]
+"""Types and descriptions of an input's fields, by name."""
+
+
+def field_type(field: Field) -> Any:
+    return stored_enum(field.enumeration) if field.enumeration else _SCALAR_BY_FORM[field.format]
+
+
+def _create_input(name: str, description: str, members: Members, *, one_of: bool = False) -> type:
+    namespace: dict[str, Any] = {"__annotations__": {}, "__module__": __name__}
+    maybe: Any = strawberry.Maybe
+    default = {} if one_of else {"default": strawberry.UNSET}
+    for member, (member_type, member_description) in members.items():
+        namespace["__annotations__"][f"{member}_"] = maybe[member_type] if one_of else member_type | None
+        namespace[f"{member}_"] = strawberry.field(name=camel(member), description=member_description, **default)
+    generated: type = strawberry.input(description=description, one_of=one_of)(type(name, (), namespace))
+    return generated
+
+
+def _create_test_input(name: str, value_type: Any, noun: str, tests: tuple[str, ...] = _COMPARISON_TESTS) -> type:
+    """Create the input with tests for values of a type."""
+    members = {
+        test: (list_type(value_type) if test == "in" else value_type, _TEST_DESCRIPTIONS[test]) for test in tests
+    }
+    return _create_input(name, f"Tests of {noun}, all of which must hold.", members)
+
+
+_TEXT_FILTER: Final = _create_test_input("TextFilter", str, "a text", (*_COMPARISON_TESTS, "contains", "startsWith"))
+_FILTER_BY_FORM: Final[dict[ValueFormat, type]] = {
+    ValueFormat.ADDRESS: _create_input(
+        "AddressFilter",
+        "Tests of a thing's own address, all of which must hold.",
+        {
+            "eq": (Address, "The thing at this address."),
+            "in": (list_type(Address), "The things at these addresses."),
+            "starts_with": (str, "Its address begins so; up to its last / it must name a place that exists."),
+            "contains": (str, "Its address has this text in it; add a cluster or domain lest all be compared."),
+        },
+    ),
+    ValueFormat.IDENTIFIER: _TEXT_FILTER,
+    ValueFormat.TEXT: _TEXT_FILTER,
+    ValueFormat.INT: _create_test_input("IntFilter", int, "a number"),
+    ValueFormat.BIGINT: _create_test_input("BigIntFilter", BigInt, "an exact number"),
+    ValueFormat.MILLIONTHS: _create_test_input("FloatFilter", float, "a fraction"),
+    ValueFormat.CAPACITY: _create_test_input("CapacityFilter", CapacityInput, "a size of memory"),
+    ValueFormat.BANDWIDTH: _create_test_input("BandwidthFilter", BandwidthInput, "a bandwidth of one direction"),
+    ValueFormat.BOOLEAN: _create_test_input("BooleanFilter", bool, "a truth value", ("eq",)),
+}
+_PLACE_FILTER: Final = _create_input(
+    "PlaceFilter",
+    "Which place contains a thing: one, or any of several.",
+    {
+        "eq": (Address, "The place at this address."),
+        "in": (list_type(Address), "Any of the places at these addresses."),
+    },
+)
+
+
+@cache
+def _enum_filter(enumeration: Enumeration) -> type:
+    enum = stored_enum(enumeration)
+    return _create_test_input(f"{enumeration.name}Filter", enum, f"a {enumeration.name}", ("eq", "ne", "in"))
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _create_filter(kind: Thing) -> type:
+    levels = (["cluster"] if kind.id_block else []) + [level for level in LEVELS if level in kind.containers]
+    filterable = [field for field in kind.fields if field.is_filterable or field.format is ValueFormat.ADDRESS]
+    own_filter = lazy_type(f"{kind.type}Filter")
+    members: dict[str, tuple[Any, str]] = {level: (_PLACE_FILTER, f"The {level} that it is in.") for level in levels}
+    members |= {
+        field.name: (
+            _enum_filter(field.enumeration) if field.enumeration else _FILTER_BY_FORM[field.format],
+            f"Tests of {_spaced(field.name)}. {field.description}",
+        )
+        for field in filterable
+    }
+    members |= {
+        "and": (list_type(own_filter), "All of these hold."),
+        "or": (list_type(own_filter), "At least one of these holds."),
+        "not": (own_filter, "This does not hold."),
+    }
+    return _create_input(f"{kind.type}Filter", "What must hold of the things listed; every field given must.", members)
+
+
+def _order_description(field: Field) -> str:
+    ascending = "alphabetical" if field.format in TEXT_FORMS or field.enumeration else "lowest first"
+    return f"Order by {_spaced(field.name)}: ascending is {ascending}."
+
+
+def _create_order(kind: Thing) -> type | None:
+    members = {field.name: (Direction, _order_description(field)) for field in kind.fields if is_ordered(field)}
+    description = "One field to order by; things equal in it are ordered by what comes next, at last by their ids."
+    return _create_input(f"{kind.type}Order", description, members, one_of=True) if members else None
+
+
+_PAGED_KINDS: Final = [kind for kind in THINGS.values() if kind.is_node or kind.name == "fact"]
+FILTERS: Final = {kind.name: _create_filter(kind) for kind in _PAGED_KINDS}
+ORDERS: Final = {kind.name: _create_order(kind) for kind in _PAGED_KINDS}

@@ -1,0 +1,96 @@
+"""Resolve reports and their rows."""
+
+from dataclasses import asdict
+from functools import partial
+from typing import Annotated, Any
+
+import strawberry
+from strawberry.scalars import JSON
+
+from trninv.errors import InvalidArgumentError
+from trninv.graphql.request_context import RequestContext
+from trninv.reports import report_library
+from trninv.reports.query_runner import run_query
+from trninv.reports.report_library import run_report
+
+
+@strawberry.type(name="ReportParameter", description="Something that a report may be given.")
+class ReportParameterType:
+    name: str = strawberry.field(description="Its name.")
+    default: str = strawberry.field(description="Its value where none is given.")
+    description: str = strawberry.field(description="What it is.")
+
+
+@strawberry.type(name="ReportChart", description="What may be drawn of a report's rows, by names of columns.")
+class ReportChartType:
+    x: str = strawberry.field(description="Length of the bar of a row, or how far right its point is.")
+    y: str | None = strawberry.field(description="How high the point of a row is; null of bars.")
+    by: str = strawberry.field(description="Name of a row's bar or point.")
+
+
+@strawberry.type(name="Report", description="A question that SQL answers.")
+class ReportType:
+    name: str = strawberry.field(description="Name to run it by.")
+    title: str = strawberry.field(description="What it is about.")
+    summary: str = strawberry.field(description="The question that it answers.")
+    parameters: list[ReportParameterType] = strawberry.field(description="What it may be given.")
+    chart: ReportChartType | None = strawberry.field(description="What may be drawn of its rows, if anything.")
+
+    @classmethod
+    def from_definition(cls, report: report_library.Report) -> "ReportType":
+        """Convert a report of the library."""
+        parameters = [
+            ReportParameterType(name=parameter.name, default=str(parameter.default), description=parameter.description)
+            for parameter in report.parameters
+        ]
+        chart = ReportChartType(**asdict(report.chart)) if report.chart else None
+        return cls(name=report.name, title=report.title, summary=report.summary, parameters=parameters, chart=chart)
+
+
+@strawberry.input(description="A value of a report's parameter.")
+class ReportValue:
+    name: str = strawberry.field(description="The parameter's name.")
+    value: str = strawberry.field(description="Its value, a number in digits.")
+
+
+@strawberry.type(name="ReportRows", description="What a report found.")
+class ReportRowsType:
+    columns: list[str] = strawberry.field(description="Names of the columns, with their units.")
+    rows: list[JSON] = strawberry.field(description="Rows of texts, numbers and nulls, in the order of the columns.")
+    truncated: bool = strawberry.field(description="Whether rows were left off.")
+
+    @classmethod
+    def run_report(
+        cls, context: RequestContext, report: report_library.Report, values: dict[str, str]
+    ) -> "ReportRowsType":
+        """Run a report on the document's snapshot; on SQLite, on the latest state."""
+        fleet, settings = context.fleet, context.settings
+        dialect, seconds, max_bytes = fleet.engine.dialect.name, settings.request_seconds, settings.answer_bytes
+        run = partial(run_query, fleet.engine, seconds=seconds, max_bytes=max_bytes, login=context.login)
+        if dialect == "sqlite":
+            result = fleet.read_separately(partial(run_report, report, values, dialect, run))
+        else:
+            result = run_report(report, values, dialect, partial(run, open_snapshot=fleet.connect))
+        rows: Any = [list(row) for row in result.rows]
+        return cls(columns=list(result.columns), rows=rows, truncated=result.truncated)
+
+
+ReportNameArgument = Annotated[str, strawberry.argument(description="Name of a report.")]
+ValuesArgument = Annotated[
+    list[ReportValue] | None, strawberry.argument(description="Values of its parameters; others have their defaults.")
+]
+
+
+def parse_values(values: ValuesArgument) -> dict[str, str]:
+    """Return values by name.
+
+    Raises
+    ------
+    InvalidArgumentError
+        A name appears twice.
+
+    """
+    values_by_name = {item.name: item.value for item in values or ()}
+    if len(values_by_name) < len(values or ()):
+        raise InvalidArgumentError("a parameter is given twice")
+    return values_by_name

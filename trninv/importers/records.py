@@ -1,0 +1,162 @@
+"""Represent what a source reports about servers."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import Final, NamedTuple, TypeAlias
+
+from trninv.characters import escape_controls
+
+_NEURON_TYPE_PREFIXES: Final = ("trn", "inf")
+"""Instance types with Neuron devices begin with one of these."""
+
+
+MAX_UNKNOWN_KEYS: Final = 20
+"""Unknown keys, and unread parts, that are reported per server and per file."""
+_MAX_KEY: Final = 60
+
+
+class ObservedChip(NamedTuple):
+    """A chip that a server reports; the fields are the columns of ``observed_chip``.
+
+    Attributes
+    ----------
+    ordinal
+        Its number on the machine, which may differ from its number in a container.
+    memory_bytes
+        HBM, bytes.
+    cores
+        Physical NeuronCores: the tool's count times the logical core configuration.
+    neighbours
+        Chips of the same server that the driver's static table links it to, ascending; not a measurement.
+    efa_bdf
+        PCI address of its EFA device.
+    ecc_uncorrected
+        Uncorrected memory errors since the counters were cleared.
+    taints
+        Taints of its Kubernetes device, KEY=VALUE:EFFECT.
+
+    """
+
+    ordinal: int
+    bdf: str | None = None
+    serial: str | None = None
+    memory_bytes: int | None = None
+    cores: int | None = None
+    numa_node: int | None = None
+    neighbours: tuple[int, ...] | None = None
+    efa_bdf: str | None = None
+    ecc_uncorrected: int | None = None
+    taints: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedServer:
+    """A server, identified by its instance id, its host name or both.
+
+    Attributes
+    ----------
+    where
+        Its position in the source, for error messages.
+    network_nodes
+        Ids from the top layer down to the layer above the server.
+    ultraserver, position, ultraserver_mode
+        The UltraServer that its driver elected, the server's position in that ring, and the possible sizes.
+    chip_count
+        The number of chips, if the source only counts them.
+    is_partial
+        Whether there may be more chips than reported, as in a container.
+    expected
+        Fields of the server and its chips that its source should report.
+    unknown_keys
+        Keys in the source that its reader does not read.
+
+    """
+
+    where: str
+    instance: str | None = None
+    host: str | None = None
+    instance_type: str | None = None
+    zone: str | None = None
+    reservation: str | None = None
+    capacity_block: str | None = None
+    network_nodes: tuple[str, ...] | None = None
+    ultraserver: str | None = None
+    position: int | None = None
+    ultraserver_mode: str | None = None
+    state: str | None = None
+    reason: str | None = None
+    logical_cores: int | None = None
+    chip_count: int | None = None
+    is_partial: bool = False
+    chips: tuple[ObservedChip, ...] = field(default=())
+    expected: Iterable[str] = ()
+    unknown_keys: tuple[str, ...] = ()
+
+    @property
+    def missing_fields(self) -> tuple[str, ...] | None:
+        """The expected fields that the server or any of its chips lacks; None if none, or if it has no Neuron chips."""
+        if self.instance_type and not self.instance_type.lower().startswith(_NEURON_TYPE_PREFIXES):
+            return None
+        unset = set[str]().union(*map(_unset_fields, self.chips)) if self.chips else _CHIP_FIELDS
+        if len(self.chips) == 1:
+            unset = unset - {"neighbours"}
+        unset |= {name for name in _SERVER_FIELDS if getattr(self, name) is None}
+        missing = tuple(name for name in self.expected if name in unset)
+        return missing or None
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A part of a file that its reader does not understand; the rest of the file is imported without it."""
+
+    where: str
+    why: str
+
+    def __str__(self) -> str:
+        return escape_controls(f"{self.where} {self.why}")
+
+
+def shorten_keys(names: Iterable[str]) -> tuple[str, ...]:
+    """Return a source's first unknown keys as short, printable ASCII: they are untrusted text."""
+    short = {escape_controls(name.encode("ascii", "backslashreplace").decode())[:_MAX_KEY] for name in names}
+    return tuple(sorted(short)[:MAX_UNKNOWN_KEYS])
+
+
+_CHIP_FIELDS: Final = frozenset(ObservedChip._fields)
+_SERVER_FIELDS: Final = tuple(server_field.name for server_field in fields(ObservedServer))
+
+
+@lru_cache(maxsize=4_096)  # most chips lack the same fields
+def _unset_fields(chip: ObservedChip) -> frozenset[str]:
+    return frozenset(name for name, value in zip(ObservedChip._fields, chip, strict=True) if value is None)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedSide:
+    """The links of a server to one neighbour in its UltraServer: H to another rack, V within the rack."""
+
+    host: str
+    side: str
+    is_up: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityBlockStatus:
+    """EC2's status of the links between a capacity block's servers: ok, impaired or insufficient-data."""
+
+    capacity_block: str
+    interconnect: str
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceListing:
+    """A marker that a file lists instances; such a file is refused if it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompleteListing(InstanceListing):
+    """A marker that a listing has every instance of the account or cluster."""
+
+
+ObservedRecord: TypeAlias = ObservedServer | ObservedSide | CapacityBlockStatus | InstanceListing | Unread

@@ -1,0 +1,69 @@
+"""Represent what a source reports about a job and its chips."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from trninv.characters import escape_controls
+from trninv.importers.json_value import JsonValue
+from trninv.timestamps import format_timestamp
+
+MAX_NAME_LENGTH: Final = 200
+"""Longer names are cut to this many characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostAllocation:
+    """A job's allocation on one host.
+
+    Attributes
+    ----------
+    chips
+        The numbers of the chips, or None if the scheduler does not report them.
+    count
+        The number of chips, if the scheduler reports only that. If both are None, the job has the whole host, unless
+        the scheduler reports chips for any job: then it has none.
+
+    """
+
+    host: str
+    chips: tuple[int, ...] | None = None
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerJob:
+    """A job with allocated chips.
+
+    Attributes
+    ----------
+    where
+        Its position in its file, for error messages.
+    identity
+        The scheduler's id, which is never used again for another job.
+
+    """
+
+    where: str
+    identity: str
+    name: str
+    who: str
+    allocations: tuple[HostAllocation, ...]
+    submitted_at: str | None = None
+    started_at: str | None = None
+    priority: int | None = None
+
+
+ErrorCallback = Callable[[str, str], None]
+SchedulerJobs = Iterator[SchedulerJob]
+
+
+def clean_job_name(value: JsonValue, default: str) -> str:
+    """Return a user-chosen name with control characters escaped, cut to ``MAX_NAME_LENGTH``."""
+    return escape_controls(value.as_text() or default)[:MAX_NAME_LENGTH]
+
+
+def from_unix_time(seconds: int | None) -> str | None:
+    """Return a Unix time as a stored UTC timestamp; Slurm writes 0 for no time."""
+    return format_timestamp(datetime.fromtimestamp(seconds, UTC)) if seconds else None

@@ -1,0 +1,1 @@
+"""Create, authenticate and limit bearer tokens."""

@@ -1,0 +1,1 @@
+"""Parse, resolve and complete addresses."""

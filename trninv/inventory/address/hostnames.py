@@ -1,0 +1,79 @@
+"""Generate host names for servers from a template."""
+
+import re
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Final, NamedTuple
+
+from trninv.errors import NotExpressibleError, UsageError
+
+DEFAULT_TEMPLATE: Final = "{cluster}-d{domain}-s{server}"
+"""The template of host names unless the user gives one."""
+
+_PLACEHOLDER = re.compile(r"\{(cluster|domain|server)(?::0(\d))?\}", re.ASCII)
+_LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
+_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*", re.ASCII)
+_MAX_LENGTH = 253
+
+
+class ServerAddress(NamedTuple):
+    """A server's address in parts: its cluster's slug, its domain's ordinal and its own."""
+
+    cluster: str
+    domain: int
+    server: int
+
+    def __str__(self) -> str:
+        return f"{self.cluster}/d{self.domain}/s{self.server}"
+
+
+def hostnames(
+    servers: Sequence[ServerAddress], template: str = DEFAULT_TEMPLATE, bound: Sequence[str | None] = ()
+) -> list[str]:
+    """Return a host name for each server, in order: the bound host's name, or else the template's.
+
+    Parameters
+    ----------
+    bound
+        The name of the host bound to each server's slot, or None.
+
+    Raises
+    ------
+    UsageError
+        The template has an unknown placeholder, or gives one name to two servers.
+    NotExpressibleError
+        A name has a character that means something else in a scheduler's files.
+    """
+    names = [host or name for host, name in zip_longest(bound, template_names(servers, template))]
+    server_by_name: dict[str, ServerAddress] = {}
+    for name, server in zip(names, servers, strict=True):
+        if not _NAME.fullmatch(name) or len(name) > _MAX_LENGTH:
+            raise NotExpressibleError(
+                f"{name[:_MAX_LENGTH]!r} can't name a machine: lower-case letters, digits, '-' and '.' make a host "
+                "name; give another --hostname, such as 'node-d{domain}-s{server}', "
+                "or bind the instance without its host"
+            )
+        if (other := server_by_name.setdefault(name, server)) is not server:
+            by = f"--hostname {template!r}{', or what is bound,' if any(bound) else ''}"
+            raise UsageError(f"{by} calls {other} and {server} both {name}")
+    return names
+
+
+def template_names(servers: Sequence[ServerAddress], template: str) -> list[str]:
+    """Fill the template for each server, whether or not the result is a valid host name.
+
+    Raises
+    ------
+    UsageError
+        The template has an unknown placeholder.
+    """
+    if "{" in _PLACEHOLDER.sub("", template) or "}" in _PLACEHOLDER.sub("", template):
+        raise UsageError(
+            f"--hostname {template!r}: its blanks are {{cluster}}, {{domain}} and {{server}}, or {{server:03}}"
+        )
+    return [_fill_template(template, server) for server in servers]
+
+
+def _fill_template(template: str, server: ServerAddress) -> str:
+    values = server._asdict()
+    return _PLACEHOLDER.sub(lambda blank: str(values[blank[1]]).rjust(int(blank[2] or 0), "0"), template)

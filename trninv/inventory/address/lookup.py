@@ -1,0 +1,162 @@
+"""Resolve an address to its row.
+
+Addresses are computed from ordinals, never stored, and stay the same when a cluster is seeded again.
+
+cluster[/dD[/sS[/cC[/ncK]]]]    cluster/dD/swN    cluster/dD/sS/efaN    cluster/rR    cluster/fabric/tT/nN
+A--B (a link)    @i-0abc, @hostname (the server to which that instance or host is bound), @hostname/cC
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection, Select, select
+
+from trninv.database.as_of import omitted_clusters
+from trninv.database.tables import NODE_KINDS, TABLES
+from trninv.errors import InvalidArgumentError, UnknownAddressError, WrongLevelError, suggestion
+from trninv.inventory.address.expressions import _ordinal_column, node_addresses
+from trninv.inventory.address.machine_names import replace_machine_name, split_link
+from trninv.inventory.address.syntax import _NAMES, Address, _format_letters, is_link, parse
+
+"""The level of an address, by the letters of its steps."""
+
+
+NO_CLUSTER_MESSAGE: Final = "nothing is seeded yet, run trninv seed"
+
+
+CHIP_CONTAINERS: Final = ("chip", "core", "server", "rack", "domain", "cluster")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place or link that exists; ``id`` is the id of its row in the table of its level."""
+
+    address: str
+    level: str
+    id: int
+    cluster_id: int
+
+
+def parse_or_look_up(connection: Connection, text: str) -> Address:
+    """Parse the address of one place, with the names of instances and hosts replaced by their slots."""
+    return parse(replace_machine_name(connection, text))
+
+
+def resolve(connection: Connection, text: str) -> Place:
+    """Return the place or link that an address names.
+
+    Raises
+    ------
+    AddressError, UnknownAddressError
+        The message of the second names what exists instead.
+    """
+    return (resolve_link if is_link(text) else resolve_place)(connection, text)
+
+
+def resolve_place(connection: Connection, text: str) -> Place:
+    """Return the place that an address names, in one query.
+
+    Raises
+    ------
+    AddressError, UnknownAddressError
+        The message of the second names what exists instead.
+    """
+    address = parse_or_look_up(connection, text)
+    place = find_place(connection, address)
+    if place is None:
+        if omitted := next(
+            (cluster for cluster in omitted_clusters(connection) if cluster.slug == address.cluster), None
+        ):
+            from trninv.inventory.state.history_starts import history_start_error  # noqa: PLC0415 # circular: that module needs triggers, which need addresses
+
+            raise history_start_error(connection, omitted)
+        raise UnknownAddressError(_suggestion(connection, address))
+    return place
+
+
+def find_place(connection: Connection, address: Address) -> Place | None:
+    """Return the place of a parsed address, or None if it does not exist."""
+    row = connection.execute(_place_query(address)).first()
+    return None if row is None else Place(str(address), address.level, row.id, row.cluster_id)
+
+
+def resolve_link(connection: Connection, text: str) -> Place:
+    """Return the link "A--B"; its ends may be in either order."""
+    joined = [resolve_place(connection, end) for end in split_link(text)]
+    for end in joined:
+        if end.level not in NODE_KINDS:
+            raise WrongLevelError(f"{end.address} is a {end.level}: a link joins chips, switches, NICs, network nodes")
+    low, high = sorted(end.id for end in joined)
+    link = TABLES["link"]
+    link_id = connection.scalar(select(link.c.id).where(link.c.a_id == low, link.c.b_id == high))
+    if link_id is None:
+        linked = neighbours(connection, joined[0].id)
+        raise UnknownAddressError(f"no link {text}: {joined[0].address} is linked to {', '.join(linked) or 'nothing'}")
+    address = "--".join(end.address for end in sorted(joined, key=lambda end: end.id))
+    return Place(address, "link", link_id, joined[0].cluster_id)
+
+
+def neighbours(connection: Connection, node_id: int) -> list[str]:
+    """Return the addresses of the nodes linked to a node."""
+    link = TABLES["link"]
+    others = (
+        select(link.c.b_id).where(link.c.a_id == node_id).union_all(select(link.c.a_id).where(link.c.b_id == node_id))
+    )
+    nodes = node_addresses()
+    query = nodes.where(TABLES["node"].c.id.in_(others)).order_by(TABLES["node"].c.id)
+    return [row.address for row in connection.execute(query)]
+
+
+"""The tables from a node up to its cluster, which hold the ordinals of the node's address."""
+
+
+def _place_query(address: Address, *, siblings: bool = False) -> Select[Any]:
+    """Select id, cluster_id and ordinal of an address or, with `siblings`, of all rows of its last step."""
+    cluster = last = TABLES["cluster"]
+    query = select(cluster).where(cluster.c.slug == address.cluster)
+    for position, (letters, ordinal) in enumerate(address.steps, start=1):
+        parent, last = last, TABLES[_NAMES[letters]]
+        number = _ordinal_column(last, letters)
+        if letters in ("sw", "fabric-t"):
+            node = TABLES["node"]
+            query = query.join(node, node.c[f"{parent.name}_id"] == parent.c.id).join(last, last.c.id == node.c.id)
+        elif parent is not last:
+            query = query.join(last, last.c[f"{parent.name}_id"] == parent.c.id)
+        if not (siblings and position == len(address.steps)):
+            query = query.where(number == ordinal)
+    columns = [last.c.id.label("id"), cluster.c.id.label("cluster_id")]
+    return query.with_only_columns(*columns, *([number] if address.steps else []))
+
+
+def _suggestion(connection: Connection, address: Address) -> str:
+    """Name the first missing step of an address and the siblings that exist instead."""
+    missing = address
+    while missing.steps and connection.execute(_place_query(missing.parent)).first() is None:
+        missing = missing.parent
+    if not missing.steps:
+        slugs = connection.scalars(select(TABLES["cluster"].c.slug)).all()
+        from trninv.catalog.models import default_systems  # noqa: PLC0415 # only to suggest a name
+
+        meant = default_systems().by_name.get(missing.cluster)
+        offer = f"did you mean {meant.slug}?" if meant and meant.slug in slugs else suggestion(missing.cluster, slugs)
+        return f"no cluster {missing.cluster}: " + (offer if slugs else NO_CLUSTER_MESSAGE)
+    siblings_ = sorted({row[2] for row in connection.execute(_place_query(missing, siblings=True))})
+    letters = _format_letters(missing.steps[-1][0])[1:]
+    bounds = dict.fromkeys(f"{letters}{ordinal}" for ordinal in (*siblings_[:1], *siblings_[-1:]))
+    available = " to ".join(bounds) or f"no {_NAMES[missing.steps[-1][0]].replace('_', ' ')}"
+    return f"no {missing}: {missing.parent} has {available}"
+
+
+_FEW: Final = 6
+
+
+def only_cluster(connection: Connection) -> str:
+    """Return the address of the only cluster, or refuse if there are none or several."""
+    cluster = TABLES["cluster"]
+    slugs = connection.scalars(select(cluster.c.slug).order_by(cluster.c.id)).all()
+    if len(slugs) == 1:
+        return str(slugs[0])
+    few = ", ".join(slugs[:_FEW]) + (", …" if len(slugs) > _FEW else "")
+    raise InvalidArgumentError(
+        f"which place? There are {len(slugs)} clusters: name one of {few}" if slugs else NO_CLUSTER_MESSAGE
+    )

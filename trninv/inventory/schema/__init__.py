@@ -1,0 +1,1 @@
+"""Declare what can be asked of each thing: fields, relations and lists."""

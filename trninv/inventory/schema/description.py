@@ -1,0 +1,303 @@
+"""Describe one place: its parts, links, state and facts."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, func, literal, or_, select
+
+from trninv.catalog.facts import EFA_FABRIC, Catalog, Fact, render_value
+from trninv.catalog.models import COMPUTE
+from trninv.database.tables import CARRYING_STATES, NODE_KINDS, TABLES, is_unhealthy
+from trninv.inventory.address.completion import children
+from trninv.inventory.address.expressions import node_addresses
+from trninv.inventory.address.lookup import Place
+from trninv.inventory.schema.thing import is_in_cluster
+from trninv.inventory.schema.thing import select_thing as rows_of
+from trninv.inventory.schema.things import THINGS
+from trninv.inventory.seeding.catalog_rows import compute_column
+from trninv.inventory.seeding.totals import cluster_totals
+from trninv.inventory.state.bindings import list_bindings
+from trninv.inventory.state.condition import condition_from_row
+from trninv.inventory.state.state_change import is_cascaded
+from trninv.topology.registry import get_pattern
+from trninv.units import Bandwidth, Capacity, Compute
+
+MAX_UNHEALTHY = 20
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSummary:
+    """A link of a described node, with its bandwidth in one direction."""
+
+    to: str
+    bandwidth: Bandwidth
+    technology: str
+    lanes: int | None
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """The description of a place.
+
+    Attributes
+    ----------
+    attributes
+        Names and values, formatted for people; totals cover everything installed.
+    not_up
+        The first MAX_UNHEALTHY unhealthy servers, nodes and links of the place, with their states.
+    has_more_not_up
+        Whether there are more of them.
+    """
+
+    address: str
+    level: str
+    attributes: dict[str, str]
+    parts: tuple[str, ...]
+    links: tuple[LinkSummary, ...]
+    not_up: tuple[str, ...]
+    has_more_not_up: bool
+    facts: tuple[Fact, ...]
+
+
+def describe(connection: Connection, catalog: Catalog, place: Place) -> Description:
+    """Describe a place from the tables and the catalog."""
+    attributes, subjects = _DESCRIBERS[place.level](connection, catalog, place)
+    event = TABLES["state_event"]
+    own_changes = event.c.address == place.address, event.c.action.is_(None), ~is_cascaded()
+    if last := connection.execute(select(event).where(*own_changes).order_by(event.c.id.desc()).limit(1)).first():
+        now = condition_from_row(last, "own_" if last.own_state else "")
+        attributes["last set"] = f"{now} at {last.at} by {last.who}: {last.why}"
+    unhealthy = tuple(islice(_unhealthy(connection, place), MAX_UNHEALTHY + 1))
+    return Description(
+        place.address,
+        place.level,
+        {name: str(value) for name, value in attributes.items() if value is not None},
+        tuple(children(connection, place)),
+        tuple(_links(connection, place)) if place.level in NODE_KINDS else (),
+        unhealthy[:MAX_UNHEALTHY],
+        len(unhealthy) > MAX_UNHEALTHY,
+        tuple(
+            catalog.facts_about(*key)[0] for key in dict.fromkeys(f.key for f in catalog.facts if f.subject in subjects)
+        ),
+    )
+
+
+Described = tuple[dict[str, Any], Sequence[str]]
+
+
+def _row(connection: Connection, table: str, key: int | None) -> Any:
+    table_ = TABLES[table]
+    return connection.execute(select(table_).where(table_.c.id == key)).one()
+
+
+def _cluster(connection: Connection, catalog: Catalog, place: Place) -> Described:
+    cluster = _row(connection, "cluster", place.id)
+    sums = {
+        name.replace("_", " "): render_value(value, catalog.attributes[name].dimension)
+        for name, value in cluster_totals(connection, place.id).items()
+    }
+    models = _models(connection, place.id)
+    if len(models) == 1:
+        model_names = {"domain model": models[0].name}
+    else:
+        model_names = {"domain models": ", ".join(f"{row.domains:,} {row.name}" for row in models)}
+    subjects = [cluster.system, *(row.slug for row in models), *(row.chip for row in models)]
+    return {"system": cluster.system, "domains": cluster.domains, **model_names, **sums}, subjects
+
+
+def _models(connection: Connection, cluster: int) -> Sequence[Any]:
+    """Return the models of a cluster's domains, with the number of domains of each."""
+    domain, model, server, chip = (TABLES[name] for name in ("domain", "domain_model", "server_model", "chip_model"))
+    query = (
+        select(model.c.slug, model.c.name, chip.c.slug.label("chip"), func.count().label("domains"))
+        .select_from(domain)
+        .join(model, model.c.id == domain.c.domain_model_id)
+        .join(server, server.c.id == model.c.server_model_id)
+        .join(chip, chip.c.id == server.c.chip_model_id)
+        .where(domain.c.cluster_id == cluster)
+        .group_by(model.c.slug, model.c.name, chip.c.slug)
+        .order_by(func.min(domain.c.ordinal))
+    )
+    return connection.execute(query).all()
+
+
+def _domain(connection: Connection, _catalog: Catalog, place: Place) -> Described:
+    domain = _row(connection, "domain", place.id)
+    model = _row(connection, "domain_model", domain.domain_model_id)
+    wiring = f"{get_pattern(model.wiring).name} {model.sides.replace('x', '×')}".strip()
+    return {"model": model.name, "wiring": wiring, "servers": model.servers, "chips": model.chips}, [model.slug]
+
+
+def _server(connection: Connection, _catalog: Catalog, place: Place) -> Described:
+    server = _row(connection, "server", place.id)
+    model = _row(connection, "server_model", server.server_model_id)
+    cluster = place.address.split("/", 1)[0]
+    bound = next(list_bindings(connection, place), None)
+    return {
+        "model": model.slug,
+        "instance": bound and bound.instance,
+        "host": bound and bound.host,
+        "bound": bound and f"since {bound.since} by {bound.who}, {bound.how}, {bound.confidence}",
+        "rack": f"{cluster}/r{_row(connection, 'rack', server.rack_id).ordinal}",
+        "state": condition_from_row(server),
+        "chips": model.chips,
+        "vCPUs": model.vcpus,
+        "host memory": Capacity(model.host_memory_bytes),
+    }, [model.slug]
+
+
+def _chip(connection: Connection, _catalog: Catalog, place: Place) -> Described:
+    chip, node = _row(connection, "chip", place.id), _row(connection, "node", place.id)
+    model = _row(connection, "chip_model", chip.chip_model_id)
+    compute = {
+        name.replace("_", " "): Compute(value)
+        for name in COMPUTE
+        if (value := getattr(model, compute_column(name))) is not None
+    }
+    return {
+        "model": model.name,
+        "state": condition_from_row(node),
+        "tray": f"tray {_row(connection, 'tray', chip.tray_id).ordinal} of its server" if chip.tray_id else None,
+        "cores": f"{model.cores} × {model.core_model}",
+        "memory": Capacity(model.device_memory_bytes),
+        "memory bandwidth": Bandwidth(model.device_memory_bandwidth_bytes_per_s),
+        **compute,
+    }, [model.slug]
+
+
+def _core(connection: Connection, catalog: Catalog, place: Place) -> Described:
+    core = _row(connection, "core", place.id)
+    chip = Place(place.address.rsplit("/", 1)[0], "chip", core.chip_id, place.cluster_id)
+    attributes, subjects = _chip(connection, catalog, chip)
+    return {"chip": chip.address, "model": attributes["cores"].split(" × ")[1]}, subjects
+
+
+def _switch(connection: Connection, _catalog: Catalog, place: Place) -> Described:
+    switch, node = _row(connection, "switch", place.id), _row(connection, "node", place.id)
+    cluster, domain, _ = place.address.split("/")
+    rack = f"rack {cluster}/r{_row(connection, 'rack', switch.rack_id).ordinal}"
+    serves = rack
+    if switch.server_id is not None:
+        serves = f"server {cluster}/{domain}/s{_row(connection, 'server', switch.server_id).ordinal} in {rack}"
+    model = _row(connection, "switch_model", switch.switch_model_id) if switch.switch_model_id is not None else None
+    model_name = {"model": model.name} if model else {}
+    return {**model_name, "joins the chips of": serves, "state": condition_from_row(node)}, [
+        model.slug
+    ] if model else []
+
+
+def _nic(connection: Connection, catalog: Catalog, place: Place) -> Described:
+    nic, node = _row(connection, "nic", place.id), _row(connection, "node", place.id)
+    server = _row(connection, "server", nic.server_id)
+    number = catalog.facts_about(_row(connection, "server_model", server.server_model_id).slug, "nics")[:1]
+    assumed = next((fact.quote for fact in number if fact.source.kind == "assumed"), None)
+    return {
+        "line rate": Bandwidth(nic.bandwidth_bytes_per_s),
+        "assumed": assumed,
+        "state": condition_from_row(node),
+    }, []
+
+
+def _network_node(connection: Connection, _catalog: Catalog, place: Place) -> Described:
+    network_node, node = _row(connection, "network_node", place.id), _row(connection, "node", place.id)
+    tiers, nodes = TABLES["network_node"], TABLES["node"]
+    deepest = select(func.max(tiers.c.tier)).join(nodes, nodes.c.id == tiers.c.id)
+    deepest = deepest.where(nodes.c.cluster_id == place.cluster_id)
+    return {
+        "vendor's id": network_node.vendor_id,
+        "tier": f"{network_node.tier} of {connection.scalar(deepest)}, 1 on top",
+        "state": condition_from_row(node),
+    }, [EFA_FABRIC]
+
+
+def _rack(connection: Connection, _catalog: Catalog, place: Place) -> Described:
+    rack = _row(connection, "rack", place.id)
+    return {"height": f"{rack.rack_units} U"}, ["rack"]
+
+
+def _link(connection: Connection, _catalog: Catalog, place: Place) -> Described:
+    link = _row(connection, "link", place.id)
+    ends = [
+        f"{end} is {state}"
+        for end, state in _nodes(connection, TABLES["node"].c.id.in_([link.a_id, link.b_id])).values()
+        if state not in CARRYING_STATES
+    ]
+    model = _row(connection, "link_model", link.link_model_id)
+    return {
+        "technology": link.technology,
+        "bandwidth, one direction": Bandwidth(link.bandwidth_bytes_per_s),
+        "bandwidth, both directions": Bandwidth(2 * link.bandwidth_bytes_per_s),
+        "lanes": link.lanes,
+        "cables": link.cables if link.cables > 1 else None,
+        "joins within": link.scope,
+        "state": ", ".join([str(condition_from_row(link)), *ends]),
+    }, [model.slug]
+
+
+_DESCRIBERS = {
+    "cluster": _cluster,
+    "domain": _domain,
+    "server": _server,
+    "chip": _chip,
+    "core": _core,
+    "switch": _switch,
+    "nic": _nic,
+    "rack": _rack,
+    "network_node": _network_node,
+    "link": _link,
+}
+
+
+def _links(connection: Connection, place: Place) -> Iterator[LinkSummary]:
+    link = TABLES["link"]
+    links = connection.execute(
+        select(link).where(or_(link.c.a_id == place.id, link.c.b_id == place.id)).order_by(link.c.id)
+    ).all()
+    others = [row.b_id if row.a_id == place.id else row.a_id for row in links]
+    nodes = _nodes(connection, TABLES["node"].c.id.in_(others))
+    for row, other in zip(links, others, strict=True):
+        address, state = nodes[other]
+        ended = str(condition_from_row(row)) + ("" if state in CARRYING_STATES else f", its end is {state}")
+        yield LinkSummary(address, Bandwidth(row.bandwidth_bytes_per_s), row.technology, row.lanes, ended)
+
+
+def _unhealthy(connection: Connection, place: Place) -> Iterator[str]:
+    node, link, server = TABLES["node"], TABLES["link"], TABLES["server"]
+    scope_column = {
+        "cluster": node.c.cluster_id + 0,  # avoid the cluster's index: start from the few that are not up
+        "domain": node.c.domain_id,
+        "server": server.c.id,
+        "rack": server.c.rack_id,
+    }.get(place.level)
+    if scope_column is None:
+        return
+    kind = THINGS["server"]
+    in_scope = is_in_cluster(kind, server.c.id, literal(place.id))
+    if place.level != "cluster":
+        in_scope = kind.containers[place.level] == place.id
+    servers = rows_of(kind).add_columns(server.c.factor_ppm).where(is_unhealthy(server), in_scope).order_by(server.c.id)
+    for row in connection.execute(servers.limit(MAX_UNHEALTHY + 1)):
+        yield f"{row.address} ({condition_from_row(row)})"
+    broken = _nodes(connection, scope_column == place.id, is_unhealthy(node), limit=MAX_UNHEALTHY + 1)
+    yield from (f"{address} ({state})" for address, state in broken.values())
+    query = select(link).where(is_unhealthy(link)).order_by(link.c.id).limit(MAX_UNHEALTHY + 1)
+    if place.level == "cluster":
+        query = query.join(node, node.c.id == link.c.a_id).where(scope_column == place.id)
+    else:
+        node_ids = node_addresses().where(scope_column == place.id).with_only_columns(node.c.id)
+        query = query.where(link.c.a_id.in_(node_ids))
+    rows = connection.execute(query).all()
+    nodes = _nodes(connection, node.c.id.in_([end for row in rows for end in (row.a_id, row.b_id)]))
+    yield from (f"{nodes[row.a_id][0]}--{nodes[row.b_id][0]} ({row.state})" for row in rows)
+
+
+def _nodes(
+    connection: Connection, *conditions: ColumnElement[bool], limit: int | None = None
+) -> dict[int, tuple[str, str]]:
+    """Return the addresses and states of nodes, by id."""
+    query = node_addresses().add_columns(TABLES["node"].c.state).where(*conditions)
+    rows = connection.execute(query.order_by(TABLES["node"].c.id).limit(limit))
+    return {row.id: (row.address, row.state) for row in rows}

@@ -1,0 +1,1 @@
+"""Create, grow, remove and verify clusters."""

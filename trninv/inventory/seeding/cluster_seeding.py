@@ -1,0 +1,248 @@
+"""Create, grow and remove clusters with one statement per table."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Select, Subquery, delete, func, insert, or_, select, update
+
+from trninv.catalog.facts import Catalog
+from trninv.catalog.models import System
+from trninv.catalog.required_facts import check_facts
+from trninv.database.bulk_load import deferred_indexes, estimated_rows
+from trninv.database.id_blocks import BLOCK_CAPACITY, BLOCK_TABLES, next_block_start, next_id
+from trninv.database.tables import INSERT_ORDER, JOB_TABLES, TABLES
+from trninv.errors import AdoptionError, ClusterExistsError
+from trninv.inventory.address.syntax import parse_cluster_name
+from trninv.inventory.seeding.blueprint_tables import analyze_table
+from trninv.inventory.seeding.catalog_rows import model_ids, store_facts, store_models
+from trninv.inventory.seeding.cluster_plan import ADOPTED, ClusterPlan
+from trninv.inventory.seeding.expected_rows import ExpectedRows, expected_rows
+from trninv.inventory.state.bindings import end_bindings
+from trninv.inventory.state.event_fold import event_spans, fold_events
+from trninv.inventory.state.hash_chain import record_change
+from trninv.inventory.state.history_start import record_start
+from trninv.progress import Progress, silent
+from trninv.timestamps import current_timestamp, format_timestamp
+from trninv.units import pluralize
+
+_CLUSTER = TABLES["cluster"]
+
+
+"""Called with what is being written or compared, the number of rows done and the total."""
+
+
+def seed(
+    connection: Connection,
+    catalog: Catalog,
+    system: System,
+    name: str | None = None,
+    progress: Progress = silent,
+) -> bool:
+    """Seed a system as a cluster within the caller's transaction; return False if it already exists.
+
+    Raises
+    ------
+    AddressError
+        The name cannot be part of an address.
+    DatabaseError
+        Other clusters were seeded from a catalog with different numbers.
+    ClusterExistsError
+        A cluster of that name has another system or size.
+    """
+    slug = system.slug if name is None else parse_cluster_name(name)
+    existing = connection.execute(select(_CLUSTER.c.system, _CLUSTER.c.domains).where(_CLUSTER.c.slug == slug)).first()
+    if existing == (system.slug, system.domains):
+        return False
+    if existing is not None:
+        kind = "an adopted cluster" if existing.system == ADOPTED else f"a {existing.system}"
+        shape = f"{kind} of {pluralize(existing.domains, 'domain')}"
+        raise ClusterExistsError(f"{slug} is there already, as {shape}: choose another --name, or unseed it first")
+    check_facts(catalog, [system.domain], fabric=system.domains > 1)
+    create_cluster(connection, catalog, ClusterPlan.from_system(catalog, system), slug, progress)
+    return True
+
+
+def create_cluster(
+    connection: Connection, catalog: Catalog, plan: ClusterPlan, slug: str, progress: Progress = silent
+) -> None:
+    """Create a cluster under an unused name, within the caller's transaction.
+
+    Raises
+    ------
+    DatabaseError
+        Other clusters were seeded from a catalog with different numbers.
+    """
+    store_models(connection, catalog, plan.models)
+    store_facts(connection, catalog)
+    cluster = _cluster_row(connection, plan, slug)
+    connection.execute(insert(_CLUSTER).values(cluster))
+    record_start(connection, cluster, "seed", cluster["known_from"])
+    with expected_rows(connection, catalog, plan, cluster) as expected:
+        _check_id_capacity(plan, expected)
+        with deferred_indexes(connection, sum(expected.sizes.values()), estimated_rows(connection)):
+            _insert(connection, expected, progress)
+
+
+def grow_cluster(
+    connection: Connection, catalog: Catalog, plan: ClusterPlan, cluster: Mapping[Any, Any], progress: Progress = silent
+) -> None:
+    """Add the rows that a plan has beyond an existing cluster, and update the links of its fabric.
+
+    Parameters
+    ----------
+    plan
+        The cluster's present plan, with further domains and network nodes numbered after the present ones.
+
+    Raises
+    ------
+    AdoptionError
+        The cluster's blocks of ids are too small.
+    DatabaseError
+        Other clusters were seeded from a catalog with different numbers.
+    """
+    store_models(connection, catalog, plan.models)
+    store_facts(connection, catalog)
+    with expected_rows(connection, catalog, plan, cluster, since=cluster["domains"]) as expected:
+        _check_id_capacity(plan, expected)
+        rows = sum(expected.sizes.values()) * (plan.domains - cluster["domains"]) // plan.domains
+        with deferred_indexes(connection, rows, estimated_rows(connection)):
+            _insert(connection, expected, progress, only_missing=True)
+    with expected_rows(connection, catalog, plan, cluster) as expected:
+        _update_uplinks(connection, expected.rows["link"].subquery("must"))
+    new = _cluster_shape(connection, plan) | _history_start(connection)
+    state = next(
+        (fold_events(connection, span) for span in event_spans(connection) if span.cluster_id == cluster["id"]), None
+    )
+    record_start(connection, cluster, "grow", new["known_from"], state)
+    connection.execute(update(_CLUSTER).where(_CLUSTER.c.id == cluster["id"]).values(new))
+
+
+def _check_id_capacity(plan: ClusterPlan, expected: ExpectedRows) -> None:
+    if plan.system == ADOPTED and (
+        excess := [name for name in BLOCK_CAPACITY if expected.sizes[name] > BLOCK_CAPACITY[name]]
+    ):
+        counts = " and ".join(f"{expected.sizes[name]:,} in {name}" for name in excess)
+        raise AdoptionError(
+            f"its rows are too many ({counts}): {BLOCK_CAPACITY['server']:,} servers and what they hold fit"
+        )
+
+
+def _insert(connection: Connection, expected: ExpectedRows, progress: Progress, *, only_missing: bool = False) -> None:
+    """Insert rows; with `only_missing`, skip those that exist."""
+    total, done = sum(expected.sizes.values()), 0
+    for name, rows in expected.rows.items():
+        progress(name, done, total)
+        table, columns, new = TABLES[name], list(rows.selected_columns.keys()), rows
+        if only_missing:
+            candidates = rows.subquery("given")
+            new = select(candidates).where(candidates.c.id.not_in(select(table.c.id)))
+        connection.execute(insert(table).from_select(columns, new, include_defaults=False))
+        done += expected.sizes[name]
+        if name == "domain":  # the other statements cross the blueprint with it
+            analyze_table(connection, table)
+    progress("keys and indexes", done, total)
+
+
+def _update_uplinks(connection: Connection, expected: Subquery) -> None:
+    """Update the ends and bandwidths of the fabric's links where they differ."""
+    link = TABLES["link"]
+    columns_ = ("b_id", "cables", "bandwidth_bytes_per_s", "link_model_id", "technology")
+    differ = or_(*(link.c[name] != expected.c[name] for name in columns_))
+    is_same = link.c.id == expected.c.id, expected.c.scope == "fabric"
+    connection.execute(update(link).where(*is_same, differ).values({name: expected.c[name] for name in columns_}))
+
+
+def unseed_impact(connection: Connection, cluster_id: int) -> dict[str, int]:
+    """Count the open bindings and jobs that removing a cluster would end; kinds without any are absent."""
+    binding, job = TABLES["binding"], TABLES["job"]
+    server = cluster_rows("server", cluster_id).with_only_columns(TABLES["server"].c.id)
+    queries = {
+        "binding": select(func.count()).where(binding.c.server_id.in_(server), binding.c.until.is_(None)),
+        "job": select(func.count()).where(job.c.cluster_id == cluster_id, job.c.ended.is_(None)),
+    }
+    return {name: count for name, query in queries.items() if (count := connection.scalar(query))}
+
+
+def unseed(connection: Connection, cluster_id: int) -> None:
+    """Remove a cluster with all its rows, within the caller's transaction, and end its servers' bindings.
+
+    The events of its jobs and cordons stay; the last ones are those that end them.
+    """
+    _end_allocations(connection, cluster_id)
+    ids_by_table = {name: cluster_rows(name, cluster_id).with_only_columns(TABLES[name].c.id) for name in INSERT_ORDER}
+    rows = sum(
+        connection.scalar(select(func.count()).select_from(ids.subquery())) or 0 for ids in ids_by_table.values()
+    )
+    end_bindings(connection, ids_by_table["server"], who="trninv unseed")
+    with deferred_indexes(connection, rows, estimated_rows(connection) - rows):
+        for name in reversed(INSERT_ORDER):
+            connection.execute(delete(TABLES[name]).where(TABLES[name].c.id.in_(ids_by_table[name])))
+    slug = connection.scalar(delete(_CLUSTER).where(_CLUSTER.c.id == cluster_id).returning(_CLUSTER.c.slug))
+    record_start(connection, {"id": cluster_id, "slug": slug}, "unseed", next_id(connection, TABLES["state_event"]) - 1)
+
+
+def _end_allocations(connection: Connection, cluster_id: int) -> None:
+    """End the jobs, allocations and cordons of a cluster and remove their rows."""
+    job, closing = TABLES["job"], TABLES["closing"]
+    jobs = select(job.c.id).where(job.c.cluster_id == cluster_id)
+    server = cluster_rows("server", cluster_id).with_only_columns(TABLES["server"].c.id)
+    domain = cluster_rows("domain", cluster_id).with_only_columns(TABLES["domain"].c.id)
+    owner_columns = {"allocation": ("job_id", jobs), "closing": ("server_id", server), "domain_held": ("id", domain)}
+    with record_change(connection, who="trninv unseed", why="unseeded", source="command") as now:
+        time = format_timestamp(now)
+        connection.execute(update(job).where(job.c.id.in_(jobs), job.c.ended.is_(None)).values(ended=time))
+        is_open = closing.c.server_id.in_(server), closing.c.until.is_(None)
+        connection.execute(update(closing).where(*is_open).values(until=time))
+        for name in JOB_TABLES:
+            table = TABLES[name]
+            column, ids = owner_columns.get(name, ("id", jobs))
+            connection.execute(delete(table).where(table.c[column].in_(ids)))
+
+
+def cluster_rows(name: str, cluster_id: int) -> Select[Any]:
+    """Select the rows of a table that belong to a cluster."""
+    table, rows = TABLES[name], select(TABLES[name])
+    for parent, column in _PARENTS.get(name, ()):
+        rows = rows.join(TABLES[parent], TABLES[parent].c.id == column)
+        table = TABLES[parent]
+    return rows.where(table.c.cluster_id == cluster_id)
+
+
+_PARENTS = {
+    "server": [("domain", TABLES["server"].c.domain_id)],
+    "tray": [("server", TABLES["tray"].c.server_id), ("domain", TABLES["server"].c.domain_id)],
+    "chip": [("node", TABLES["chip"].c.id)],
+    "switch": [("node", TABLES["switch"].c.id)],
+    "nic": [("node", TABLES["nic"].c.id)],
+    "network_node": [("node", TABLES["network_node"].c.id)],
+    "core": [("node", TABLES["core"].c.chip_id)],
+    "link": [("node", TABLES["link"].c.a_id)],
+}
+
+
+"""The joins from a table without cluster_id to one that has it."""
+
+
+def _cluster_row(connection: Connection, plan: ClusterPlan, slug: str) -> dict[str, Any]:
+    return {
+        "id": next_id(connection, _CLUSTER),
+        "slug": slug,
+        "system": plan.system,
+        **_cluster_shape(connection, plan),
+        **{f"first_{name}_id": next_block_start(connection, name, ADOPTED) for name in BLOCK_TABLES},
+        **_history_start(connection),
+    }
+
+
+def _cluster_shape(connection: Connection, plan: ClusterPlan) -> dict[str, Any]:
+    """Return the number of a cluster's domains and their model, if they all have the same."""
+    models, ids = {model.slug for model in plan.models}, model_ids(connection, TABLES["domain_model"])
+    return {"domain_model_id": ids[models.pop()] if len(models) == 1 else None, "domains": plan.domains}
+
+
+def _history_start(connection: Connection) -> dict[str, Any]:
+    """Return the event and time from which its history is complete: now."""
+    return {
+        "known_from": next_id(connection, TABLES["state_event"]) - 1,
+        "known_since": current_timestamp(),
+    }

@@ -1,0 +1,1 @@
+"""Change states, bindings and history, and verify what the history says."""

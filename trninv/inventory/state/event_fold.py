@@ -1,0 +1,149 @@
+"""Fold the events of a cluster into the state they lead to."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
+
+from trninv.database.tables import JOB_ACTIONS, NODE_KINDS, SERVER_ACTIONS, TABLES
+from trninv.inventory.state.history_start import UP, ClusterState, Condition, Part, latest_starts
+from trninv.inventory.state.history_starts import history_starts
+
+_EVENT: Final = TABLES["state_event"]
+KINDS_BY_TABLE: Final[Mapping[str, tuple[str, ...]]] = {"server": ("server",), "node": NODE_KINDS, "link": ("link",)}
+"""The kinds of parts in each table."""
+_AFTER: Final = tuple(_EVENT.c[name] for name in ("state", "factor_ppm", "own_state", "own_factor_ppm"))
+_BEFORE: Final = tuple(
+    _EVENT.c[name] for name in ("before", "factor_ppm_before", "own_before", "own_factor_ppm_before")
+)
+_BATCH_SIZE: Final = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class EventSpan:
+    """The events of a cluster after its recorded start.
+
+    Attributes
+    ----------
+    start
+        Number of the event at which the recorded start was taken.
+    blocks
+        First and last id of the cluster's rows, by table.
+    state
+        The recorded state to start from.
+    until
+        Number of the last event of the span; None: up to the newest.
+    """
+
+    slug: str
+    cluster_id: int
+    start: int
+    blocks: Mapping[str, tuple[int, int]]
+    state: ClusterState
+    until: int | None = None
+
+    def part_events(self, table: str, event: Any = _EVENT) -> ColumnElement[bool]:
+        """Return the condition for events of the cluster's parts in a table."""
+        first, last = self.blocks[table]
+        return and_(
+            event.c.kind.in_(KINDS_BY_TABLE[table]), event.c.part_id.between(first, last), self._is_after_start(event)
+        )
+
+    @property
+    def job_events(self) -> ColumnElement[bool]:
+        """The condition for events of the cluster's jobs and cordons."""
+        place = _EVENT.c.address
+        in_cluster = or_(place == self.slug, and_(place >= f"{self.slug}/", place < f"{self.slug}0"))
+        return and_(_EVENT.c.action.is_not(None), in_cluster, self._is_after_start(_EVENT))
+
+    def _is_after_start(self, event: Any) -> ColumnElement[bool]:
+        after: ColumnElement[bool] = event.c.id > self.start
+        return after if self.until is None else and_(after, event.c.id <= self.until)
+
+
+def event_spans(connection: Connection, until: int | None = None) -> Iterator[EventSpan]:
+    """Yield the span of each cluster with a readable recorded start, with events up to `until`."""
+    starts_by_slug = latest_starts(connection)
+    for cluster in history_starts(connection):
+        row = starts_by_slug.get(cluster.slug)
+        if row and row.cause != "unseed" and row.cluster_id == cluster.id and (state := ClusterState.parse(row.state)):
+            blocks = {
+                name: _used_ids(connection, name, first, last)
+                for name, first, last in cluster.ids
+                if name in KINDS_BY_TABLE
+            }
+            yield EventSpan(cluster.slug, cluster.id, row.event, blocks, state, until)
+
+
+def _used_ids(connection: Connection, table: str, first: int, last: int) -> tuple[int, int]:
+    """Return the first and last id in use; events with higher ids belong to a cluster that was removed."""
+    id_column = TABLES[table].c.id
+    return first, connection.scalar(select(func.max(id_column)).where(id_column.between(first, last))) or first
+
+
+def fold_events(connection: Connection, span: EventSpan) -> ClusterState:
+    """Return the state that the events of a span lead to."""
+    parts = dict[Part, Condition]()
+    for table in KINDS_BY_TABLE:
+        changed = set(_changed_parts(connection, span, table))
+        parts |= {part: was for part, was in _parts_of_table(span.state.parts, table) if part not in changed}
+        parts |= _parts_left_unhealthy(connection, span, table)
+    jobs, cordoned, last_job = dict(span.state.jobs), set(span.state.cordoned), span.state.last_job
+    for row in last_actions(connection, span, JOB_ACTIONS):
+        last_job = max(last_job, row.part_id)
+        jobs.pop(row.part_id, None)
+        if row.chip_ids is not None:
+            jobs[row.part_id] = (row.job, row.address, row.chip_ids)
+    for row in last_actions(connection, span, SERVER_ACTIONS):
+        (cordoned.add if row.action == "close" else cordoned.discard)(row.part_id)
+    return ClusterState(parts, jobs, frozenset(cordoned), last_job)
+
+
+def last_actions(connection: Connection, span: EventSpan, actions: Sequence[str]) -> Iterable[Any]:
+    """Return the last event of each job or server among those with one of `actions`."""
+    is_action = _EVENT.c.action.in_(actions)
+    last = select(func.max(_EVENT.c.id)).where(span.job_events, is_action).group_by(_EVENT.c.part_id)
+    return connection.execute(select(_EVENT).where(_EVENT.c.id.in_(last)).order_by(_EVENT.c.id)).all()
+
+
+def discontinuities(connection: Connection, span: EventSpan, table: str) -> Iterator[Any]:
+    """Yield events whose state before differs from the one that the previous event, or the start, left."""
+    event, previous = _EVENT, _EVENT.alias("previous")
+    previous_after = (previous.c[column.name] for column in _AFTER)
+    differs = or_(*(one.is_distinct_from(other) for one, other in zip(_BEFORE, previous_after, strict=True)))
+    columns = select(event.c.id, event.c.kind, event.c.part_id, event.c.address, *_BEFORE)
+    joined = columns.join(previous, previous.c.id == event.c.previous_id)
+    yield from connection.execute(joined.where(span.part_events(table), previous.c.id > span.start, differs))
+    first = columns.where(span.part_events(table), func.coalesce(event.c.previous_id, 0) <= span.start)
+    differs_from_up = or_(*(column.is_distinct_from(value) for column, value in zip(_BEFORE, UP, strict=True)))
+    for row in connection.execute(first.where(differs_from_up)):
+        if span.state.parts.get((row.kind, row.part_id)) != tuple(row)[4:]:
+            yield row
+    for ids in _batches([key for (_, key), _ in _parts_of_table(span.state.parts, table)]):
+        for row in connection.execute(first.where(event.c.part_id.in_(ids), ~differs_from_up)):
+            if (row.kind, row.part_id) in span.state.parts:
+                yield row
+
+
+def _parts_of_table(parts: Mapping[Part, Condition], table: str) -> list[tuple[Part, Condition]]:
+    return [(part, condition) for part, condition in parts.items() if part[0] in KINDS_BY_TABLE[table]]
+
+
+def _changed_parts(connection: Connection, span: EventSpan, table: str) -> Iterator[Part]:
+    """Yield the parts that were unhealthy at the start and have events since."""
+    columns = select(_EVENT.c.kind, _EVENT.c.part_id).distinct()
+    for ids in _batches([key for (_, key), _ in _parts_of_table(span.state.parts, table)]):
+        yield from map(tuple, connection.execute(columns.where(span.part_events(table), _EVENT.c.part_id.in_(ids))))
+
+
+def _parts_left_unhealthy(connection: Connection, span: EventSpan, table: str) -> dict[Part, Condition]:
+    """Return the parts whose last event left them unhealthy."""
+    last = select(func.max(_EVENT.c.id)).where(span.part_events(table)).group_by(_EVENT.c.kind, _EVENT.c.part_id)
+    other = or_(*(column.is_distinct_from(value) for column, value in zip(_AFTER, UP, strict=True)))
+    query = select(_EVENT.c.kind, _EVENT.c.part_id, *_AFTER).where(_EVENT.c.id.in_(last), other)
+    return {(row[0], row[1]): tuple(row)[2:] for row in connection.execute(query)}
+
+
+def _batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (ids[start : start + _BATCH_SIZE] for start in range(0, len(ids), _BATCH_SIZE))

@@ -1,0 +1,59 @@
+"""Check that no seal is missing and that a noted one is still there.
+
+trninv seals its own changes in the transaction of the change, so each of them has a seal; only events of plain SQL have
+none yet. A migration seals everything at once, so that nothing can be checked before it.
+"""
+
+from collections.abc import Iterator
+
+from sqlalchemy import Connection, func, select, union_all
+
+from trninv.database.tables import TABLES
+from trninv.errors import UsageError
+from trninv.inventory.state.hash_chain import last_archived_event
+from trninv.inventory.state.replay import MAX_EXAMPLES, HistoryMismatch
+
+_EVENT, _SEAL, _START = (TABLES[name] for name in ("state_event", "event_seal", "history_start"))
+_DIGITS = 64
+
+
+def missing_seals(connection: Connection) -> Iterator[HistoryMismatch]:
+    """Yield trninv's own changes that have no seal."""
+    migrated = connection.scalar(select(func.max(_START.c.event)).where(_START.c.cause == "migrate")) or 0
+    last, batch = func.max(_EVENT.c.id).label("last"), _EVENT.c.batch
+    changes = select(last).where(_EVENT.c.id > migrated, _EVENT.c.source != "sql").group_by(batch)
+    all_then = select(_EVENT.c.id.label("last")).where(_EVENT.c.id == migrated)
+    ends = union_all(changes, all_then).subquery()
+    query = select(ends.c.last).where(ends.c.last.not_in(select(_SEAL.c.id))).order_by(ends.c.last)
+    if missing := connection.scalars(query).all():
+        listed = ", ".join(map(str, missing[:MAX_EXAMPLES])) + (", …" if len(missing) > MAX_EXAMPLES else "")
+        message = (
+            f"{len(missing):,} of the changes that trninv sealed have no seal, those that ended with event {listed}"
+        )
+        yield HistoryMismatch("", "event_seal", "missing", message)
+
+
+def anchor_problems(connection: Connection, anchor: tuple[int, str]) -> Iterator[HistoryMismatch]:
+    """Yield the difference between a seal noted elsewhere and the stored one, if any."""
+    event, digest = anchor
+    stored_digest = connection.scalar(select(_SEAL.c.sha256).where(_SEAL.c.id == event))
+    if stored_digest == digest:
+        return
+    last_archived = last_archived_event(connection)
+    if stored_digest is None and last_archived and event < last_archived.id:
+        where = f"the archive {last_archived.directory}"
+        message = f"seal {event} went with events up to {last_archived.id} into {where}: name a newer seal"
+    elif stored_digest is None:
+        message = f"there is no seal of event {event}: events or seals were removed, or this is another database"
+    else:
+        message = f"the seal of event {event} is {stored_digest}, not {digest}: the history up to there is another"
+    yield HistoryMismatch("", "event_seal", "missing" if stored_digest is None else "changed", message)
+
+
+def parse_anchor(text: str) -> tuple[int, str]:
+    """Parse a seal's event and digest from ``N:SHA256``."""
+    event, _, digest = text.partition(":")
+    is_digest = len(digest) == _DIGITS and set(digest.lower()) <= set("0123456789abcdef")
+    if not (is_digest and event.isascii() and event.isdigit() and len(event) < 19):  # noqa: PLR2004 # of 63 bits
+        raise UsageError(f"seal {text[:100]!r}: write N:SHA256, as trninv verify and trninv status print it")
+    return int(event), digest.lower()

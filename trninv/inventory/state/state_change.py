@@ -1,0 +1,164 @@
+"""Change the state of parts, cascading from servers to what they contain.
+
+Chips, NICs and switches follow their server, by triggers (`trninv.inventory.triggers.cascade_triggers`). ``node.state``
+is the effective state; ``own_state`` keeps a node's own state while its server is not up.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    and_,
+    bindparam,
+    false,
+    func,
+    literal_column,
+    select,
+    update,
+)
+
+from trninv.database.tables import NODE_KINDS, TABLES
+from trninv.errors import WrongLevelError
+from trninv.inventory.address.lookup import Place, resolve
+from trninv.inventory.address.syntax import expand_chip_ranges
+from trninv.inventory.state.author import check_author
+from trninv.inventory.state.condition import UP, Condition, condition_from_row, effective_condition
+from trninv.inventory.state.hash_chain import record_change
+from trninv.inventory.state.optimistic_lock import refuse_if_changed
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionChange:
+    """A change of a part's condition."""
+
+    address: str
+    before: Condition
+    after: Condition
+
+
+def set_state(
+    connection: Connection,
+    addresses: Iterable[str],
+    condition: Condition,
+    *,
+    why: str,
+    who: str,
+    only_carrying: bool = False,
+    source: str = "command",
+    unchanged_since: int | None = None,
+) -> list[ConditionChange]:
+    """Set the condition of parts, with author and reason; parts that already have it are skipped.
+
+    All parts, including those that follow their server, belong to one change, whose events triggers write.
+
+    Parameters
+    ----------
+    addresses
+        Servers, chips (ranges such as c0-3 too), switches, NICs, network nodes and links (A--B).
+    only_carrying
+        Skip parts that are down or in maintenance, for whatever reason.
+    source
+        Where the change comes from: one of EVENT_SOURCES.
+    unchanged_since
+        Number of the newest event that the caller has seen; None: do not check.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The reason is missing or too long, or there is no such source.
+    WrongLevelError
+        An address names something without a state.
+    ConflictError
+        A part changed after `unchanged_since`.
+    """
+    check_author(who, why)
+    places = [resolve(connection, change_) for change_ in expand_chip_ranges(addresses)]
+    for place in places:
+        if place.level not in ("server", "link", *NODE_KINDS):
+            have = "servers, chips, switches, NICs, network nodes and links"
+            raise WrongLevelError(f"{place.address} is a {place.level}: {have} have a state")
+    unique_places = {place.address: place for place in places}.values()
+    if unchanged_since is not None:
+        refuse_if_changed(connection, unique_places, unchanged_since)
+    with record_change(connection, who=who.strip(), why=why.strip(), source=source):
+        changes = [_change_part(connection, place, condition, only_carrying=only_carrying) for place in unique_places]
+    return [change_ for change_ in changes if change_.before != change_.after]
+
+
+def overridden_by_server(connection: Connection, addresses: Iterable[str]) -> Iterator[tuple[str, Condition]]:
+    """Yield the parts whose effective condition differs from their own because of their server, with that condition."""
+    node = TABLES["node"]
+    for place in (resolve(connection, address) for address in expand_chip_ranges(addresses)):
+        if place.level not in NODE_KINDS:
+            continue
+        row = connection.execute(select(node).where(node.c.id == place.id)).one()
+        if row.own_state and (condition := condition_from_row(row)) != condition_from_row(row, "own_"):
+            yield place.address, condition
+
+
+def server_address(address: ColumnElement[str]) -> ColumnElement[str]:
+    """Return the address of a part's server, in SQL; for a switch outside servers, the address of its domain."""
+    for last in ("0123456789", "abcdefghijklmnopqrstuvwxyz", "/"):  # of SERVER/c15
+        address = func.rtrim(address, literal_column(f"'{last}'"))
+    return address
+
+
+def is_cascaded() -> ColumnElement[bool]:
+    """Test whether a row of ``state_event`` is of a part that followed its server in the same change.
+
+    The server's event is searched by its address, which has few events, not by the batch, which may cover a whole
+    fleet.
+    """
+    event, server = TABLES["state_event"], TABLES["state_event"].alias("of_server")
+    of_server = server_address(event.c.address)
+    is_same = server.c.batch + literal_column("0") == event.c.batch
+    is_server = func.coalesce(server.c.kind, literal_column("''")) == literal_column("'server'")
+    server_event = select(server.c.id).where(server.c.address == of_server, is_same, is_server).correlate_except(server)
+    is_node = event.c.kind.in_([literal_column(f"'{kind}'") for kind in NODE_KINDS])
+    return and_(func.coalesce(is_node, false()), server_event.exists())
+
+
+def _change_part(connection: Connection, place: Place, condition: Condition, *, only_carrying: bool) -> ConditionChange:
+    table = TABLES[place.level if place.level in ("server", "link") else "node"]
+    row = connection.execute(select(table).where(table.c.id == place.id)).one()
+    is_own = table.name == "node" and row.own_state is not None
+    before = condition_from_row(row, "own_" if is_own else "")
+    if only_carrying and not before.carries:
+        return ConditionChange(place.address, before, before)
+    if table.name == "node":
+        server = _server_condition(connection, place)
+        _update_rows(connection, table, [_node_values(place.id, condition, server)])
+    else:
+        values = {"key": place.id, "state": condition.state, "factor_ppm": condition.factor_ppm}
+        _update_rows(connection, table, [values])
+    return ConditionChange(place.address, before, condition)
+
+
+def _node_values(key: int, own: Condition, server: Condition) -> dict[str, Any]:
+    """Return the columns of a node from its own condition and its server's."""
+    now, own_kept = effective_condition(own, server), None if server == UP else own
+    return {
+        "key": key,
+        "state": now.state,
+        "factor_ppm": now.factor_ppm,
+        "own_state": own_kept and own_kept.state,
+        "own_factor_ppm": own_kept and own_kept.factor_ppm,
+    }
+
+
+def _server_condition(connection: Connection, place: Place) -> Condition:
+    if place.level == "network_node":
+        return UP
+    table, server = TABLES[place.level], TABLES["server"]
+    query = select(server).join(table, table.c.server_id == server.c.id).where(table.c.id == place.id)
+    row = connection.execute(query).first()
+    return condition_from_row(row) if row else UP
+
+
+def _update_rows(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
+    if rows:
+        connection.execute(update(table).where(table.c.id == bindparam("key")), rows)

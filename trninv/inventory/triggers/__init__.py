@@ -1,0 +1,1 @@
+"""Declare the triggers that record changes and keep rows."""

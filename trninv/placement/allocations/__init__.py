@@ -1,0 +1,1 @@
+"""Allocate chips to jobs and cordon servers."""

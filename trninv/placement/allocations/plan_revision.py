@@ -1,0 +1,75 @@
+"""Digest the state that a plan depends on, and refuse a plan of another state.
+
+Rows of ``allocation`` begin with a new id, end once, and change in nothing else. So of one database the newest that has
+not ended and their number tell any two sets of them apart: whatever began since has a higher id, and if none of it is
+left, as many as before are the same ones. They are counted in the index of held chips, and not read one by one.
+"""
+
+from collections.abc import Iterator
+from hashlib import sha256
+
+from sqlalchemy import Connection, Executable, func, select
+
+from trninv.database.as_of import maybe_unhealthy
+from trninv.database.tables import TABLES, is_unhealthy
+from trninv.errors import StalePlanError
+
+_T = TABLES
+
+
+def plan_revision(connection: Connection, cluster: int) -> str:
+    """Equal for equal states of a cluster, whichever process asks."""
+    job, cordon_table, server, domain, node, link = (
+        _T[name] for name in ("job", "closing", "server", "domain", "node", "link")
+    )
+    in_cluster = node.c.cluster_id + 0 == cluster  # the few that are not up go first, not the cluster's millions
+    cordoned_servers = select(cordon_table.c.server_id).join(server, server.c.id == cordon_table.c.server_id)
+    queries = (
+        *_digest_queries(cluster),
+        select(job.c.id)
+        .where(job.c.ended.is_(None), job.c.cluster_id == cluster, job.c.pinned == 1)
+        .order_by(job.c.id),
+        cordoned_servers.join(domain, domain.c.id == server.c.domain_id)
+        .where(cordon_table.c.until.is_(None), domain.c.cluster_id == cluster)
+        .order_by(cordon_table.c.server_id),
+        select(node.c.id, node.c.state, node.c.factor_ppm)
+        .where(is_unhealthy(node), maybe_unhealthy(connection, node), in_cluster)
+        .order_by(node.c.id),
+        select(link.c.id, link.c.state, link.c.factor_ppm)
+        .join(node, node.c.id == link.c.a_id)
+        .where(is_unhealthy(link), maybe_unhealthy(connection, link), in_cluster)
+        .order_by(link.c.id),
+    )
+    digest = sha256()
+    for query in queries:
+        for row in connection.execute(query):
+            digest.update(repr(tuple(row)).encode())
+        digest.update(b";")
+    return digest.hexdigest()[:16]
+
+
+def _digest_queries(cluster: int) -> Iterator[Executable]:
+    """Return what identifies all allocations: chips by domain, the newest allocation and their number."""
+    allocation, node, domain, domain_allocation = (_T[name] for name in ("allocation", "node", "domain", "domain_held"))
+    yield (
+        select(domain_allocation)
+        .join(domain, domain.c.id == domain_allocation.c.id)
+        .where(domain.c.cluster_id == cluster)
+        .order_by(domain_allocation.c.id)
+    )
+    chips = node.c.cluster_id == cluster, node.c.kind == "chip"
+    first, last = (select(end(node.c.id)).where(*chips) for end in (func.min, func.max))
+    in_cluster = allocation.c.chip_id.between(first.scalar_subquery(), last.scalar_subquery())
+    yield select(func.count(), func.max(allocation.c.id)).where(allocation.c.ended.is_(None), in_cluster)
+
+
+def require_plan_revision(connection: Connection, cluster: int, expected: str) -> None:
+    """Refuse what was planned for another state; nothing may change it while the connection's transaction writes.
+
+    Raises
+    ------
+    StalePlanError
+
+    """
+    if (current := plan_revision(connection, cluster)) != expected:
+        raise StalePlanError(f"the plan is of revision {expected[:40]}, the fleet is at {current}: ask for a new plan")

@@ -1,0 +1,1 @@
+"""Find where a job fits."""

@@ -1,0 +1,180 @@
+"""Parse what a job needs: a number of chips, a shape, servers, domains or memory."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from math import prod
+from typing import Final
+
+from trninv.catalog.facts import default_catalog
+from trninv.errors import InvalidArgumentError, WrongLevelError
+from trninv.placement.candidates.placement_model import AnyServers, LegalSets, PlacementModel
+from trninv.solvers.torus_blocks import Shape
+from trninv.units import Capacity, pluralize
+
+_SHAPE: Final = re.compile(r"[1-9]\d{0,2}(?:[xX×][1-9]\d{0,2}){0,2}", re.ASCII)
+_EXACTLY_ONE: Final = "ask for one of SHAPE, --chips, --memory, --servers and --domains"
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """What was asked for, in the terms of a model.
+
+    Attributes
+    ----------
+    domains
+        Whole domains, of a job that needs more than one; else 0.
+    sets
+        Sets of chips of a domain that would do.
+    shapes
+        Their shapes, where they are boxes.
+
+    """
+
+    description: str
+    chips: int
+    domains: int = 0
+    sets: tuple[int, ...] | AnyServers = ()
+    shapes: tuple[Shape, ...] = ()
+
+
+def refuse_swapped_arguments(scope: str | None, shape: str | None, correction: str) -> None:
+    """Say how it is written rightly where a scope and a shape are given as each other.
+
+    Raises
+    ------
+    LimitError
+
+    """
+    if scope and shape and _SHAPE.fullmatch(scope.strip()) and not _SHAPE.fullmatch(shape):
+        raise InvalidArgumentError(f"{scope.strip()} is a shape, and {shape[:200]} is none: write {correction}")
+
+
+def parse_shape(text: str, model: PlacementModel, *, no_rotate: bool) -> tuple[Shape, ...]:
+    """Return the boxes of a torus that a shape stands for, written rows × columns × servers.
+
+    Raises
+    ------
+    LimitError
+        It is none, or does not go into a domain.
+    WrongLevelError
+        The chips of the model make up no torus.
+
+    """
+    if text.isdecimal():
+        raise InvalidArgumentError(
+            f"shape {text[:40]}: for so many chips say --chips {text[:40]}; a box in a row is {text[:40]}x1"
+        )
+    if not _SHAPE.fullmatch(text):
+        raise InvalidArgumentError(f"shape {text[:40]!r}: write it as 2x2x4, rows, columns and servers")
+    if model.torus is None:
+        reason = (
+            "is switched: a set of its chips has no shape" if model.chips > 1 else "has one chip, which has no shape"
+        )
+        raise WrongLevelError(f"{model.slug} {reason}, so ask for --chips or --servers")
+    spans = tuple(map(int, re.split("[xX×]", text)))
+    sides = model.torus.sides
+    shapes = model.torus.orientations(spans)
+    if no_rotate:
+        full = spans + (1,) * (len(sides) - len(spans))
+        rotation = (full[-1], *full[:-1]) if len(sides) > 2 else full  # noqa: PLR2004 # servers come first
+        shapes = tuple(shape for shape in shapes if shape == rotation)
+    if not shapes:
+        largest = "x".join(map(str, (*sides[1:], sides[0]) if len(sides) > 2 else sides))  # noqa: PLR2004 # as above
+        raise InvalidArgumentError(f"shape {text}: no domain of {model.slug} has it, the largest is {largest}")
+    return shapes
+
+
+def parse_request(
+    model: PlacementModel,
+    legal_sets: LegalSets,
+    *,
+    shape: str | None,
+    chips: int | None,
+    memory: Capacity | None,
+    servers: int | None,
+    domains: int | None,
+    any_block: bool | None,
+    no_rotate: bool,
+) -> JobRequest:
+    """Read what a job needs; ``any_block`` is None where boxes are asked for by their shapes only.
+
+    Raises
+    ------
+    LimitError
+        Not exactly one thing is asked for, or more than fits no whole number of domains.
+    IllegalSizeError
+        No scheduler grants so many chips.
+
+    """
+    if sum(value is not None for value in (shape, chips, memory, servers, domains)) != 1:
+        raise InvalidArgumentError(_EXACTLY_ONE)
+    if shape is not None:
+        shapes = parse_shape(shape, model, no_rotate=no_rotate)
+        return JobRequest(shape, prod(shapes[0]), sets=_block_masks(model, shapes), shapes=shapes)
+    if domains is not None or (servers or 0) > model.servers:
+        count, rest = divmod(domains * model.servers if domains is not None else servers or 0, model.servers)
+        return _request_domains(model, count, rest, servers or 0, "server", model.servers)
+    if servers is not None:
+        return _request_within_domain(model, legal_sets, servers, "server", any_block=any_block)
+    if memory is not None:
+        chips = _chips_for_memory(model, legal_sets, memory, any_block=any_block)
+    if (chips or 0) > model.chips:
+        return _request_domains(model, *divmod(chips or 0, model.chips), chips or 0, "chip", model.chips)
+    return _request_within_domain(model, legal_sets, chips or 0, "chip", any_block=any_block)
+
+
+def _request_domains(
+    model: PlacementModel, domains: int, rest: int, requested: int, unit: str, per_domain: int
+) -> JobRequest:
+    if rest:
+        nearest = " or ".join(f"{count * per_domain:,}" for count in (domains, domains + 1))
+        raise InvalidArgumentError(
+            f"{pluralize(requested, unit)} are no whole domains of {per_domain}: ask for {nearest}"
+        )
+    description = pluralize(domains, "whole domain")
+    if domains == 1:
+        return JobRequest(description, model.chips, sets=(model.full,))
+    return JobRequest(description, domains * model.chips, domains)
+
+
+def _request_within_domain(
+    model: PlacementModel, legal_sets: LegalSets, requested: int, unit: str, *, any_block: bool | None
+) -> JobRequest:
+    in_servers, description = unit == "server", pluralize(requested, unit)
+    chips = requested * model.chips_per_server if in_servers else requested
+    if any_block and model.torus:
+        shapes = tuple(shape for shape in model.torus.shapes if prod(shape) == chips)
+        if not shapes:
+            raise InvalidArgumentError(f"{chips} chips make up no box on {model.slug}: ask for one with sides that fit")
+        sets = _block_masks(model, shapes)
+        return JobRequest(
+            description, chips, sets=_whole_server_sets(model, sets) if in_servers else sets, shapes=shapes
+        )
+    legal_sets.check_size(model, chips, "a shape" if any_block is None else "--any-block", in_servers=in_servers)
+    return JobRequest(description, chips, sets=legal_sets.any_of.get(chips) or legal_sets.sets[chips])
+
+
+def _chips_for_memory(model: PlacementModel, legal_sets: LegalSets, memory: Capacity, *, any_block: bool | None) -> int:
+    """Return the smallest legal number of chips that has so much memory."""
+    chip_memory = default_catalog().picked_value(model.domain_model.server.chip.slug, "device_memory")
+    min_chips = -(-int(memory) // chip_memory)
+    if min_chips > model.chips:
+        return -(-min_chips // model.chips) * model.chips
+    sizes = {prod(shape) for shape in model.torus.shapes} if any_block and model.torus else legal_sets.sizes
+    return min(size for size in sizes if size >= min_chips)
+
+
+def _whole_server_sets(model: PlacementModel, sets: Sequence[int]) -> tuple[int, ...]:
+    """Those that take all of each server that they take a chip of."""
+    return tuple(
+        mask for mask in sets if all(mask & server_mask in {0, server_mask} for server_mask in model.server_masks)
+    )
+
+
+def _block_masks(model: PlacementModel, shapes: Sequence[Shape]) -> tuple[int, ...]:
+    torus = model.torus
+    return (
+        tuple(chain.from_iterable((block.mask for block in torus.blocks(shape)) for shape in shapes)) if torus else ()
+    )

@@ -1,0 +1,328 @@
+"""Build placements, the filter steps and the reason why nothing fits."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, groupby
+from typing import Annotated, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trninv.errors import InvalidArgumentError
+from trninv.placement.candidates.candidate_search import NO_MINIMUM, CandidateSearch, PlacementPolicy
+from trninv.placement.candidates.free_capacity import FreeCapacity
+from trninv.placement.candidates.gangs import Gang, domain_limits, free_domains, place_gangs
+from trninv.placement.candidates.job_request import JobRequest
+from trninv.placement.candidates.placement_model import AnyServers, LegalSets, format_shape
+from trninv.placement.candidates.replicas import Constraints, ReplicaPlacement, ReplicaSearch, SpreadLevel
+from trninv.routing.answer import AddressText
+from trninv.solvers.torus_blocks import BlockLimits, MaskRows
+from trninv.units import Bandwidth, pluralize
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A place where the job fits."""
+
+    places: Annotated[tuple[AddressText, ...], "What to hold: domains, servers or chips."]
+    spares: Annotated[tuple[AddressText, ...], "What to hold to spare: domains, servers or chips."]
+    servers: Annotated[tuple[AddressText, ...], "Servers that its chips are in, those to spare left out."]
+    chips: Annotated[int, "How many chips."]
+    whole_servers: Annotated[bool, "Whether it takes all chips of its servers."]
+    shape: Annotated[str | None, "Rows × columns × servers, of a box of a torus."]
+    all_gather: Annotated[Bandwidth, "Limit of an all-gather of each chip among those of a domain; one direction."]
+    bisection: Annotated[Bandwidth, "Between two halves of the chips of a domain, alone; one direction."]
+    degraded: Annotated[bool, "Whether a part of it is degraded; the limits are as it is."]
+    tier: Annotated[int | None, "Least tier of the fabric in common; null within one domain."]
+    fragmentation_cost: Annotated[
+        float, "Chips of free sets for schedulers that it takes or breaks up; the mean of all sizes above 1."
+    ]
+    remaining_free: Annotated[int, "Free chips that its domain has left."]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterStep:
+    """How many domains are left after a condition."""
+
+    condition: Annotated[str, "What they have."]
+    domains: Annotated[int, "How many."]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaRequest:
+    """How many jobs at once, with how much to spare, how far apart, and how near their domains."""
+
+    replicas: int
+    spares: int
+    spread_level: SpreadLevel
+    tier: int
+
+    @property
+    def description(self) -> str:
+        """What is wanted at once."""
+        spare = f" with {self.spares:,} to spare{' each' if self.replicas > 1 else ''}" if self.spares else ""
+        separation = f", no two with the same {self.spread_level.lower().replace('_', ' ')}"
+        return f"{self.replicas:,} wanted{spare}" + (separation if self.spread_level is not SpreadLevel.CHIP else "")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Placements, how many there are, and what each condition leaves; what is lacking if that is no condition's.
+
+    Attributes
+    ----------
+    best
+        What the best place carries, where none has as much as was asked for.
+
+    """
+
+    placements: tuple[Placement, ...]
+    positions: int
+    domains: int
+    filter_steps: tuple[FilterStep, ...]
+    shortfall: str | None = None
+    best: BlockLimits | None = None
+
+
+def place_in_domains(
+    capacity: FreeCapacity,
+    legal_sets: LegalSets,
+    request: JobRequest,
+    constraints: Constraints,
+    replica_request: ReplicaRequest,
+    k: int,
+) -> SearchResult:
+    """Jobs that are each within one domain."""
+    sets, spares = request.sets, replica_request.spares
+    if isinstance(sets, AnyServers):
+        sets, spares = AnyServers(sets.servers, spares), 0
+    replica_search = ReplicaSearch(capacity, legal_sets, sets, constraints, replica_request.spread_level)
+    search, matches = replica_search.search, replica_search.matches
+    before = *_scope_steps(capacity, request.chips, constraints), *_size_steps(capacity, request.chips)
+    steps = (
+        *before,
+        *_search_steps(search, constraints),
+        *_limit_steps(constraints.min_limits, search.count_domains(matches)),
+    )
+    counts = search.count_positions(matches), search.count_domains(matches), steps
+    if constraints.min_limits != NO_MINIMUM and not matches.any():
+        relaxed = ReplicaSearch(
+            capacity, legal_sets, sets, replace(constraints, min_limits=NO_MINIMUM), replica_request.spread_level
+        )
+        best = next(iter(relaxed.search.best(relaxed.matches, 1, PlacementPolicy.QUALITY)), None)
+        return SearchResult((), *counts, best=best.limits if best else None)
+    needed = replica_request.replicas * (1 + spares)
+    spare_text = f"of {needed:,} sets " if spares else ""
+    if needed > 1 and (possible := replica_search.max_replicas(needed)) < needed:
+        return SearchResult((), *counts, f"{replica_request.description}: {spare_text}{possible:,} fit at once")
+    alternatives = replica_search.alternatives(1 if replica_request.replicas > 1 else k, needed - 1)
+    replicas = replica_request.replicas
+    placed = chain.from_iterable(
+        (
+            _set_placement(capacity, pick, picks[replicas + index * spares :][:spares])
+            for index, pick in enumerate(picks[:replicas])
+        )
+        for picks in alternatives
+    )
+    return SearchResult(tuple(placed), *counts)
+
+
+def _scope_steps(capacity: FreeCapacity, chips: int, constraints: Constraints) -> Iterator[FilterStep]:
+    yield FilterStep("is in the scope", len(capacity.ordinals))
+    if (large_enough := int((_set_sizes(capacity.in_scope) >= chips).sum())) < len(capacity.ordinals):
+        yield FilterStep(
+            f"has {pluralize(chips, 'chip')} in it{' that are not avoided' if constraints.has_avoided else ''}",
+            large_enough,
+        )
+
+
+def _size_steps(capacity: FreeCapacity, chips: int) -> Iterator[FilterStep]:
+    for label, sets in (("usable", capacity.usable), ("free", capacity.free)):
+        yield FilterStep(f"has {pluralize(chips, 'chip')} {label}", int((_set_sizes(sets) >= chips).sum()))
+
+
+def _search_steps(search: CandidateSearch, constraints: Constraints) -> Iterator[FilterStep]:
+    yield FilterStep("has such a set of free chips", search.count_domains(search.free))
+    yield FilterStep("has it with every link up", search.count_domains(search.intact))
+    matches = search.intact
+    if constraints.same_rack:
+        matches = matches & search.is_single_rack[None, :]
+        yield FilterStep("has it in one rack", search.count_domains(matches))
+    if constraints.healthy_only:
+        yield FilterStep("has it with nothing degraded", search.count_domains(matches & ~search.degraded))
+
+
+def _limit_steps(min_limits: BlockLimits, domains: int, prefix: str = "it with ") -> Iterator[FilterStep]:
+    """Filter candidates by the requested minimum limits, if any."""
+    requested = {"all-gather": min_limits.all_gather, "bisection": min_limits.bisection}
+    if conditions := " and ".join(
+        f"{limit_name} of {Bandwidth(value)}" for limit_name, value in requested.items() if value
+    ):
+        yield FilterStep(f"has {prefix}{conditions} or more", domains)
+
+
+def _set_sizes(sets: MaskRows) -> NDArray[np.int64]:
+    sizes: NDArray[np.int64] = np.bitwise_count(sets).sum(axis=1, dtype=np.int64)
+    return sizes
+
+
+def place_on_domains(
+    capacity: FreeCapacity,
+    _: LegalSets,
+    request: JobRequest,
+    constraints: Constraints,
+    replica_request: ReplicaRequest,
+    __: int,
+) -> SearchResult:
+    """Jobs of several whole domains each.
+
+    Raises
+    ------
+    LimitError
+        They are to be further apart than domains are.
+
+    """
+    model = capacity.model
+    if replica_request.replicas > 1 and (
+        replica_request.spread_level is SpreadLevel.NETWORK_NODE
+        or (replica_request.spread_level is SpreadLevel.RACK and model.domain_model.domains_per_rack > 1)
+    ):
+        raise InvalidArgumentError(
+            f"--spread {replica_request.spread_level.lower().replace('_', '-')}: "
+            "copies of several domains are apart by domain only"
+        )
+    usable = int((_set_sizes(capacity.usable) == model.chips).sum())
+    rows = free_domains(capacity)
+    steps = [
+        *_scope_steps(capacity, model.chips, constraints),
+        FilterStep("is usable as a whole", usable),
+        FilterStep("is free as a whole, with every link up", len(rows)),
+    ]
+    if constraints.same_rack and len(model.racks) > 1:
+        steps.append(FilterStep("is in one rack", 0))
+        return SearchResult((), 0, 0, tuple(steps))
+    if constraints.healthy_only:
+        rows = free_domains(capacity, healthy_only=True)
+        steps.append(FilterStep("has nothing degraded", len(rows)))
+    if constraints.min_limits != NO_MINIMUM:
+        unlimited_rows, rows = (
+            rows,
+            free_domains(capacity, healthy_only=constraints.healthy_only, min_limits=constraints.min_limits),
+        )
+        steps += _limit_steps(constraints.min_limits, len(rows), "")
+        if unlimited_rows and not rows:
+            best = max(
+                (domain_limits(capacity, row) for row in unlimited_rows),
+                key=lambda each: (each.all_gather, each.bisection),
+            )
+            return SearchResult((), 0, 0, tuple(steps), best=best)
+    needed, healthy_rows = (
+        request.domains + replica_request.spares,
+        [row for row in rows if row not in capacity.failures_by_row],
+    )
+    spread = constraints.policy is PlacementPolicy.SPREAD
+    for candidate_rows in (healthy_rows, rows):
+        placed = place_gangs(
+            capacity,
+            candidate_rows,
+            needed,
+            replica_request.replicas,
+            tier=replica_request.tier,
+            same_rack=constraints.same_rack,
+            spread=spread,
+        )
+        if len(placed) == replica_request.replicas:
+            break
+    counts = len(rows), len(rows), tuple(steps)
+    if len(placed) < replica_request.replicas:
+        return SearchResult((), *counts, _shortfall(needed, len(rows), placed, constraints, replica_request))
+    return SearchResult(tuple(_domain_placement(capacity, gang, request.domains) for gang in placed), *counts)
+
+
+def _shortfall(
+    needed: int, free: int, placed: Sequence[Gang], constraints: Constraints, replica_request: ReplicaRequest
+) -> str:
+    demand = f"{pluralize(needed, 'domain')} wanted{' with those to spare' if replica_request.spares else ''}"
+    location = " in one rack" if constraints.same_rack else ""
+    location += f" below one network node of tier {replica_request.tier}" if replica_request.tier > 1 else ""
+    text = f"{demand}{location}, {free:,} free as a whole"
+    return (
+        f"{replica_request.replicas:,} times {text}: {len(placed):,} times there are"
+        if replica_request.replicas > 1
+        else text
+    )
+
+
+def _domain_placement(capacity: FreeCapacity, gang: Gang, domains: int) -> Placement:
+    worth = [domain_limits(capacity, row) for row in gang.rows[:domains]]
+    places = tuple(map(capacity.domain_address, gang.rows))
+    return Placement(
+        places=places[:domains],
+        spares=places[domains:],
+        servers=tuple(f"{place}/s{server}" for place in places[:domains] for server in range(capacity.model.servers)),
+        chips=domains * capacity.model.chips,
+        whole_servers=True,
+        shape=None,
+        all_gather=Bandwidth(min(limits.all_gather for limits in worth)),
+        bisection=Bandwidth(min(limits.bisection for limits in worth)),
+        degraded=any(row in capacity.failures_by_row for row in gang.rows),
+        tier=gang.tier,
+        fragmentation_cost=0.0,
+        remaining_free=0,
+    )
+
+
+def _set_placement(
+    capacity: FreeCapacity, placement: ReplicaPlacement, spares: Sequence[ReplicaPlacement]
+) -> Placement:
+    model, candidate = capacity.model, placement.candidate
+    mask, shape = candidate.mask, model.shape_of(candidate.mask)
+    servers = capacity.server_addresses(candidate.row, mask)
+    spare_sets = [(candidate.row, spare) for spare in placement.spares] + [
+        (spare.candidate.row, spare.candidate.mask) for spare in spares
+    ]
+    return Placement(
+        places=capacity.addresses_of(candidate.row, mask),
+        spares=tuple(place for row, spare in spare_sets for place in capacity.addresses_of(row, spare)),
+        servers=servers,
+        chips=mask.bit_count(),
+        whole_servers=mask.bit_count() == len(servers) * model.chips_per_server,
+        shape=format_shape(shape) if shape else None,
+        all_gather=Bandwidth(candidate.limits.all_gather),
+        bisection=Bandwidth(candidate.limits.bisection),
+        degraded=candidate.is_degraded,
+        tier=None,
+        fragmentation_cost=candidate.fragmentation_cost,
+        remaining_free=candidate.remaining_free,
+    )
+
+
+_MAX_NAMES: Final = 8
+
+
+def abbreviate_places(places: Sequence[str]) -> str:
+    """Addresses for people: chips by their servers, and how many there are more than the first few."""
+    names = group_chips(places)
+    remaining = len(names) - _MAX_NAMES
+    return ", ".join([*names[:_MAX_NAMES], *([f"{remaining:,} more"] if remaining > 0 else [])])
+
+
+def group_chips(places: Sequence[str]) -> list[str]:
+    """Addresses with the chips of a server as one, which `trninv.inventory.address.syntax.each_of` writes out again."""
+    return [
+        name
+        for parent, members in groupby(places, _server_of)
+        for name in ([_format_chips(parent, members)] if parent else members)
+    ]
+
+
+def _server_of(place: str) -> str:
+    """Return the server of a chip, or an empty result for any other part."""
+    server, _, last = place.rpartition("/")
+    return server if last.startswith("c") else ""
+
+
+def _format_chips(server: str, chips: Iterator[str]) -> str:
+    numbers = [int(chip.rpartition("/c")[2]) for chip in chips]
+    runs = [[n for _, n in run] for _, run in groupby(enumerate(numbers), lambda each: each[1] - each[0])]
+    return f"{server}/c" + ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)

@@ -1,0 +1,1 @@
+"""Plan and carry out moves of jobs."""

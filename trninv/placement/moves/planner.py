@@ -1,0 +1,361 @@
+"""Plan the fewest moves that free a set of chips, and order them.
+
+The fewest jobs that any one wanted set overlaps are a lower bound: each of them must go. Greedy re-placing often
+reaches it, which proves the plan. Within one domain an integer program decides; across domains jobs go to what is free,
+and are not moved on from there, so a plan may be more than the bound.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from math import ceil, prod
+from typing import Final
+
+import numpy as np
+
+from trninv import deadline, solvers
+from trninv.errors import UnknownJobError, suggestion
+from trninv.placement.allocations.allocation_masks import JobAllocation
+from trninv.placement.candidates.candidate_search import NO_MINIMUM, Candidate, CandidateSearch, PlacementPolicy
+from trninv.placement.candidates.free_blocks import are_intact
+from trninv.placement.candidates.free_capacity import FreeCapacity
+from trninv.placement.candidates.job_request import JobRequest
+from trninv.placement.candidates.placement_model import AnyServers, LegalSets
+from trninv.solvers.torus_blocks import BlockLimits, MaskRows, intersects, pack_masks, unpack_masks
+
+MAX_GREEDY_TARGETS: Final = 64
+"""Sets that are tried greedily."""
+MAX_SOLVED_DOMAINS: Final = 60
+"""Domains, the cheapest ones, that an integer program is solved of."""
+MAX_SEARCH_NODES: Final = 2_000
+"""Nodes of a search tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedMove:
+    """A job that goes from one set of chips to another; ``stops`` says that it gives up its chips before all moves."""
+
+    allocation: JobAllocation
+    row: int
+    mask: int
+    target_row: int
+    target_mask: int
+    must_stop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MovePlan:
+    """Sets that become free, and the moves for that in order.
+
+    Attributes
+    ----------
+        None were found where there are no rooms.
+    lower_bound
+        No fewer moves do.
+
+    """
+
+    targets: tuple[tuple[int, int], ...]
+    moves: tuple[PlannedMove, ...]
+    lower_bound: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether no plan has fewer moves."""
+        return len(self.moves) == self.lower_bound
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSet:
+    """A wanted set, what stands in it, and whether a part of it is degraded."""
+
+    row: int
+    mask: int
+    jobs: int
+    chips: int
+    degraded: bool
+
+    @property
+    def cost(self) -> tuple[int, int]:
+        """Jobs first, then chips."""
+        return self.jobs, self.chips
+
+
+def alternative_sets(capacity: FreeCapacity, legal_sets: LegalSets, mask: int) -> tuple[int, ...] | AnyServers:
+    """Return the sets of the same size that a job may move to; empty if its own set is neither legal nor a block."""
+    size, torus = mask.bit_count(), capacity.model.torus
+    if mask in legal_sets.sets.get(size, ()):
+        return legal_sets.sets[size]
+    if size in legal_sets.any_of:
+        return legal_sets.any_of[size]
+    if torus is None or mask not in torus.shape_by_mask:
+        return ()
+    return tuple(block.mask for shape in torus.shapes if prod(shape) == size for block in torus.blocks(shape))
+
+
+def best_destination(
+    capacity: FreeCapacity, legal_sets: LegalSets, mask: int, policy: PlacementPolicy, *, keep_all_gather: bool
+) -> Candidate | None:
+    """Return the best free candidate for a job that has a set now; ``as_good`` keeps its all-gather limit."""
+    if not (options := alternative_sets(capacity, legal_sets, mask)):
+        return None
+    min_limits = BlockLimits(capacity.model.limits(mask).all_gather, 0) if keep_all_gather else NO_MINIMUM
+    search = CandidateSearch(capacity, legal_sets, options, min_limits=min_limits, healthy_only=keep_all_gather)
+    candidates = search.best(search.matches, 1, policy)
+    return candidates[0] if candidates else None
+
+
+def pinned_jobs(allocations: Sequence[JobAllocation], names: Collection[str]) -> frozenset[int]:
+    """Keys of the jobs that stay, by their own word or by name.
+
+    Raises
+    ------
+    UnknownJobError
+
+    """
+    keys_by_name = {job.name: job.key for job in allocations}
+    for name in names:
+        if name not in keys_by_name:
+            raise UnknownJobError(
+                f"no job {name[:200]} holds chips there: {suggestion(name, keys_by_name)} (trninv jobs lists them)"
+            )
+    return frozenset([*(job.key for job in allocations if job.pinned), *(keys_by_name[name] for name in names)])
+
+
+class MovePlanner:
+    """Plan moves in one cluster's free capacity.
+
+    Parameters
+    ----------
+    immovable
+        Keys of jobs that are not moved. Jobs of several domains, jobs with spares, jobs with chips outside the scope
+        and jobs whose chips are no set that exists elsewhere are not moved either.
+
+    """
+
+    def __init__(
+        self,
+        capacity: FreeCapacity,
+        legal_sets: LegalSets,
+        allocations: Sequence[JobAllocation],
+        immovable: Collection[int],
+    ) -> None:
+        self.capacity, self._legal_sets = capacity, legal_sets
+        self._scope_masks, self._cached_choices = (
+            unpack_masks(capacity.in_scope),
+            dict[tuple[int, tuple[int, ...], int], tuple[int, ...]](),
+        )
+        self._movable = [job for job in allocations if job.key not in immovable and self._is_movable(job)]
+        self._job_rows = np.array([row for job in self._movable for row in job.work], np.intp)
+        self._job_masks = pack_masks(
+            [mask for job in self._movable for mask in job.work.values()], capacity.model.chips
+        )
+
+    def _is_movable(self, job: JobAllocation) -> bool:
+        if len(job.work) != 1 or job.spare:
+            return False
+        ((row, mask),) = job.work.items()
+        return self._scope_masks[row] & mask == mask and bool(alternative_sets(self.capacity, self._legal_sets, mask))
+
+    @cached_property
+    def _without_movable_jobs(self) -> FreeCapacity:
+        """As if every job had gone that may be moved."""
+        moved = np.zeros_like(self.capacity.allocated)
+        np.bitwise_or.at(moved, self._job_rows, self._job_masks)
+        return self.capacity.with_allocated(self.capacity.allocated & ~moved)
+
+    def plan_request(self, request: JobRequest) -> MovePlan | None:
+        """As `domains` or `plan`, by what is asked for."""
+        return self.plan_domains(request.domains) if request.domains else self.plan(request.sets)
+
+    def plan(self, options: Sequence[int] | AnyServers) -> MovePlan | None:
+        """Free one set of some; None where none can be, whoever moves."""
+        targets, lower_bound = (
+            self._rack_targets(options) if isinstance(options, AnyServers) else self._targets(options)
+        )
+        if not targets:
+            return None
+        best = next(filter(None, map(self._move_greedily, islice(targets, MAX_GREEDY_TARGETS))), None)
+        one_domain = (
+            len({target.row for target in targets}) == 1 and np.count_nonzero(self.capacity.in_scope.any(axis=1)) == 1
+        )
+        if best is None or _plan_cost(best) > targets[0].cost:
+            best, proven = self._solve_domains(targets, best)
+            if one_domain and not isinstance(options, AnyServers):
+                if proven is None:
+                    return None
+                lower_bound = proven
+        return (
+            MovePlan((), (), lower_bound)
+            if best is None
+            else replace(best, lower_bound=min(lower_bound, len(best.moves)))
+        )
+
+    def _targets(self, options: Sequence[int]) -> tuple[list[TargetSet], int]:
+        """Return the sets that could be freed, the cheapest first, and the fewest jobs of one."""
+        search = CandidateSearch(self._without_movable_jobs, self._legal_sets, options)
+        fit, degraded = search.matches_by_row(search.intact), search.matches_by_row(search.degraded)
+        sets = pack_masks(options, self.capacity.model.chips)
+        jobs, chips = (np.zeros(fit.shape, np.int64) for _ in range(2))
+        overlaps = intersects(self._job_masks, sets)
+        np.add.at(jobs, self._job_rows, overlaps)
+        np.add.at(
+            chips, self._job_rows, overlaps * np.bitwise_count(self._job_masks).sum(axis=1, dtype=np.int64)[:, None]
+        )
+        rows, columns = np.nonzero(fit)
+        order = np.lexsort((columns, rows, degraded[rows, columns], chips[rows, columns], jobs[rows, columns]))
+        cells = ((rows[i], columns[i]) for i in order)
+        targets = [
+            TargetSet(int(row), options[mask], int(jobs[row, mask]), int(chips[row, mask]), bool(degraded[row, mask]))
+            for row, mask in cells
+        ]
+        return targets, targets[0].jobs if targets else 0
+
+    def _rack_targets(self, request: AnyServers) -> tuple[list[TargetSet], int]:
+        """Of each rack the servers with fewest jobs, one of several servers counting in parts, and a bound by those."""
+        model = self.capacity.model
+        servers = pack_masks(model.server_masks, model.chips)
+        overlaps = intersects(self._job_masks, servers).astype(float)
+        weight = np.zeros((len(self.capacity.ordinals), model.servers))
+        np.add.at(weight, self._job_rows, overlaps / np.maximum(overlaps.sum(axis=1, keepdims=True), 1))
+        weight[
+            ~are_intact(self._without_movable_jobs, model.server_masks)[self._without_movable_jobs.domain_classes[1]]
+        ] = np.inf
+        search = CandidateSearch(self._without_movable_jobs, self._legal_sets, model.server_masks)
+        degraded_servers, targets, bounds = search.matches_by_row(search.degraded), list[TargetSet](), list[float]()
+        for rack in model.racks:
+            rack_weights = weight[:, list(rack)]
+            cheapest = np.lexsort((degraded_servers[:, list(rack)], rack_weights))[:, : request.servers]
+            total = np.take_along_axis(rack_weights, cheapest, axis=1).sum(axis=1)
+            for row in np.flatnonzero(np.isfinite(total)).tolist():
+                mask = sum(model.server_masks[rack[index]] for index in cheapest[row])
+                jobs = [job for job in self._movable_in_row(row) if job.work[row] & mask]
+                degraded = bool(degraded_servers[row, [rack[index] for index in cheapest[row]]].any())
+                targets.append(TargetSet(row, mask, len(jobs), sum(job.chips for job in jobs), degraded))
+                bounds.append(float(total[row]))
+        targets.sort(key=lambda room: (*room.cost, room.degraded, room.row, room.mask))
+        return targets, ceil(min(bounds, default=0) - 1e-9)
+
+    @cached_property
+    def _jobs_by_row(self) -> dict[int, list[JobAllocation]]:
+        jobs_by_row: dict[int, list[JobAllocation]] = {}
+        for job in self._movable:
+            jobs_by_row.setdefault(next(iter(job.work)), []).append(job)
+        return jobs_by_row
+
+    def _movable_in_row(self, row: int) -> list[JobAllocation]:
+        return self._jobs_by_row.get(row, [])
+
+    def _move_greedily(self, target: TargetSet) -> MovePlan | None:
+        """Jobs in the way go to what is free, the largest first."""
+        moves = self._move_all(
+            [target], [job for job in self._movable_in_row(target.row) if job.work[target.row] & target.mask]
+        )
+        return None if isinstance(moves, JobAllocation) else MovePlan(((target.row, target.mask),), moves, 0)
+
+    def _move_all(
+        self, targets: Sequence[TargetSet], jobs: Sequence[JobAllocation]
+    ) -> tuple[PlannedMove, ...] | JobAllocation:
+        """Where all jobs go, or the first that finds no place."""
+        reserved = np.zeros_like(self.capacity.allocated)
+        for target in targets:
+            reserved[target.row] |= self._pack_mask(target.mask)
+        capacity, moves = self.capacity, list[PlannedMove]()
+        for job in sorted(jobs, key=lambda job: (-job.chips, job.key)):
+            deadline.raise_if_expired()
+            ((row, mask),) = job.work.items()
+            destination = best_destination(
+                capacity.with_allocated(capacity.allocated | reserved),
+                self._legal_sets,
+                mask,
+                PlacementPolicy.PACK,
+                keep_all_gather=True,
+            )
+            if destination is None:
+                return job
+            moves.append(PlannedMove(job, row, mask, destination.row, destination.mask))
+            allocated = capacity.allocated.copy()
+            allocated[row] &= ~self._pack_mask(mask)
+            allocated[destination.row] |= self._pack_mask(destination.mask)
+            capacity = capacity.with_allocated(allocated)
+        return tuple(moves)
+
+    def _pack_mask(self, mask: int) -> MaskRows:
+        packed: MaskRows = pack_masks([mask], self.capacity.model.chips)[0]
+        return packed
+
+    def _solve_domains(self, targets: Sequence[TargetSet], best: MovePlan | None) -> tuple[MovePlan | None, int | None]:
+        """Return the best plan found, ``best`` or one within a cheap domain, and the last domain's lower bound."""
+        lower_bound: int | None = targets[0].jobs
+        for row in islice(dict.fromkeys(target.row for target in targets), MAX_SOLVED_DOMAINS):
+            in_domain = [target for target in targets if target.row == row]
+            if best is not None and in_domain[0].cost >= _plan_cost(best):
+                break
+            plan, lower_bound = self._rearrange_domain(row, [target.mask for target in in_domain])
+            if plan is not None and (best is None or _plan_cost(plan) < _plan_cost(best)):
+                best = plan
+        return best, lower_bound
+
+    def _rearrange_domain(self, row: int, target_masks: Sequence[int]) -> tuple[MovePlan | None, int | None]:
+        """Free a set of a domain by moves within it, and the fewest moves that do; None where none do."""
+        deadline.raise_if_expired()
+        jobs_by_choices: dict[tuple[int, ...], list[JobAllocation]] = {}
+        for job in self._movable_in_row(row):
+            jobs_by_choices.setdefault(self._allowed_sets(row, job.work[row]), []).append(job)
+        pools = [
+            solvers.integer_programs.InterchangeableJobs(tuple(job.work[row] for job in group), others)
+            for others, group in jobs_by_choices.items()
+        ]
+        solution = solvers.integer_programs.rearrange(target_masks, pools, MAX_SEARCH_NODES)
+        if solution is None or not solution.target:
+            return None, solution.lower if solution else None
+        jobs_by_mask = {job.work[row]: job for job in self._movable_in_row(row)}
+        pairs = [pair for pool in solution.moves for pair in pool]
+        order, must_stop = solvers.integer_programs.order_moves(pairs)
+        moves = tuple(
+            PlannedMove(
+                jobs_by_mask[pairs[index][0]], row, pairs[index][0], row, pairs[index][1], must_stop=index in must_stop
+            )
+            for index in order
+        )
+        return MovePlan(((row, solution.target),), moves, 0), solution.lower
+
+    def _allowed_sets(self, row: int, mask: int) -> tuple[int, ...]:
+        """Return the sets of a domain that a job may have, regardless of other jobs."""
+        options, min_all_gather = (
+            alternative_sets(self.capacity, self._legal_sets, mask),
+            self.capacity.model.limits(mask).all_gather,
+        )
+        if isinstance(options, AnyServers):
+            return ()
+        if (key := (row, options, min_all_gather)) not in self._cached_choices:
+            domain = self._without_movable_jobs.select([row], self._without_movable_jobs.in_scope)
+            search = CandidateSearch(
+                domain, self._legal_sets, options, min_limits=BlockLimits(min_all_gather, 0), healthy_only=True
+            )
+            self._cached_choices[key] = tuple(options[index] for index in np.flatnonzero(search.matches[0]))
+        return self._cached_choices[key]
+
+    def plan_domains(self, count: int) -> MovePlan | None:
+        """Empty whole domains, the cheapest whose jobs find a place; None where there can't be so many."""
+        targets, _ = self._targets((self.capacity.model.full,))
+        if len(targets) < count:
+            return None
+        lower_bound, chosen, others = (
+            sum(target.jobs for target in targets[:count]),
+            targets[:count],
+            iter(targets[count:]),
+        )
+        for _ in range(MAX_GREEDY_TARGETS):
+            moves = self._move_all(chosen, [job for target in chosen for job in self._movable_in_row(target.row)])
+            if not isinstance(moves, JobAllocation):
+                return MovePlan(tuple((target.row, target.mask) for target in chosen), moves, lower_bound)
+            if (other := next(others, None)) is None:
+                break
+            chosen = [*(target for target in chosen if target.row not in moves.work), other]
+        return MovePlan((), (), lower_bound)
+
+
+def _plan_cost(plan: MovePlan) -> tuple[int, int]:
+    return len(plan.moves), sum(move.mask.bit_count() for move in plan.moves)

@@ -1,0 +1,111 @@
+"""Answer how much is free, the largest free block, and how many jobs of each size fit at once."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from trninv.placement.candidates.free_blocks import concurrent_jobs, largest_blocks
+from trninv.placement.candidates.free_capacity import count_chips, read_capacity
+from trninv.placement.candidates.placement_model import format_shape, read_legal_sets
+from trninv.routing import evidence
+from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
+from trninv.routing.question import ROUTED_COST, Argument, question
+from trninv.routing.wiring_cache import SnapshotReader
+from trninv.units import pluralize
+
+_DEFINITION = (
+    "free chips are up or degraded, held by no job, and in no server that is closed; unusable ones are neither held "
+    "nor free; the largest block of a domain is the box of free chips, all links between them up, that has most "
+    "chips, of a switched domain the largest set that a job may hold; jobs of a size are counted alone, in sets that "
+    "schedulers grant, all links among their chips up, which do not overlap"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCount:
+    """How many domains have a largest free block of a size."""
+
+    chips: Annotated[int, "Chips of the block; 0: no chip is free."]
+    domains: Annotated[int, "How many domains."]
+
+
+@dataclass(frozen=True, slots=True)
+class ConcurrentJobs:
+    """How many jobs of a size would fit at once."""
+
+    chips: Annotated[int, "Chips of a job."]
+    jobs: Annotated[int, "How many of that size alone."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FreeCapacityAnswer(Answer):
+    """What is free in a scope."""
+
+    scope: Annotated[AddressText, "The scope."]
+    chips: Annotated[int, "All chips of the scope."]
+    usable: Annotated[int, "Those that are up or degraded."]
+    allocated: Annotated[int, "Those that a job holds, even if they are down."]
+    cordoned: Annotated[int, "Usable ones that no job holds, in servers that take no jobs."]
+    allocated_on_cordoned: Annotated[int, "Chips that jobs hold in such servers."]
+    free: Annotated[int, "What the next job may have."]
+    degraded: Annotated[int, "Free chips that are degraded, or have a NIC that is not up."]
+    unusable: Annotated[int, "Those that no job holds and none may have: held, free and unusable chips are all chips."]
+    largest_block: Annotated[int, "Chips of the largest free block."]
+    largest_block_shape: Annotated[str | None, "Its shape, rows × columns × servers; null where there is none."]
+    largest_block_domain: Annotated[str | None, "Address of the first domain that has it."]
+    histogram: Annotated[tuple[BlockCount, ...], "Domains by their largest free block, the largest first."]
+    concurrent_jobs: Annotated[
+        tuple[ConcurrentJobs, ...], "How many jobs of each size that schedulers grant would fit at once."
+    ]
+
+    def render(self) -> Rendered:
+        yield f"{self.scope}: {self.free:,} of {pluralize(self.chips, 'chip')} are free"
+        down, degraded_text = self.unusable - self.cordoned, f" ({self.degraded:,} degraded)" if self.degraded else ""
+        causes = f"down {down:,}, closed {self.cordoned:,}"
+        yield f"held {self.allocated:,}, free {self.free:,}{degraded_text}, unusable {self.unusable:,} ({causes})"
+        if self.largest_block_domain:
+            shape = f" ({self.largest_block_shape})" if self.largest_block_shape else ""
+            block = f"{pluralize(self.largest_block, 'chip')}{shape}"
+            yield f"largest free block: {block}, first at {self.largest_block_domain}"
+        yield RenderedTable(
+            ["largest block", "domains"], ([entry.chips, f"{entry.domains:,}"] for entry in self.histogram)
+        )
+        yield RenderedTable(
+            ["jobs of", "fit at once"], ([entry.chips, f"{entry.jobs:,}"] for entry in self.concurrent_jobs)
+        )
+
+
+@question(cost=ROUTED_COST, examples=("free u-trn2x64", "free trn3-gen2 --down trn3-gen2/d0/s3"), has_baseline=False)
+def free(
+    reader: SnapshotReader,
+    scope: Annotated[str, Argument("Chip, server, rack, domain or cluster to look in.", metavar="SCOPE")],
+) -> FreeCapacityAnswer:
+    """How many chips are free, the largest free block, and how many jobs of each size would fit at once."""
+    capacity = read_capacity(reader, scope)
+    model = capacity.model
+    legal_sets = reader.cached(("legal", model.slug), lambda: read_legal_sets(reader.connection, model))
+    blocks = largest_blocks(capacity, legal_sets)
+    sizes = np.array([block.chips for block in blocks], int)
+    largest_row = int(sizes.argmax()) if sizes.any() else None
+    best = None if largest_row is None else blocks[largest_row]
+    return FreeCapacityAnswer(
+        scope=scope.strip(),
+        chips=count_chips(capacity.in_scope),
+        usable=count_chips(capacity.usable),
+        allocated=count_chips(capacity.allocated & capacity.in_scope),
+        cordoned=count_chips(capacity.usable & ~capacity.allocated & capacity.cordoned),
+        allocated_on_cordoned=count_chips(capacity.allocated & capacity.in_scope & capacity.cordoned),
+        free=count_chips(capacity.free),
+        degraded=count_chips(capacity.free & capacity.degraded),
+        unusable=count_chips(capacity.unusable),
+        largest_block=best.chips if best else 0,
+        largest_block_shape=format_shape(best.shape) if best and best.shape else None,
+        largest_block_domain=capacity.domain_address(largest_row) if best and largest_row is not None else None,
+        histogram=tuple(BlockCount(int(n), int((sizes == n).sum())) for n in np.unique(sizes)[::-1]),
+        concurrent_jobs=tuple(
+            ConcurrentJobs(size, jobs) for size, jobs in concurrent_jobs(capacity, legal_sets).items()
+        ),
+        definition=_DEFINITION,
+        facts=evidence.cite(reader, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]),
+    )

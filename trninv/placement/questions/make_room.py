@@ -1,0 +1,215 @@
+"""Answer which jobs to move, and where, so that a job fits."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+
+from trninv.inventory.address.lookup import only_cluster, resolve_place
+from trninv.placement.allocations.allocation_masks import JobAllocation, read_allocations
+from trninv.placement.allocations.plan_revision import plan_revision
+from trninv.placement.candidates.free_capacity import FreeCapacity, count_chips, read_cluster_capacity
+from trninv.placement.candidates.job_request import JobRequest, parse_request, refuse_swapped_arguments
+from trninv.placement.candidates.placement_model import LegalSets, read_legal_sets
+from trninv.placement.candidates.results import abbreviate_places
+from trninv.placement.moves.planner import MovePlan, MovePlanner, PlannedMove, pinned_jobs
+from trninv.placement.questions.placements import MAX_CHIPS, MAX_SERVERS
+from trninv.routing import evidence
+from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
+from trninv.routing.question import ROUTED_COST, Argument, FreeText, question
+from trninv.routing.wiring_cache import SnapshotReader
+from trninv.solvers.torus_blocks import unpack_masks
+from trninv.units import pluralize
+
+_DEFINITION = (
+    "fewest jobs that move, then fewest chips, then room with nothing degraded; a job that moves keeps its size, gets "
+    "a set that schedulers grant if it has one, with nothing degraded, and no less all-gather bandwidth; pinned jobs "
+    "stay, those of several domains, those with spares, and those whose chips are neither such a set nor a box. Jobs "
+    "go to chips of the scope that are free when their turn comes; within one domain every arrangement is looked at, "
+    "across domains no job moves on from where it went"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JobMove:
+    """A job that moves."""
+
+    job: Annotated[str, "Its name, or SYSTEM:ID of one that another system runs."]
+    chips: Annotated[int, "How many chips it has."]
+    source: Annotated[tuple[AddressText, ...], "What it leaves: domains, servers or chips."]
+    destination: Annotated[tuple[AddressText, ...], "Where it goes; free when its turn comes."]
+    must_stop: Annotated[bool, "Whether it must stop before the first move, since moves form a cycle."]
+
+    @classmethod
+    def from_plan(cls, capacity: FreeCapacity, move: PlannedMove) -> "JobMove":
+        """Create a move from the planner's move."""
+        source, destination = (
+            capacity.addresses_of(move.row, move.mask),
+            capacity.addresses_of(move.target_row, move.target_mask),
+        )
+        return cls(move.allocation.name, move.mask.bit_count(), source, destination, move.must_stop)
+
+
+def render_moves(moves: Iterable[JobMove]) -> RenderedTable:
+    """Return the moves in the order in which they work."""
+    cells = (
+        [
+            move.job,
+            move.chips,
+            abbreviate_places(move.source),
+            abbreviate_places(move.destination),
+            "first" if move.must_stop else "no",
+        ]
+        for move in moves
+    )
+    return RenderedTable(["job", "chips", "from", "to", "stops"], cells)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MakeRoomAnswer(Answer):
+    """A plan of moves that makes room, and whether fewer would do."""
+
+    scope: Annotated[AddressText, "The scope."]
+    request: Annotated[str, "What room was asked for."]
+    chips: Annotated[int, "Chips of it."]
+    possible: Annotated[bool | None, "Whether there is a plan; null where none was found, and none is ruled out."]
+    places: Annotated[tuple[AddressText, ...], "What becomes free, or is: domains, servers or chips."]
+    degraded: Annotated[bool, "Whether a part of what becomes free is degraded."]
+    moves: Annotated[tuple[JobMove, ...], "In an order in which each place is free when its turn comes."]
+    moved_chips: Annotated[int, "Chips of the jobs that move."]
+    lower_bound_moves: Annotated[int | None, "Proven: no fewer jobs have to move; null where no moves do."]
+    cordoned_servers: Annotated[
+        tuple[AddressText, ...], "Closed servers that a plan of fewer moves, or the only one, would use if open."
+    ]
+    revision: Annotated[
+        str, "Of what the plan rests on: who holds what, what is closed or not up. It holds for no other."
+    ]
+
+    @property
+    def exact(self) -> bool:
+        """Whether no plan moves fewer jobs, or none is possible at all."""
+        return self.possible is False or (bool(self.possible) and len(self.moves) == self.lower_bound_moves)
+
+    def is_satisfied(self) -> bool:
+        return bool(self.possible)
+
+    def render(self) -> Rendered:
+        description = f"room for {self.request} in {self.scope}"
+        if not self.possible:
+            yield f"no {description}: " + (
+                "no moves make it"
+                if self.lower_bound_moves is None
+                else f"no plan was found; {pluralize(self.lower_bound_moves, 'job')} or more must move"
+            )
+            yield from self._render_cordoned()
+            return
+        if not self.moves:
+            yield f"{description} is there already: {self._format_places()}"
+            return
+        proof = "no fewer do" if self.exact else f"{self.lower_bound_moves} or more must move"
+        moved = f"{pluralize(len(self.moves), 'job')} of {pluralize(self.moved_chips, 'chip')}"
+        yield f"{description}: move {moved} ({proof}), then {self._format_places()} is free"
+        yield render_moves(self.moves)
+        yield from self._render_cordoned()
+        yield f"revision {self.revision}"
+
+    def _format_places(self) -> str:
+        return abbreviate_places(self.places) + (" (degraded)" if self.degraded else "")
+
+    def _render_cordoned(self) -> Iterator[str]:
+        if self.cordoned_servers:
+            effect = "there would be fewer moves" if self.possible else "there would be a plan"
+            yield f"closed: {abbreviate_places(self.cordoned_servers)}; {effect} if it took jobs (trninv open)"
+
+
+@question(
+    cost=ROUTED_COST,
+    examples=("make-room 4x4x1 u-trn2x64", "make-room u-trn2x64 --domains 1"),
+    has_baseline=False,
+)
+def make_room(
+    reader: SnapshotReader,
+    shape: Annotated[
+        FreeText | None,
+        Argument("A box of a torus, rows × columns × servers, turned any way.", positional=True),
+    ] = None,
+    scope: Annotated[
+        str | None,
+        Argument(
+            "Where: chip, server, rack, domain or cluster; the one cluster if left out.",
+            positional=True,
+            metavar="SCOPE",
+        ),
+    ] = None,
+    chips: Annotated[
+        int | None, Argument("So many chips, in a set that schedulers grant", minimum=1, maximum=MAX_CHIPS)
+    ] = None,
+    servers: Annotated[int | None, Argument("So many whole servers", minimum=1, maximum=MAX_SERVERS)] = None,
+    domains: Annotated[int | None, Argument("So many whole domains", minimum=1, maximum=MAX_SERVERS)] = None,
+    pinned: Annotated[tuple[str, ...], Argument("This job stays where it is.", metavar="JOB")] = (),
+) -> MakeRoomAnswer:
+    """Which jobs to move, where to and in which order, so that there is room: the fewest jobs, then the fewest chips.
+
+    A plan moves nothing until it is carried out. A shape may be left out for --chips, --servers or --domains.
+    """
+    if scope is None and shape is not None and (chips, servers, domains) != (None, None, None):
+        scope, shape = shape, None
+    refuse_swapped_arguments(scope, shape, f"make-room {scope} {shape}")
+    address = only_cluster(reader.connection) if scope is None else scope.strip()
+    capacity = read_cluster_capacity(reader, address)
+    model = capacity.model
+    legal_sets = reader.cached(("legal", model.slug), lambda: read_legal_sets(reader.connection, model))
+    request = parse_request(
+        model,
+        legal_sets,
+        shape=shape,
+        chips=chips,
+        memory=None,
+        servers=servers,
+        domains=domains,
+        any_block=None,
+        no_rotate=False,
+    )
+    cluster = resolve_place(reader.connection, address).cluster_id
+    allocations = read_allocations(reader, cluster, model)
+    immovable = pinned_jobs(allocations, pinned)
+    plan = MovePlanner(capacity, legal_sets, allocations, immovable).plan_request(request)
+    return MakeRoomAnswer(
+        scope=address,
+        request=request.description,
+        chips=request.chips,
+        possible=None if plan and not plan.targets else plan is not None,
+        places=tuple(
+            place for row, mask in (plan.targets if plan else ()) for place in capacity.addresses_of(row, mask)
+        ),
+        degraded=any(capacity.is_degraded(row, mask) for row, mask in (plan.targets if plan else ())),
+        moves=tuple(JobMove.from_plan(capacity, move) for move in (plan.moves if plan else ())),
+        moved_chips=sum(move.mask.bit_count() for move in (plan.moves if plan else ())),
+        lower_bound_moves=plan.lower_bound if plan else None,
+        cordoned_servers=_useful_cordoned_servers(capacity, legal_sets, allocations, immovable, request, plan),
+        revision=plan_revision(reader.connection, cluster),
+        definition=_DEFINITION,
+        facts=evidence.cite(reader, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]),
+    )
+
+
+def _useful_cordoned_servers(
+    capacity: FreeCapacity,
+    legal_sets: LegalSets,
+    allocations: Sequence[JobAllocation],
+    immovable: Collection[int],
+    request: JobRequest,
+    plan: MovePlan | None,
+) -> tuple[str, ...]:
+    """Return the cordoned servers that a cheaper plan would use."""
+    if not count_chips(capacity.cordoned & capacity.usable) or (plan and plan.targets and not plan.moves):
+        return ()
+    uncordoned = replace(capacity, cordoned=np.zeros_like(capacity.cordoned))
+    best = MovePlanner(uncordoned, legal_sets, allocations, immovable).plan_request(request)
+    if best is None or not best.targets or (plan and plan.targets and len(plan.moves) <= len(best.moves)):
+        return ()
+    used = [*best.targets, *((move.target_row, move.target_mask) for move in best.moves)]
+    cordoned = unpack_masks(capacity.cordoned)
+    on_cordoned = ((row, mask & cordoned[row]) for row, mask in used)
+    return tuple(dict.fromkeys(server for row, mask in on_cordoned for server in capacity.server_addresses(row, mask)))

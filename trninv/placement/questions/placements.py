@@ -1,0 +1,261 @@
+"""Answer where a job fits, best candidates first."""
+
+from dataclasses import dataclass
+from math import prod
+from typing import Annotated
+
+from trninv.placement.candidates.candidate_search import PlacementPolicy
+from trninv.placement.candidates.free_capacity import FreeCapacity, count_chips, read_capacity
+from trninv.placement.candidates.job_request import JobRequest, parse_request, refuse_swapped_arguments
+from trninv.placement.candidates.placement_model import LegalSets, PlacementModel, format_shape, read_legal_sets
+from trninv.placement.candidates.replicas import Constraints, ReplicaSearch, SpreadLevel
+from trninv.placement.candidates.results import (
+    FilterStep,
+    Placement,
+    ReplicaRequest,
+    SearchResult,
+    abbreviate_places,
+    place_in_domains,
+    place_on_domains,
+)
+from trninv.routing import evidence
+from trninv.routing.answer import AddressText, Answer, CitedFact, Rendered, RenderedTable
+from trninv.routing.question import ROUTED_COST, Argument, FreeText, question
+from trninv.routing.questions.memory_placement import MAX_MEMORY
+from trninv.routing.wiring_cache import SnapshotReader
+from trninv.solvers.torus_blocks import BlockLimits
+from trninv.topology.clos import TIERS
+from trninv.units import Bandwidth, Capacity, pluralize
+
+MAX_PLACEMENTS = 100
+"""Places that one answer may list."""
+MAX_CHIPS, MAX_SERVERS = 1_000_000_000, 1_000_000
+"""More than any fleet has."""
+MAX_SPARES = 20
+"""For each job."""
+
+_FREE = (
+    "free chips are up or degraded, held by no job, and in no server that is closed; every position is looked at, and "
+    "best are "
+)
+_BANDWIDTH_ORDER = "most all-gather bandwidth of a chip, then most bisection of the place alone, one direction"
+_FRAGMENTATION_ORDER = (
+    "least harm (chips of the free sets that it takes or breaks up, of those that schedulers grant: the mean of all "
+    "sizes above 1), then fewest free chips left in the domain"
+)
+_BEST = {
+    PlacementPolicy.QUALITY: f"{_BANDWIDTH_ORDER}, then {_FRAGMENTATION_ORDER}",
+    PlacementPolicy.PACK: f"{_FRAGMENTATION_ORDER}, then {_BANDWIDTH_ORDER}",
+    PlacementPolicy.SPREAD: f"least chips of the job in one rack, then {_BANDWIDTH_ORDER}, then {_FRAGMENTATION_ORDER}",
+    PlacementPolicy.SLURM: "fewest free sets of the next larger size met, then fewest free chips left in the domain",
+}
+_TIE_ORDER = ", then address; what has a degraded part comes after all others"
+_REPLICAS = (
+    "; one copy after the other has the best place that leaves room for those that follow, and each what is to spare; "
+    "servers to spare of a job of servers of a rack are in that rack"
+)
+_GANG = "; several domains under the least tier of the fabric, on the fewest of its nodes of tier 3"
+_GANG_SPREAD = "; of several domains the fewest below one network node of tier 3"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacementsAnswer(Answer):
+    """Where a job fits: the best places, how many there are in all, and where none is, why."""
+
+    scope: Annotated[AddressText, "The scope."]
+    request: Annotated[str, "What was asked for."]
+    chips: Annotated[int, "Chips of the job."]
+    copies: Annotated[int, "How many such jobs at once."]
+    placements: Annotated[
+        tuple[Placement, ...], "The best first; of several copies, one for each of them, which are free at once."
+    ]
+    positions: Annotated[int, "Places within a domain that fit; of several domains, those that are free as a whole."]
+    domains: Annotated[int, "Domains that have one."]
+    free: Annotated[int, "Free chips of the scope."]
+    filter_steps: Annotated[tuple[FilterStep, ...], "What each condition leaves of the scope's domains."]
+    reason: Annotated[str | None, "The first condition that nothing is left after; null where it fits."]
+    suggested_shape: Annotated[str | None, "A shape of as many chips that carries more, and where it fits."]
+
+    def is_satisfied(self) -> bool:
+        return bool(self.placements)
+
+    def _job(self) -> str:
+        chips = pluralize(self.chips, "chip")
+        job = chips if self.request == chips else f"{self.request} ({chips})"
+        return job if self.copies == 1 else f"{self.copies:,} copies of {job}"
+
+    def render(self) -> Rendered:
+        if self.reason:
+            yield f"{self._job()} fits nowhere in {self.scope}: {self.reason}"
+            yield RenderedTable(
+                ["of these domains", "are left"], ([step.condition, f"{step.domains:,}"] for step in self.filter_steps)
+            )
+            return
+        where = f"{pluralize(self.domains, 'domain')} of {self.scope}"
+        yield f"{self._job()}: fits in {where}, {pluralize(self.positions, 'position')}"
+        yield RenderedTable(
+            ["place", "all-gather", "bisection", "breaks up", "leaves"],
+            (
+                [
+                    _format_placement(placement),
+                    placement.all_gather,
+                    placement.bisection,
+                    f"{placement.fragmentation_cost:,.4g}",
+                    placement.remaining_free,
+                ]
+                for placement in self.placements
+            ),
+        )
+        if self.suggested_shape:
+            yield f"better: {self.suggested_shape}"
+
+
+def _format_placement(placement: Placement) -> str:
+    """In words: what is wholly taken by address, chips by their servers."""
+    spares = f"to spare {abbreviate_places(placement.spares)}" if placement.spares else None
+    notes = [
+        placement.shape,
+        "degraded" if placement.degraded else None,
+        f"tier {placement.tier}" if placement.tier else None,
+        spares,
+    ]
+    return " ".join([abbreviate_places(placement.places), *(f"({note})" for note in notes if note)])
+
+
+@question(
+    cost=ROUTED_COST,
+    command="place",
+    examples=("place u-trn2x64 4x4x1", "place u-trn2x64 --chips 32", 'place rainier --memory "50,000 GiB" -k 1'),
+    has_baseline=False,
+)
+def placements(
+    reader: SnapshotReader,
+    scope: Annotated[str, Argument("Chip, server, rack, domain or cluster to look in.", metavar="SCOPE")],
+    shape: Annotated[
+        FreeText | None, Argument("A box of a torus, rows × columns × servers, turned any way.", positional=True)
+    ] = None,
+    chips: Annotated[
+        int | None, Argument("So many chips, in a set that schedulers grant", minimum=1, maximum=MAX_CHIPS)
+    ] = None,
+    memory: Annotated[
+        Capacity | None, Argument("So much device memory.", minimum=1, maximum=MAX_MEMORY, metavar="MEMORY")
+    ] = None,
+    servers: Annotated[int | None, Argument("So many whole servers", minimum=1, maximum=MAX_SERVERS)] = None,
+    domains: Annotated[int | None, Argument("So many whole domains", minimum=1, maximum=MAX_SERVERS)] = None,
+    k: Annotated[int, Argument("How many places are listed", minimum=1, maximum=MAX_PLACEMENTS, option="-k")] = 3,
+    any_block: Annotated[bool, Argument("Any box of a torus, granted by a scheduler or not.")] = False,
+    as_written: Annotated[bool, Argument("The shape is not turned.")] = False,
+    healthy: Annotated[bool, Argument("Only places where nothing is degraded.")] = False,
+    avoid: Annotated[tuple[str, ...], Argument("Take nothing of these places.", metavar="ADDRESS")] = (),
+    min_all_gather: Annotated[
+        Bandwidth | None, Argument("At least this all-gather limit.", metavar="BANDWIDTH")
+    ] = None,
+    min_bisection: Annotated[Bandwidth | None, Argument("At least this bisection.", metavar="BANDWIDTH")] = None,
+    policy: Annotated[PlacementPolicy, Argument("What goes first.")] = PlacementPolicy.QUALITY,
+    rack: Annotated[bool, Argument("All of a job in one rack.")] = False,
+    tier: Annotated[
+        int | None,
+        Argument(
+            "All domains of a job below one network node of this tier, 3 being the nearest", minimum=1, maximum=TIERS
+        ),
+    ] = None,
+    copies: Annotated[int, Argument("So many jobs alike, at once", minimum=1, maximum=MAX_PLACEMENTS)] = 1,
+    spread: Annotated[
+        SpreadLevel, Argument("What copies, and sets to spare, do not have in common; by default chips only.")
+    ] = SpreadLevel.CHIP,
+    spares: Annotated[int, Argument("So many parts to spare for each job", maximum=MAX_SPARES)] = 0,
+) -> PlacementsAnswer:
+    """Where the next job fits among the free chips of a scope, the best places first; why, if nowhere.
+
+    A shape is a box of links that is all up. Numbers of chips are in sets that schedulers grant, unless any box does.
+    A part to spare is what the wiring lets one replace: a whole domain of a job of several, a server of those that any
+    of its rack can join, else a set as large as the job's.
+    """
+    refuse_swapped_arguments(scope, shape, f"fits {shape} {scope}")
+    capacity = read_capacity(reader, scope, avoid)
+    model, legal_sets = (
+        capacity.model,
+        reader.cached(("legal", capacity.model.slug), lambda: read_legal_sets(reader.connection, capacity.model)),
+    )
+    request = parse_request(
+        model,
+        legal_sets,
+        shape=shape,
+        chips=chips,
+        memory=memory,
+        servers=servers,
+        domains=domains,
+        any_block=any_block,
+        no_rotate=as_written,
+    )
+    min_limits = BlockLimits(int(min_all_gather or 0), int(min_bisection or 0))
+    constraints, replica_request = (
+        Constraints(min_limits, healthy, rack, policy, bool(avoid)),
+        ReplicaRequest(copies, spares, spread, tier or 1),
+    )
+    result = (place_on_domains if request.domains else place_in_domains)(
+        capacity, legal_sets, request, constraints, replica_request, k
+    )
+    gang_order = (_GANG_SPREAD if policy is PlacementPolicy.SPREAD else _GANG) if request.domains else ""
+    return PlacementsAnswer(
+        scope=scope.strip(),
+        request=request.description,
+        chips=request.chips,
+        copies=copies,
+        placements=result.placements,
+        positions=result.positions,
+        domains=result.domains,
+        free=count_chips(capacity.free),
+        filter_steps=result.filter_steps,
+        reason=None if result.placements else _first_failed_condition(result),
+        suggested_shape=_suggest_shape(capacity, legal_sets, request, constraints, result)
+        if request.shapes and result.placements
+        else None,
+        truncated=copies == 1 and result.positions > len(result.placements) and not request.domains,
+        definition=f"{_FREE}{_BEST[policy]}{_TIE_ORDER}{gang_order}{_REPLICAS if copies > 1 or spares else ''}",
+        facts=_facts(reader, model, request),
+    )
+
+
+def _first_failed_condition(result: SearchResult) -> str | None:
+    """Return the first condition that no domain meets, with the best limits where these are too low."""
+    condition = next((step.condition for step in result.filter_steps if not step.domains), None)
+    best = result.best and f"; the best place has {_format_limits(result.best)}"
+    return f"no domain {condition}{best or ''}" if condition else result.shortfall
+
+
+def _format_limits(limits: BlockLimits) -> str:
+    return f"all-gather {Bandwidth(limits.all_gather)}, bisection {Bandwidth(limits.bisection)}"
+
+
+def _suggest_shape(
+    capacity: FreeCapacity, legal_sets: LegalSets, request: JobRequest, constraints: Constraints, result: SearchResult
+) -> str | None:
+    """Return the shape of the same size with the highest limits, if it beats the best candidate."""
+    torus = capacity.model.torus
+    if torus is None:
+        return None
+    shapes = [shape for shape in torus.shapes if prod(shape) == request.chips]
+    limits = {shape: capacity.model.limits(torus.blocks(shape)[0].mask) for shape in shapes}
+    best = max(shapes, key=lambda shape: (limits[shape].all_gather, limits[shape].bisection))
+    best_limits = (int(result.placements[0].all_gather), int(result.placements[0].bisection))
+    if (limits[best].all_gather, limits[best].bisection) <= best_limits:
+        return None
+    masks = tuple(block.mask for shape in shapes if limits[shape] == limits[best] for block in torus.blocks(shape))
+    search = ReplicaSearch(capacity, legal_sets, masks, constraints)
+    other = next(iter(search.search.best(search.matches, 1, PlacementPolicy.QUALITY)), None)
+    if other and (other.limits.all_gather, other.limits.bisection) > best_limits:
+        places = abbreviate_places(capacity.addresses_of(other.row, other.mask))
+        return f"{format_shape(best)}: {_format_limits(other.limits)}; fits at {places}"
+    nowhere = "fits now only with a part degraded" if other else "fits nowhere now"
+    return f"{format_shape(best)}: {_format_limits(limits[best])}; {nowhere}"
+
+
+def _facts(reader: SnapshotReader, model: PlacementModel, request: JobRequest) -> tuple[CitedFact, ...]:
+    links = evidence.cite_links(
+        reader, {model.domain_model.links[wire.role].slug for wire in model.domain_model.blueprint.scale_up_links}
+    )
+    facts = links + evidence.cite(
+        reader, sorted({model.domain_model.server.slug, model.slug}), ["chip_sets", "server_sets"]
+    )
+    return facts + (evidence.cite_fabric_above(reader, {model.slug}, is_observed=False) if request.domains else ())

@@ -1,0 +1,130 @@
+"""Apply the chip rules to all observed chips.
+
+Most chips of a number are alike, so databases are asked for what differs among many servers, and only chips of a number
+of which something is to be told are read one by one.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import compress, product
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, Row, Select, bindparam, func, select
+
+from trninv.database.tables import TABLES
+from trninv.reconcile.drift_input import DriftInput
+from trninv.reconcile.latest_observations import ObservedValue
+from trninv.reconcile.occupied_slots import ChipView, OccupiedSlot, SlotModel
+from trninv.reconcile.rules import CHIP_RULES, COMPARED_FIELDS, ComparedChip, FindingDraft
+
+CountedErrors = dict[tuple[str, str, int], tuple[OccupiedSlot, ObservedValue]]
+"""Chips whose counter of errors is not 0, by machine, source and number."""
+_CHIP = TABLES["observed_chip"]
+_SERVER, _ORDINAL = _CHIP.c.observed_server_id, _CHIP.c.ordinal
+_BATCH_SIZE: Final = 500
+_FIELD_SETS: Final[Mapping[tuple[bool, ...], frozenset[str]]] = {
+    flags: frozenset(compress(COMPARED_FIELDS, flags)) for flags in product((False, True), repeat=len(COMPARED_FIELDS))
+}
+"""Sets of fields by whether each of them is there: servers share these few."""
+
+
+class _ComparisonKey(NamedTuple):
+    """What else than itself decides what is told of a chip."""
+
+    model: SlotModel
+    is_partial: bool
+    type: str
+
+
+def check_chips(
+    connection: Connection, drift_input: DriftInput, counted_errors: CountedErrors
+) -> Iterator[tuple[str, FindingDraft]]:
+    """Apply the chip rules; note each slot's views, its tainted chips and the counters that are not 0."""
+    listings = {
+        listing.value.observed_server: (slot, listing)
+        for slot in drift_input.slots
+        for listing in drift_input.best_values(slot.machine, "chips").values()
+    }
+    servers_by_key = defaultdict[_ComparisonKey, list[int]](list)
+    for key, (slot, listing) in sorted(listings.items()):
+        instance_type = (slot.machine and slot.machine.value("instance_type")) or ""
+        servers_by_key[_ComparisonKey(slot.model, listing.value.is_partial, instance_type)].append(key)
+    for comparison, servers in _batches(servers_by_key):
+        for key, bits, fields in _present_chips(connection, servers):
+            slot, listing = listings[key]
+            slot.chip_views[listing.source] = ChipView(bits, listing.value.is_partial, listing, fields)
+        for row in _chips_with_findings(connection, servers, comparison):
+            slot, listing = listings[row.server]
+            if row.has_counted and slot.machine:
+                counted_errors[slot.machine.name, listing.source, row.ordinal] = slot, listing
+            if row.taints and row.ordinal < comparison.model.chips:
+                slot.chip_taints[row.ordinal] = row.taints, listing
+            for rule, expected, observed in _findings_of(row, comparison):
+                address = f"{slot.address}/c{row.ordinal}"
+                yield rule, FindingDraft(address, slot.instance, expected, observed, (listing.observation,))
+
+
+def _batches(servers_by_key: Mapping[_ComparisonKey, list[int]]) -> Iterator[tuple[_ComparisonKey, list[int]]]:
+    for comparison, servers in servers_by_key.items():
+        for first in range(0, len(servers), _BATCH_SIZE):
+            yield comparison, servers[first : first + _BATCH_SIZE]
+
+
+def _present_chips(connection: Connection, servers: list[int]) -> Iterator[tuple[int, int, frozenset[str]]]:
+    """Return the chip numbers of each server as bits, and the fields that all of these chips have."""
+    counts = (func.count(_CHIP.c[name]) for name in COMPARED_FIELDS)
+    query = select(_SERVER, func.count(), func.max(_ORDINAL), *counts).where(_SERVER.in_(servers)).group_by(_SERVER)
+    with_gaps = dict[int, frozenset[str]]()
+    for key, count, last, *reported in connection.execute(query):
+        fields = _FIELD_SETS[tuple(reported_count == count for reported_count in reported)]
+        if count == last + 1:
+            yield key, (1 << count) - 1, fields
+        else:
+            with_gaps[key] = fields
+    numbers = defaultdict[int, int](int)
+    for key, ordinal in connection.execute(select(_SERVER, _ORDINAL).where(_SERVER.in_(list(with_gaps)))):
+        numbers[key] |= 1 << ordinal
+    yield from ((key, bits, with_gaps[key]) for key, bits in numbers.items())
+
+
+def _query(*columns: Any) -> Select[Any]:
+    has_counted = (func.coalesce(_CHIP.c.ecc_uncorrected, 0) != 0).label("has_counted")
+    chip_columns = (_CHIP.c[name] for name in ComparedChip._fields[:7])
+    return select(*columns, has_counted, _CHIP.c.taints, *chip_columns).where(
+        _SERVER.in_(bindparam("servers", expanding=True))
+    )
+
+
+_DISTINCT_CHIPS: Final = _query().distinct()
+_CHIPS_BY_ORDINAL: Final = (
+    _query(_SERVER.label("server"))
+    .where(_ORDINAL.in_(bindparam("ordinals", expanding=True)))
+    .order_by(_SERVER, _ORDINAL)
+)
+
+
+def _chips_with_findings(connection: Connection, servers: list[int], comparison: _ComparisonKey) -> Iterable[Row[Any]]:
+    """Chips of those numbers of which something is to be told."""
+    variants = connection.execute(_DISTINCT_CHIPS, {"servers": servers})
+    ordinals = sorted(
+        {
+            variant.ordinal
+            for variant in variants
+            if variant.has_counted or variant.taints or _findings_of(variant, comparison)
+        }
+    )
+    return connection.execute(_CHIPS_BY_ORDINAL, {"servers": servers, "ordinals": ordinals}) if ordinals else ()
+
+
+def _findings_of(row: Row[Any], comparison: _ComparisonKey) -> tuple[tuple[str, str, str], ...]:
+    chip = ComparedChip._make(
+        (*(getattr(row, name) for name in ComparedChip._fields[:7]), comparison.is_partial, comparison.type)
+    )
+    return _check_chip(chip, comparison.model) if chip.ordinal < comparison.model.chips else ()
+
+
+@lru_cache(maxsize=10_000)  # most are like the one of their number on other servers
+def _check_chip(chip: ComparedChip, model: SlotModel) -> tuple[tuple[str, str, str], ...]:
+    drafts = ((rule, check(chip, model)) for rule, check in CHIP_RULES.rules.items())
+    return tuple((rule, *draft) for rule, draft in drafts if draft)

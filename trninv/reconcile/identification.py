@@ -1,0 +1,240 @@
+"""Infer which slot each machine stands in, and record how.
+
+Machines of one UltraServer or capacity block fill one domain. Which one tell, in this order: those of them that stand
+already, host names that are those of slots, the network node above them, and that nothing else is left. Within a domain
+their places in the ring do.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Final
+
+from sqlalchemy import Connection, select
+
+from trninv.catalog.instance_types import UnclaimedType, count_unclaimed_types
+from trninv.database.tables import TABLES
+from trninv.errors import UsageError
+from trninv.inventory.address.hostnames import DEFAULT_TEMPLATE
+from trninv.inventory.address.lookup import Place
+from trninv.inventory.address.machine_names import is_instance_id
+from trninv.inventory.state.bindings import Binding, ProposedBinding, list_bindings, resolve_slot
+from trninv.reconcile.domain_assignment import DomainAssigner, UnassignedMachine
+from trninv.reconcile.latest_observations import (
+    LatestObservations,
+    Machine,
+    has_valid_name,
+    load_latest_observations,
+    valid_host_name,
+)
+from trninv.reconcile.machine_groups import (
+    Slot,
+    group_machines,
+    instance_type_of,
+    load_chip_counts,
+    load_slots,
+    recent_machines,
+)
+from trninv.reconcile.slot_assignment import assign_slots
+
+
+def pinned_binding(connection: Connection, slot: str, name: str) -> ProposedBinding:
+    """Return a binding of an instance, or of a host's instance, to a slot that a person chose; write nothing.
+
+    Raises
+    ------
+    WrongLevelError
+        The slot is no server.
+    UsageError
+        Several instances say that they are that host.
+
+    """
+    place, latest = resolve_slot(connection, slot), load_latest_observations(connection)
+    instance = name.lower() if is_instance_id(name.lower()) else None
+    host = None if instance else name
+    machine = latest.machines.get(instance) if instance else latest.hosts.get(name)
+    if instance is None and (instances := latest.ambiguous_hosts.get(name)):
+        raise UsageError(f"{name} is what {' and '.join(instances)} call themselves: name the instance")
+    if machine is not None and has_valid_name(machine):
+        instance, host = machine.instance, valid_host_name(machine)
+    return ProposedBinding(place.id, place.address, instance, host, "pin", "certain")
+
+
+_BINDING = TABLES["binding"]
+
+
+MACHINE_EXPIRY: Final = timedelta(hours=24)
+
+
+"""A machine that was seen last so long before the others is taken for gone."""
+
+
+_NO_CHIPS: Final[Mapping[str, int]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Identification:
+    """What can be told: bindings to make or to write anew, and the machines that stay without a slot.
+
+    Attributes
+    ----------
+    unclaimed_types
+        Types that no model in the catalog claims; their machines are unplaced.
+
+    """
+
+    proposed_bindings: tuple[ProposedBinding, ...]
+    unassigned: tuple[UnassignedMachine, ...]
+    unclaimed_types: tuple[UnclaimedType, ...] = ()
+
+
+def identify(
+    connection: Connection,
+    place: Place | None = None,
+    *,
+    template: str = DEFAULT_TEMPLATE,
+    expiry: timedelta = MACHINE_EXPIRY,
+    in_order: bool = False,
+) -> Identification:
+    """Find a slot for every machine that has none, in a constant number of statements; write nothing.
+
+    Parameters
+    ----------
+    place
+        The cluster that the machines stand in; all clusters, if None.
+    template
+        What hosts are called that are called after their slot.
+    in_order
+        Whether domains and slots that nothing tells apart are taken in their order.
+
+    Raises
+    ------
+    UsageError, NotExpressibleError
+        The template is none.
+
+    """
+    all_slots, open_bindings = load_slots(connection, place), list(list_bindings(connection))
+    latest = load_latest_observations(connection)
+    identification = match_machines(
+        all_slots,
+        open_bindings,
+        latest,
+        load_chip_counts(connection, recent_machines(latest, expiry)),
+        template=template,
+        expiry=expiry,
+        in_order=in_order,
+        covers_all_slots=place is None,
+    )
+    return drop_undone_inferences(connection, identification)
+
+
+def drop_undone_inferences(connection: Connection, identification: Identification) -> Identification:
+    """Drop inferences that a person undid before."""
+    undone = _undone_inferences(connection)
+    repeated = [entry for entry in identification.proposed_bindings if _inference_key(entry) in undone]
+    unassigned = [
+        UnassignedMachine(
+            entry.instance or entry.host or "", "this was undone before: bind it by hand", (entry.address,), 1
+        )
+        for entry in repeated
+    ]
+    return Identification(
+        tuple(entry for entry in identification.proposed_bindings if entry not in repeated),
+        tuple(sorted([*identification.unassigned, *unassigned], key=lambda entry: entry.name)),
+        identification.unclaimed_types,
+    )
+
+
+def match_machines(
+    slots: Sequence[Slot],
+    open_bindings: Sequence[Binding],
+    latest: LatestObservations,
+    chips: Mapping[str, int] = _NO_CHIPS,
+    *,
+    template: str = DEFAULT_TEMPLATE,
+    expiry: timedelta = MACHINE_EXPIRY,
+    in_order: bool = False,
+    covers_all_slots: bool = True,
+) -> Identification:
+    """Match machines to slots from open bindings and observations, ignoring undone inferences.
+
+    Parameters
+    ----------
+    chips
+        How many chips machines have whose type several models claim, by name, where that was seen.
+    covers_all_slots
+        Whether there are no other slots, so that every machine should have one of these.
+
+    """
+    machines = [entry for entry in recent_machines(latest, expiry) if has_valid_name(entry)]
+    groups = group_machines(
+        attach_bindings(machines, slots, open_bindings, latest), {slot.model: slot.servers for slot in slots}, chips
+    )
+    unclaimed_machines = [entry.machine for group in groups for entry in group.unbound if entry.is_unclaimed]
+    assigner = DomainAssigner(
+        slots, {entry.server_id for entry in open_bindings}, template, covers_all_slots=covers_all_slots
+    )
+    proposals, unassigned = list[ProposedBinding](), list[UnassignedMachine]()
+    for group, assignment in assigner.assign(groups, in_order=in_order):
+        group_proposals, group_unassigned = assign_slots(
+            group, assignment, assigner.free_slots[assignment.domain], assigner.slots_by_hostname, in_order=in_order
+        )
+        proposals += group_proposals
+        unassigned += group_unassigned
+    bound_ids = {entry.server_id for entry in proposals}
+    renamed = [entry for entry in _renamed_bindings(open_bindings, slots, latest) if entry.server_id not in bound_ids]
+    types = count_unclaimed_types(kind for entry in unclaimed_machines if (kind := instance_type_of(entry)))
+    return Identification((*renamed, *proposals), (*assigner.unassigned, *unassigned), types)
+
+
+def attach_bindings(
+    machines: Iterable[Machine], slots: Sequence[Slot], open_bindings: Iterable[Binding], latest: LatestObservations
+) -> Iterator[tuple[Machine, Slot | None]]:
+    """Machines with their slots out of some; those that stand in others are left out."""
+    by_id, server_by_machine = {slot.id: slot for slot in slots}, dict[str, int]()
+    for binding in open_bindings:
+        if (machine := _bound_machine(binding, latest)) is not None:
+            server_by_machine[machine.name] = binding.server_id
+    for machine in machines:
+        if machine.name not in server_by_machine:
+            yield machine, None
+        elif (slot := by_id.get(server_by_machine[machine.name])) is not None:
+            yield machine, slot
+
+
+def _bound_machine(binding: Binding, latest: LatestObservations) -> Machine | None:
+    if binding.instance is not None:
+        return latest.machines.get(binding.instance)
+    return latest.hosts.get(binding.host or "")
+
+
+def _renamed_bindings(
+    open_bindings: Iterable[Binding], slots: Iterable[Slot], latest: LatestObservations
+) -> Iterator[ProposedBinding]:
+    """Bindings whose instance or host is known now, or has another name."""
+    slot_ids = {slot.id for slot in slots}
+    for binding in open_bindings:
+        machine = _bound_machine(binding, latest) if binding.server_id in slot_ids else None
+        if machine is None or not has_valid_name(machine):
+            continue
+        names = machine.instance or binding.instance, valid_host_name(machine) or binding.host
+        if names != (binding.instance, binding.host):
+            yield ProposedBinding(
+                binding.server_id, binding.address, *names, binding.how, binding.confidence, binding.evidence
+            )
+
+
+_InferenceKey = tuple[str, str | None, str, str | None]
+
+
+def _inference_key(binding: ProposedBinding | Binding) -> _InferenceKey:
+    """Return the key of an inference: what it states and about which machine and slot."""
+    return binding.address, binding.instance or binding.host, binding.how, binding.evidence
+
+
+def _undone_inferences(connection: Connection) -> set[_InferenceKey]:
+    """Inferences that a person undid."""
+    columns = (_BINDING.c.address, _BINDING.c.instance, _BINDING.c.host, _BINDING.c.how, _BINDING.c.evidence)
+    rows = connection.execute(select(*columns).where(_BINDING.c.ending == "undone", _BINDING.c.evidence.is_not(None)))
+    return {(row.address, row.instance or row.host, row.how, row.evidence) for row in rows}

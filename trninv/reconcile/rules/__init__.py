@@ -1,0 +1,30 @@
+"""Compare observations with the design: all drift rules."""
+
+from trninv.reconcile.rules import chip_rules, coverage, domain_rules, fleet_rules, server_rules
+from trninv.reconcile.rules.coverage import COMPARED_FIELDS, count_uncompared
+from trninv.reconcile.rules.registry import (
+    CHIP_RULES,
+    COMPARISONS,
+    DOMAIN_RULES,
+    FLEET_RULES,
+    SERVER_RULES,
+    ComparedChip,
+    FindingDraft,
+)
+
+__all__ = [
+    "CHIP_RULES",
+    "COMPARED_FIELDS",
+    "COMPARISONS",
+    "DOMAIN_RULES",
+    "FLEET_RULES",
+    "SERVER_RULES",
+    "ComparedChip",
+    "FindingDraft",
+    "chip_rules",
+    "count_uncompared",
+    "coverage",
+    "domain_rules",
+    "fleet_rules",
+    "server_rules",
+]

@@ -1,0 +1,52 @@
+"""Report fields that no source reports, and count what could not be compared."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from trninv.reconcile.drift_input import DriftInput
+from trninv.reconcile.latest_observations import MachineObservation
+from trninv.reconcile.occupied_slots import OccupiedSlot
+from trninv.reconcile.rules.registry import SERVER_RULES, FindingDraft, FindingDrafts
+
+_RULE_BY_FIELD: Final[Mapping[str, str]] = {
+    "memory_bytes": "memory-wrong",
+    "cores": "cores-wrong",
+    "neighbours": "neighbour-wrong",
+    "ecc_uncorrected": "ecc-uncorrected",
+}
+"""Fields of chips of every type, and the rules that compare them."""
+COMPARED_FIELDS: Final = tuple(_RULE_BY_FIELD)
+
+
+@SERVER_RULES(
+    "field-missing", "fields of chips that a source should report with those that any source reports of each chip"
+)
+def check_field_missing(slot: OccupiedSlot, _: DriftInput) -> FindingDrafts:
+    """Find fields that no source reports; a source that never reports a field is not a finding."""
+    missing, by_field = _unreported_fields(slot), defaultdict[str, list[MachineObservation]](list)
+    for observation in slot.machine.observations if slot.machine else ():
+        for name in missing & set((observation.missing_fields or "").split()):
+            by_field[name].append(observation)
+    for name, observations in sorted(by_field.items()):
+        sources = " and ".join(sorted({item.source for item in observations}))
+        evidence = tuple(sorted({item.observation for item in observations}))
+        yield FindingDraft(slot.address, slot.instance, f"{name} by {sources}", "not reported", evidence)
+
+
+def count_uncompared(slots: Iterable[OccupiedSlot]) -> dict[str, int]:
+    """Return of how many slots where an instance stands each rule had nothing to compare."""
+    counts = Counter(
+        _RULE_BY_FIELD[name] for slot in slots if slot.bound_name is not None for name in _unreported_fields(slot)
+    )
+    return dict(sorted(counts.items()))
+
+
+def _unreported_fields(slot: OccupiedSlot) -> set[str]:
+    """Return the fields that no source reports of as many chips as any source shows, up to those of the model."""
+    most_chips = max((view.chip_bits.bit_count() for view in slot.chip_views.values()), default=0)
+    complete_views = (
+        view for view in slot.chip_views.values() if view.chip_bits.bit_count() >= min(most_chips, slot.model.chips)
+    )
+    reported = set[str]().union(*(view.fields for view in complete_views))
+    return {name for name in _RULE_BY_FIELD if name not in reported and (name != "neighbours" or slot.model.neighbours)}

@@ -1,0 +1,176 @@
+"""Declare the drift rules that apply to the whole fleet."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+
+from trninv.catalog.instance_types import models_of
+from trninv.reconcile.drift_input import CounterIncrease, DriftInput, lowest_network_node
+from trninv.reconcile.latest_observations import Machine, ObservedValue
+from trninv.reconcile.occupied_slots import OccupiedSlot, servers_per_domain
+from trninv.reconcile.rules.registry import FLEET_RULES, FindingDraft, FindingDrafts
+from trninv.units import pluralize
+
+_Members = list[tuple[Machine, ObservedValue]]
+
+
+@FLEET_RULES("instance-unplaced", "instances of types that the catalog knows, and any source lately saw, with bindings")
+def check_instance_unplaced(drift_input: DriftInput, _: list[CounterIncrease]) -> FindingDrafts:
+    """Find instances without a slot, except those that domain-overfull reports."""
+    unassigned = [
+        (machine, observed) for machine, observed in drift_input.unassigned_machines() if models_of(observed.value)
+    ]
+    overfull_machines = (
+        {machine for _, _, members in _overfull_groups(drift_input) for machine, _ in members} if unassigned else set()
+    )
+    for machine, observed in unassigned:
+        if machine not in overfull_machines:
+            yield FindingDraft(None, machine.name, "a slot", f"{observed.value} in none", (observed.observation,))
+
+
+@FLEET_RULES("instance-replaced", "bindings that another instance ended within a day")
+def check_instance_replaced(drift_input: DriftInput, _: list[CounterIncrease]) -> FindingDrafts:
+    """Told for a day."""
+    bound_names = {slot.address: slot.bound_name for slot in drift_input.slots}
+    for binding in drift_input.replaced_bindings:
+        if (instance := bound_names.get(binding.address)) is not None:
+            yield FindingDraft(binding.address, instance, binding.instance or binding.host, str(instance), ())
+
+
+@FLEET_RULES(
+    "domain-overfull", "instances of an UltraServer or of a capacity block of UltraServers with a domain's servers"
+)
+def check_domain_overfull(drift_input: DriftInput, _: list[CounterIncrease]) -> FindingDrafts:
+    """At the domain in which most of them stand."""
+    slot_by_machine = {slot.machine: slot for slot in drift_input.slots if slot.machine}
+    for group, servers, members in _overfull_groups(drift_input):
+        domains = sorted(slot_by_machine[machine].domain for machine, _ in members if machine in slot_by_machine)
+        address = max(domains, key=domains.count, default=None)
+        observed = f"{len(members)} in {group}"
+        yield FindingDraft(
+            address, None, f"at most {pluralize(servers, 'server')}", observed, _observation_ids(members)
+        )
+
+
+def _overfull_groups(drift_input: DriftInput) -> Iterator[tuple[str, int, _Members]]:
+    for fact in ("capacity_block", "place"):
+        for group, members in _machines_by_group(drift_input, fact).items():
+            servers = next((size for machine, _ in members if (size := _domain_servers(drift_input, machine))), 0)
+            if 1 < servers < len(members):
+                yield group, servers, members
+
+
+def _machines_by_group(drift_input: DriftInput, fact: str) -> dict[str, _Members]:
+    groups = defaultdict(list)
+    for machine in drift_input.latest.machines.values():
+        observed = drift_input.agreed_value(machine, fact)
+        if observed and machine.name not in drift_input.missing_from_listing and drift_input.is_fresh(observed):
+            groups[observed.value.ultraserver if fact == "place" else observed.value].append((machine, observed))
+    return groups
+
+
+def _domain_servers(drift_input: DriftInput, machine: Machine) -> int:
+    """Of a domain of the machine's type; 0 of a type that is not known."""
+    observed = drift_input.agreed_value(machine, "instance_type")
+    return servers_per_domain(observed.value) if observed else 0
+
+
+@FLEET_RULES("node-id-duplicate", "the driver's numbers of instances in an UltraServer with each other")
+def check_node_id_duplicate(drift_input: DriftInput, _: list[CounterIncrease]) -> FindingDrafts:
+    """Of instances that were lately seen."""
+    slot_by_machine = {slot.machine: slot for slot in drift_input.slots if slot.machine}
+    for ultraserver, members in _machines_by_group(drift_input, "place").items():
+        by_position = defaultdict(list)
+        for machine, ring_position in members:
+            if ring_position.value.position is not None:
+                by_position[ring_position.value.position].append((machine, ring_position))
+        for position, duplicates in by_position.items():
+            if len(duplicates) > 1:
+                address = next(
+                    (slot_by_machine[machine].domain for machine, _ in duplicates if machine in slot_by_machine), None
+                )
+                names = " and ".join(sorted(machine.name for machine, _ in duplicates))
+                observed = f"{names} are node {position} of {ultraserver}"
+                yield FindingDraft(address, None, "numbers that differ", observed, _observation_ids(duplicates))
+
+
+@FLEET_RULES("network-node-moved", "the lowest network node of an instance with the one before it was bound")
+def check_network_node_moved(drift_input: DriftInput, _: list[CounterIncrease]) -> FindingDrafts:
+    """Once the instance is unbound and bound again, where it is now is where it was."""
+    for slot, previous, current in drift_input.network_moves:
+        yield FindingDraft(
+            slot.address, slot.instance, previous, lowest_network_node(current.value), (current.observation,)
+        )
+
+
+@FLEET_RULES("fabric-inconsistent", "the tree of network nodes that instances are below with that of the design")
+def check_fabric_inconsistent(drift_input: DriftInput, _increases: list[CounterIncrease]) -> FindingDrafts:
+    """Compare the network nodes of instances with the design, without those that moved.
+
+    Ids of network nodes differ between accounts: the instances below tell which node is which.
+    """
+    paths = _network_paths(drift_input)
+    nodes_above = defaultdict(set)
+    for _, path in paths:
+        names = path.value.split()
+        for higher, lower in pairwise(names):
+            nodes_above[lower].add(higher)
+    for name, parents in sorted(nodes_above.items()):
+        if len(parents) > 1:
+            members = [(slot, path) for slot, path in paths if name in path.value.split()]
+            yield _network_finding(
+                members, "one network node above", f"{name} is below {' and '.join(sorted(parents))}"
+            )
+    yield from _match_network_nodes(paths)
+
+
+def _match_network_nodes(paths: list[tuple[OccupiedSlot, ObservedValue]]) -> FindingDrafts:
+    """Network nodes of the design of which several are one, or that are several."""
+    by_design_node, by_observed_node = defaultdict(list), defaultdict(list)
+    for slot, path in paths:
+        if slot.network_node:
+            by_design_node[slot.network_node].append((slot, path))
+            by_observed_node[lowest_network_node(path.value)].append((slot, path))
+    for members in by_design_node.values():
+        names = sorted({lowest_network_node(path.value) for _, path in members})
+        if len(names) > 1:
+            yield _network_finding(members, "one network node", f"its servers are below {_shorten_list(names)}")
+    for name, members in by_observed_node.items():
+        nodes = sorted({str(slot.network_node) for slot, _ in members})
+        if len(nodes) > 1:
+            yield _network_finding(
+                members, "several network nodes", f"{name} is above the servers of {_shorten_list(nodes)}"
+            )
+
+
+def _network_finding(members: list[tuple[OccupiedSlot, ObservedValue]], expected: str, observed: str) -> FindingDraft:
+    evidence = tuple(sorted({path.observation for _, path in members}))
+    slot = members[0][0]
+    return FindingDraft(slot.network_node or slot.cluster, None, expected, observed, evidence)
+
+
+def _shorten_list(names: list[str]) -> str:
+    limit = 3
+    return ", ".join(names[:limit]) + (f" and {len(names) - limit:,} more" if len(names) > limit else "")
+
+
+def _network_paths(drift_input: DriftInput) -> list[tuple[OccupiedSlot, ObservedValue]]:
+    moved_slots = {move.slot for move in drift_input.network_moves}
+    return [
+        (slot, path)
+        for slot in drift_input.slots
+        if slot not in moved_slots and (path := drift_input.agreed_value(slot.machine, "network_nodes"))
+    ]
+
+
+@FLEET_RULES(
+    "ecc-uncorrected", "counters of uncorrected errors, by sysfs or neuron-monitor, with those since they last fell"
+)
+def check_ecc_uncorrected(_: DriftInput, increases: list[CounterIncrease]) -> FindingDrafts:
+    """Find counters that grew; a lower value means that the machine restarted or somebody cleared them."""
+    for slot, ordinal, before, now, evidence in increases:
+        yield FindingDraft(f"{slot.address}/c{ordinal}", slot.instance, str(before), str(now), evidence)
+
+
+def _observation_ids(members: _Members) -> tuple[int, ...]:
+    return tuple(sorted({observed.observation for _, observed in members}))

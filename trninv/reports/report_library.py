@@ -1,0 +1,234 @@
+"""Read report files and check the values of their parameters.
+
+    -- title: Capacity by generation and cluster
+    -- answers: How much is there of what?
+    -- parameter: cluster = '' of v_cluster.address — only this one
+    -- chart: hbm_gib by cluster
+    SELECT …
+
+A parameter's default determines its type: 'text', 5 or 0.5. The query refers to it as :cluster. After ``of`` comes the
+column of its valid values: any value but the default must be in it (`trninv.reports.report_library`). A chart has a bar
+for each row: one column's value is its length, and the column after ``by`` its label; with ``x, y by name``, a point.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from sqlglot import exp
+
+from trninv.errors import InvalidArgumentError, UnknownReportError, UnknownValueError, suggestion
+from trninv.reports.query_compiler import compile_query
+from trninv.reports.query_runner import QueryResult
+
+REPORTS_DIRECTORY = Path(__file__).parent / "sql"
+
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+_HEADER = re.compile(r"--\s*(title|answers|parameter|chart):\s*(.+?)\s*$", re.MULTILINE)
+
+
+_PARAMETER = re.compile(r"(\w+)\s*=\s*('[^']*'|-?\d+(?:\.\d+)?)\s*(?:of\s+(\w+\.\w+)\s*)?(?:—\s*(.*))?")
+
+
+_CHART = re.compile(r"(\w+)(?:\s*,\s*(\w+))?\s+by\s+(\w+)")
+
+
+Value = str | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class ReportParameter:
+    """A parameter of a report, with its default.
+
+    Attributes
+    ----------
+    source_column
+        TABLE.COLUMN of the valid values besides the default; None allows any value.
+
+    """
+
+    name: str
+    default: Value
+    description: str
+    source_column: str | None = None
+
+    def parse(self, text: str) -> Value:
+        """Convert text to the parameter's type.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The text is not of that type.
+
+        """
+        if isinstance(self.default, str):
+            return text
+        try:
+            return type(self.default)(text)
+        except ValueError:
+            kind = "a whole number" if isinstance(self.default, int) else "a number"
+            raise InvalidArgumentError(f"{self.name}={text[:40]!r} is not {kind}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportChart:
+    """A chart of a report's rows, as names of columns: a bar or a point for each row.
+
+    Attributes
+    ----------
+    x
+        The length of a bar, or the horizontal position of a point.
+    y
+        The vertical position of a point; None for bars.
+    by
+        The label.
+
+    """
+
+    x: str
+    y: str | None
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report: its name, which is its file's, its header and its query."""
+
+    name: str
+    title: str
+    summary: str
+    parameters: tuple[ReportParameter, ...]
+    text: str
+    chart: ReportChart | None = None
+
+    def sql(self, dialect: str, texts: Mapping[str, str]) -> str:
+        """Compile the query with its parameters filled in.
+
+        Raises
+        ------
+        InvalidArgumentError
+            There is no such parameter, or a value has the wrong type.
+        SqlError
+            The query is not allowed.
+
+        """
+        by_name = {parameter.name: parameter for parameter in self.parameters}
+        if unknown := next((name for name in texts if name not in by_name), None):
+            raise InvalidArgumentError(f"{self.name} has no parameter {unknown!r}: {suggestion(unknown, by_name)}")
+        values = {
+            name: declared.parse(texts[name]) if name in texts else declared.default
+            for name, declared in by_name.items()
+        }
+        return compile_query(self.text, dialect, values)
+
+    @classmethod
+    def from_file(cls, file: Path) -> "Report":
+        """Parse the report in a file.
+
+        Raises
+        ------
+        InvalidArgumentError
+            A parameter or chart in the header is malformed.
+
+        """
+        text = file.read_text(encoding="utf-8")
+        lines: dict[str, list[str]] = {"title": [], "answers": [], "parameter": [], "chart": []}
+        for name, value in _HEADER.findall(text):
+            lines[name].append(value)
+        parameters = [_parse_parameter(file, line) for line in lines["parameter"]]
+        title = next(iter(lines["title"]), file.stem)
+        return cls(
+            file.stem, title, " ".join(lines["answers"]), tuple(parameters), text, _parse_chart(file, lines["chart"])
+        )
+
+
+def _parse_parameter(file: Path, line: str) -> ReportParameter:
+    match = _PARAMETER.fullmatch(line)
+    if match is None:
+        form = "NAME = 'default' — what it is, or NAME = 'default' of TABLE.COLUMN — what it is"
+        raise InvalidArgumentError(f"{file.name}: write a parameter as {form}, not {line[:60]!r}")
+    name, default, source_column, description = match.groups()
+    value = default[1:-1] if default.startswith("'") else float(default) if "." in default else int(default)
+    return ReportParameter(name, value, description or "", source_column)
+
+
+def _parse_chart(file: Path, lines: Sequence[str]) -> ReportChart | None:
+    if len(lines) > 1:
+        raise InvalidArgumentError(f"{file.name}: a report has one chart, not {len(lines)}")
+    matches = [_CHART.fullmatch(line) for line in lines]
+    if None in matches:
+        form = "COLUMN by NAMES for bars, or COLUMN, COLUMN by NAMES for points"
+        raise InvalidArgumentError(f"{file.name}: write a chart as {form}, not {lines[0][:60]!r}")
+    return next((ReportChart(*match.groups()) for match in matches if match), None)
+
+
+def read_reports(directory: Path | None = None) -> dict[str, Report]:
+    """Return all reports by name; a user's report replaces trninv's own of the same name."""
+    own = _own_reports()
+    users = {file.stem: Report.from_file(file) for file in sorted(directory.glob("*.sql"))} if directory else {}
+    return {name: report for name, report in {**own, **users}.items() if _NAME.fullmatch(name)}
+
+
+@lru_cache(maxsize=1)
+def _own_reports() -> dict[str, Report]:
+    return {file.stem: Report.from_file(file) for file in sorted(REPORTS_DIRECTORY.glob("*.sql"))}
+
+
+def find_report(name: str, directory: Path | None = None) -> Report:
+    """Return the report of this name.
+
+    Raises
+    ------
+    UnknownReportError
+        There is none.
+
+    """
+    all_reports = read_reports(directory)
+    if name not in all_reports:
+        raise UnknownReportError(f"no report {name[:60]!r}: {suggestion(name, all_reports)}")
+    return all_reports[name]
+
+
+QueryRunner = Callable[[str], QueryResult]
+
+
+"""A function that runs a compiled query."""
+
+
+def run_report(report: Report, values: Mapping[str, str], dialect: str, run_query: QueryRunner) -> QueryResult:
+    """Run a report and return its rows.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There is no such parameter, or a value has the wrong type.
+    UnknownValueError
+        A value is not in the column that its parameter refers to.
+    SqlError
+        The report's query is not allowed, or the database refuses it.
+
+    """
+    sql = report.sql(dialect, values)
+    for parameter in report.parameters:
+        value = values.get(parameter.name, parameter.default)
+        if parameter.source_column and value != parameter.default:
+            _check_value(parameter, parameter.source_column, str(value), dialect, run_query)
+    return run_query(sql)
+
+
+def _check_value(
+    parameter: ReportParameter, source_column: str, text: str, dialect: str, run_query: QueryRunner
+) -> None:
+    table, _, column = source_column.partition(".")
+    values = exp.select(column).from_(table).distinct()
+    lookup = values.where(exp.column(column).eq(text))
+    if run_query(compile_query(lookup.sql("postgres"), dialect)).rows:
+        return
+    rows = run_query(compile_query(values.sql("postgres"), dialect)).rows
+    hint = suggestion(text.lower(), (str(value) for (value,) in rows))
+    raise UnknownValueError(f"there is no {parameter.name} {text[:60]!r}: {hint}")

@@ -1,0 +1,43 @@
+"""Choose the links that traffic may use: scale-up links alone, or EFA as well.
+
+One rule for every question: within a domain, scale-up links alone, even if failures split the domain; across domains,
+the EFA fabric as well. The places that a question names decide, not which of their parts are healthy.
+"""
+
+from collections.abc import Collection
+from typing import Annotated
+
+from trninv.enumeration import DescribedEnum
+
+
+class LinkSelection(DescribedEnum):
+    """Over which links."""
+
+    SCALE_UP = "SCALE_UP", "Scale-up links (NeuronLink and its switches) alone."
+    ANY = "ANY", "Scale-up links and the EFA fabric."
+
+    @classmethod
+    def for_domains(cls, domains: Collection[int], requested: "LinkSelection | None" = None) -> "LinkSelection":
+        """Return the requested selection, or the default for this number of domains."""
+        return requested or (cls.ANY if len(domains) > 1 else cls.SCALE_UP)
+
+    @property
+    def definition_suffix(self) -> str:
+        """End of an answer's definition."""
+        return {
+            LinkSelection.SCALE_UP: "; over scale-up links",
+            LinkSelection.ANY: "; over scale-up links and the EFA fabric, through no other domain",
+        }[self]
+
+    def disconnected_reason(self, subject: str, alternative: str = "") -> str:
+        """Return a sentence that nothing joins ``subject``; ``alternative`` states the result over EFA as well."""
+        if self is LinkSelection.ANY:
+            return f"no links that are up join {subject}"
+        reason = f"no scale-up links that are up join {subject}"
+        return f"{reason}; via ANY, over EFA as well, {alternative}" if alternative else reason
+
+
+DisconnectedReason = Annotated[
+    str | None, "What is not joined over these links, and whether it is via ANY; null where all is."
+]
+VIA_DESCRIPTION = "Over which links: within a domain scale-up links alone, across domains EFA as well, unless said."

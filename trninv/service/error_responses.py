@@ -1,0 +1,86 @@
+"""Turn exceptions into HTTP error responses."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from trninv.errors import (
+    BusyError,
+    DatabaseError,
+    ForbiddenError,
+    InternalError,
+    MethodError,
+    NotFoundError,
+    QuotaError,
+    ReadOnlyError,
+    RequestError,
+    TimeLimitError,
+    TrninvError,
+    UnauthenticatedError,
+    UnreachableError,
+    UsageError,
+)
+from trninv.service import graphql_http
+from trninv.service.services import get_services
+
+_STATUS_BY_ERROR: Final[Mapping[type[TrninvError], int]] = {
+    UnauthenticatedError: 401,
+    ForbiddenError: 403,
+    NotFoundError: 404,
+    ReadOnlyError: 409,
+    UsageError: 400,
+    TimeLimitError: 503,
+    UnreachableError: 503,
+    BusyError: 503,
+    QuotaError: 429,
+}
+_ERROR_BY_STATUS: Final[Mapping[int, type[TrninvError]]] = {404: NotFoundError, 405: MethodError}
+
+
+async def expected_error_response(request: Request, error: Exception) -> Response:
+    """Return the response to an expected error."""
+    assert isinstance(error, TrninvError)
+    if isinstance(error, UnreachableError):
+        get_services(request).log_failure(request, error)
+        error = UnreachableError(
+            f"the database did not answer: see the server's log for request {_request_id(request)}"
+        )
+    elif isinstance(error, DatabaseError) and not isinstance(error, ReadOnlyError):  # its message is for the operator
+        return await internal_error_response(request, error)
+    request.state.code = error.code
+    status = next((status for kind, status in _STATUS_BY_ERROR.items() if isinstance(error, kind)), 500)
+    response = graphql_http.error_response(error, status, graphql=graphql_http.accepts_graphql(request.headers))
+    if isinstance(error, UnauthenticatedError):
+        response.headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, QuotaError):
+        response.headers["Retry-After"] = str(error.retry_after)
+    return response
+
+
+async def internal_error_response(request: Request, error: Exception) -> Response:
+    """Log an unexpected error, and return a response with the request's id only."""
+    get_services(request).log_failure(request, error)
+    request.state.code = InternalError.code
+    internal_error = InternalError(f"internal error: see the server's log for request {_request_id(request)}")
+    return graphql_http.error_response(internal_error, 500)
+
+
+def _request_id(request: Request) -> str:
+    return str(request.state.request_id)
+
+
+async def not_found_response(request: Request, error: Exception) -> Response:
+    """Return the response to an unknown path or method."""
+    assert isinstance(error, HTTPException)
+    request_error = _ERROR_BY_STATUS.get(error.status_code, RequestError)(
+        f"{request.url.path[:60]}: {error.detail}: see /"
+    )
+    request.state.code = request_error.code
+    response = graphql_http.error_response(
+        request_error, error.status_code, graphql=graphql_http.accepts_graphql(request.headers)
+    )
+    response.headers.update(error.headers or {})
+    return response

@@ -1,0 +1,155 @@
+"""Serve /changes, the event history as server-sent events."""
+
+import asyncio
+import re
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Final
+
+import anyio
+from sqlalchemy import func, select
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from trninv.errors import BusyError, ForbiddenError, InvalidTimeError, RequestError, TrninvError, UnauthenticatedError
+from trninv.history.events import last_event_number
+from trninv.history.scope_filter import ScopeMatcher
+from trninv.inventory.schema.event_fields import EVENT
+from trninv.routing.fleet import BaseFleet
+from trninv.service.authentication import authenticate
+from trninv.service.connection_limits import END_RESPONSE_KEY
+from trninv.service.event_broadcast import BroadcastEvent
+from trninv.service.graphql_http import EVENT_STREAM
+from trninv.service.request_parsing import query_parameters
+from trninv.service.services import Services, get_services
+
+_HEADERS: Final = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
+_EVENTS_PER_TURN: Final = 32
+"""Events sent before yielding to other tasks: half of those that a subscription caches for all clients."""
+_EVENT_ID: Final = re.compile("[0-9]{1,18}")
+
+EventFormatter = Callable[[BroadcastEvent], bytes]
+"""Formats an event as a server-sent frame."""
+
+
+async def stream_events(request: Request) -> Response:
+    """Stream every event, or those of a scope, from now on or after an event (Last-Event-ID)."""
+    await authenticate(request, "read")
+    if request.method == "HEAD":
+        return Response(headers=_HEADERS, media_type=EVENT_STREAM)
+    return await event_stream_response(
+        request, query_parameters(request, ["scope", "lastEventId"]).get("scope"), lambda change: change.frame
+    )
+
+
+async def event_stream_response(request: Request, scope: str | None, format_event: EventFormatter) -> Response:
+    """Return a response that streams events until the client disconnects or the server stops.
+
+    Raises
+    ------
+    BusyError
+        Too many clients listen.
+    InvalidTimeError
+        The event to start after does not exist yet, or is not stored any more.
+    RequestError
+        Last-Event-ID is not an event's number.
+
+    """
+    services, number = get_services(request), _last_event_id(request)
+
+    def read_position(fleet: BaseFleet) -> tuple[int, int, ScopeMatcher | None]:
+        with fleet.connect() as connection:
+            newest = last_event_number(connection)
+            oldest = connection.scalar(select(func.min(EVENT.c.id))) or 1
+            scope_filter = None if scope is None else ScopeMatcher.from_scope(connection, scope)
+        return newest if number is None else _check_position(number, oldest, newest), newest, scope_filter
+
+    try:
+        services.listeners.acquire_nowait()
+    except anyio.WouldBlock:
+        raise BusyError(f"{services.listeners.max_value:,} listen to changes already: ask again later") from None
+    try:
+        position, newest, scope_filter = await services.read(read_position, services.fleet)
+    except BaseException:
+        services.listeners.release()
+        raise
+    services.broadcaster.subscribe(newest)
+    return _EventStreamResponse(services, _generate_frames(request, position, scope_filter, format_event))
+
+
+def _last_event_id(request: Request) -> int | None:
+    """Return the event to start after: from the header, which reconnecting clients send, else from the parameter."""
+    text = request.headers.get("last-event-id") or request.query_params.get("lastEventId") or None
+    if text is not None and not _EVENT_ID.fullmatch(text):
+        raise RequestError(f"Last-Event-ID {text[:40]!r} is not the number of an event: send an id of this stream")
+    return None if text is None else int(text)
+
+
+def _check_position(number: int, oldest: int, newest: int) -> int:
+    if number > newest:
+        raise InvalidTimeError(f"there is no event {number}: the last one is {newest}")
+    if number < oldest - 1:
+        raise InvalidTimeError(f"events before {oldest} are not kept any more: go on after {oldest - 1}")
+    return number
+
+
+async def _generate_frames(
+    request: Request, position: int, scope_filter: ScopeMatcher | None, format_event: EventFormatter
+) -> AsyncIterator[bytes]:
+    services = get_services(request)
+    seconds = services.settings.heartbeat
+    yield b"retry: %d\n\n" % (1_000 + secrets.randbelow(2_000))  # spreads reconnections after a restart
+    next_heartbeat = time.monotonic() + seconds
+    while not services.broadcaster.is_closed:
+        entries = await services.broadcaster.wait_for_events(position, next_heartbeat - time.monotonic())
+        if entries and entries[0].number > position + 1:
+            yield b": events before %d are not kept any more\n\n" % entries[0].number
+            return  # a reconnect is refused with an explanation
+        for start in range(0, len(entries), _EVENTS_PER_TURN):
+            chunk = entries[start : start + _EVENTS_PER_TURN]
+            if frames := b"".join(
+                format_event(entry)
+                for entry in chunk
+                if scope_filter is None or scope_filter.matches(entry.event.address)
+            ):
+                yield frames
+            position = chunk[-1].number
+            await asyncio.sleep(0)  # yield to other tasks
+        if time.monotonic() >= next_heartbeat:
+            next_heartbeat = time.monotonic() + seconds
+            if not await _is_token_valid(request):
+                return
+            yield b":\nid: %d\n\n" % position
+
+
+async def _is_token_valid(request: Request) -> bool:
+    """Return whether the token is still valid; assume so if the database does not answer."""
+    try:
+        await authenticate(request, "read")
+    except (UnauthenticatedError, ForbiddenError):
+        return False
+    except TrninvError:
+        pass
+    return True
+
+
+class _EventStreamResponse(StreamingResponse):
+    """An event stream that always releases its listener slot."""
+
+    def __init__(self, services: Services, frames: AsyncIterator[bytes]) -> None:
+        super().__init__(frames, headers=_HEADERS, media_type=EVENT_STREAM)
+        self._services = services
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[END_RESPONSE_KEY] = self._services.broadcaster.close
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._services.broadcaster.unsubscribe()
+            self._services.listeners.release()
+
+
+ROUTES = [Route("/changes", stream_events)]

@@ -1,0 +1,413 @@
+"""Solve balanced cuts, set packing and job rearrangement as integer programs with HiGHS.
+
+A variable x holds the side of a node, y whether an edge is cut. Trees of `trninv.solvers.tree_packing` are added as
+rows that raise the lower bound (Ferreira et al. 1996).
+
+A set is an integer whose bit i is element i.
+
+A set of chips is an integer whose bit i is chip i. Jobs that may use the same sets are interchangeable and form one
+group: only which of its sets are used matters. That keeps the integer program small: a variable for each set and a row
+for each chip (solved by HiGHS through SciPy).
+"""
+
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from math import ceil, inf
+from operator import or_
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
+from scipy.sparse import csr_array
+
+from trninv import deadline
+from trninv.solvers.graph import NO_TARGET, Cut
+from trninv.solvers.tree_packing import CutProblem
+
+ConstraintRow = tuple[dict[int, float], float, float]
+
+
+"""Coefficients by column, lower and upper bound of their sum."""
+
+
+_TOLERANCE = 1e-6
+
+
+_INFEASIBLE = 2
+
+
+_METHOD = "integer program with tree-balance cuts (HiGHS)"
+
+
+def bisect_by_ilp(
+    problem: CutProblem,
+    sizes: tuple[int, int],
+    incumbent: Cut,
+    trees: NDArray[np.int64],
+    max_nodes: int,
+    target: int = NO_TARGET,
+) -> Cut:
+    """Return the least cut with the bounds that HiGHS proved; exact if they met.
+
+    Branch and bound with tree-balance cuts (Ferreira et al. 1996): exponential at worst, limited by ``max_nodes``.
+    Capacities are divided by their common divisor, so that a bound is rounded up to the next possible value.
+
+    Parameters
+    ----------
+    sizes
+        Least and greatest number of endpoints on side 1.
+    incumbent
+        A known cut: only splits below its upper bound are searched.
+    trees
+        Coefficients of the edges, one row for each tree: over a cut they sum to the smaller side at least.
+    max_nodes
+        Limit of search-tree nodes: work, not time, so that a busy machine gives the same answer.
+    target
+        Only splits below this are searched.
+
+    Raises
+    ------
+    TimeLimitError
+        The deadline came first.
+
+    Examples
+    --------
+    Start from chips 1 and 3 of a ring, which cut everything:
+
+    >>> from trninv.solvers.graph import Graph
+    >>> graph = Graph()
+    >>> graph.add_weighted_edges_from([(1, 2, 30), (2, 3, 20), (3, 4, 30), (4, 1, 10)], weight="capacity")
+    >>> problem = CutProblem.from_graph(graph, [1, 2, 3, 4])
+    >>> incumbent = Cut(0, 90, frozenset([1, 3]), "a guess")
+    >>> cut = bisect_by_ilp(problem, (2, 2), incumbent, np.zeros((0, 4), np.int64), 100)
+    >>> cut.lower, cut.upper, sorted(cut.side) in ([1, 2], [3, 4])
+    (30, 30, True)
+
+    """
+    nodes, unit = len(problem.nodes), problem.unit
+    target_units = ceil(min(incumbent.upper, target) / unit)
+    cost = [0.0] * nodes + [int(capacity) // unit for capacity in problem.capacity]
+    endpoints, min_side = np.flatnonzero(problem.weight), problem.min_side(*sizes)
+    rows: list[ConstraintRow] = [
+        *_cut_rows(problem),
+        ({int(end): float(problem.weight[end]) for end in endpoints}, *sizes),
+        (dict(enumerate(cost)), incumbent.lower / unit, target_units - 1),
+        *(({nodes + int(edge): float(tree[edge]) for edge in np.flatnonzero(tree)}, min_side, inf) for tree in trees),
+    ]
+    with redirect_stdout_to_stderr():
+        result = milp(
+            c=cost,
+            integrality=np.concatenate([problem.weight > 0, np.zeros(len(problem.capacity), dtype=np.bool_)]),
+            bounds=Bounds(0, 1),
+            constraints=linear_constraint(rows, len(cost)),
+            options={"node_limit": max_nodes, "time_limit": deadline.cap_timeout(inf), "mip_rel_gap": 0.0},
+        )
+    deadline.raise_if_expired()
+    if result.status == _INFEASIBLE:
+        return Cut(target_units * unit, incumbent.upper, incumbent.side, f"{_METHOD}: no split cuts less")
+    lower, upper, side = max(_dual_bound(result) * unit, incumbent.lower), incumbent.upper, incumbent.side
+    if result.x is not None:
+        is_in = result.x[:nodes] > 1 / 2
+        upper, side = problem.cut_capacity(is_in), problem.members(is_in)
+    lower = min(lower, target_units * unit)
+    outcome = "solved" if lower >= upper else f"proven bounds after {max_nodes:,} nodes"
+    return Cut(min(lower, upper), upper, side, f"{_METHOD}: {outcome}")
+
+
+_redirect_lock = threading.Lock()
+
+
+_redirect_depth = 0
+
+
+_saved_stdout = -1
+
+
+@contextmanager
+def redirect_stdout_to_stderr() -> Iterator[None]:
+    """Redirect the process's stdout to stderr: HiGHS prints messages, and a program may be reading our stdout.
+
+    Contexts in several threads share one redirection, which ends with the last of them. O(1).
+
+    Examples
+    --------
+    Python's own stdout is doctest's here, so the text is printed; only file descriptor 1 is redirected:
+
+    >>> with redirect_stdout_to_stderr():
+    ...     print("solved")
+    solved
+
+    """
+    global _redirect_depth, _saved_stdout  # noqa: PLW0603 # the file descriptor is the process's
+    with _redirect_lock:
+        if not _redirect_depth:
+            if sys.stdout:
+                sys.stdout.flush()
+            _saved_stdout = os.dup(1)
+            os.dup2(2, 1)
+        _redirect_depth += 1
+    try:
+        yield
+    finally:
+        with _redirect_lock:
+            _redirect_depth -= 1
+            if not _redirect_depth:
+                ctypes.CDLL(None).fflush(None)
+                os.dup2(_saved_stdout, 1)
+                os.close(_saved_stdout)
+
+
+def _cut_rows(problem: CutProblem) -> Iterator[ConstraintRow]:
+    """Yield the rows y ≥ |x_a - x_b| for every edge, or y ≥ x_a - x_b if it leads from a to b only."""
+    for edge, (a, b) in enumerate(problem.endpoints.tolist()):
+        y = len(problem.nodes) + edge
+        if not problem.one_way[edge]:
+            yield {y: 1, a: 1, b: -1}, 0, inf
+        yield {y: 1, a: -1, b: 1}, 0, inf
+
+
+def linear_constraint(rows: list[ConstraintRow], columns: int) -> LinearConstraint:
+    """Return rows as a constraint for SciPy; O(coefficients).
+
+    Examples
+    --------
+    1 ≤ x₀ + 2·x₂ ≤ 5:
+
+    >>> constraint = linear_constraint([({0: 1.0, 2: 2.0}, 1.0, 5.0)], columns=3)
+    >>> constraint.A.toarray().tolist(), constraint.lb.tolist(), constraint.ub.tolist()
+    ([[1.0, 0.0, 2.0]], [1.0], [5.0])
+
+    """
+    values = [value for row, _, _ in rows for value in row.values()]
+    coordinates = ([i for i, (row, _, _) in enumerate(rows) for _ in row], [j for row, _, _ in rows for j in row])
+    coefficients = csr_array((values, coordinates), shape=(len(rows), columns))
+    return LinearConstraint(coefficients, [lower for _, lower, _ in rows], [upper for _, _, upper in rows])
+
+
+def _dual_bound(result: OptimizeResult) -> int:
+    bound = result.mip_dual_bound
+    return max(0, ceil(bound - _TOLERANCE)) if bound is not None and bound > -inf else 0
+
+
+def max_disjoint_sets(sets: Sequence[int], target: int) -> int:
+    """Return the largest number of pairwise disjoint sets, or ``target`` if that is smaller.
+
+    Maximum set packing is NP-hard (Karp 1972). A greedy packing in the order given, O(sets), is enough if it reaches
+    elements / smallest set; otherwise HiGHS solves an integer program.
+
+    Raises
+    ------
+    TimeLimitError
+        The deadline came first.
+
+    Examples
+    --------
+    Of the four pairs of neighbours on a ring of four chips, at most two are disjoint:
+
+    >>> max_disjoint_sets([0b0011, 0b0110, 0b1100, 0b1001], target=9)
+    2
+
+    """
+    unique_sets = list(dict.fromkeys(sets))
+    lower_bound = min(_pack_greedily(unique_sets), target)
+    min_size = min((mask.bit_count() for mask in unique_sets), default=1)
+    if lower_bound == min(target, reduce(or_, unique_sets, 0).bit_count() // min_size):
+        return lower_bound
+    return min(_pack_by_ilp(unique_sets), target)
+
+
+def _pack_greedily(sets: Sequence[int]) -> int:
+    union = count = 0
+    for mask in sets:
+        if not union & mask:
+            union, count = union | mask, count + 1
+    return count
+
+
+def _pack_by_ilp(sets: Sequence[int]) -> int:
+    elements = range(max(sets).bit_length())
+    rows: list[ConstraintRow] = [
+        (dict.fromkeys((column for column, mask in enumerate(sets) if mask >> element & 1), 1.0), -inf, 1.0)
+        for element in elements
+    ]
+    with redirect_stdout_to_stderr():
+        result = milp(
+            c=-np.ones(len(sets)),
+            integrality=np.ones(len(sets), dtype=np.int64),
+            bounds=Bounds(0, 1),
+            constraints=linear_constraint(rows, len(sets)),
+            options={"time_limit": deadline.cap_timeout(inf), "mip_rel_gap": 0.0},
+        )
+    deadline.raise_if_expired()
+    return round(-float(result.fun or 0))
+
+
+@dataclass(frozen=True, slots=True)
+class InterchangeableJobs:
+    """Interchangeable jobs: their current sets, which do not overlap, and the sets that each may use instead."""
+
+    current: tuple[int, ...]
+    alternatives: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rearrangement:
+    """The moves that free a set of chips.
+
+    Attributes
+    ----------
+    target
+        The set that becomes free; 0 if the node limit was reached before any plan.
+    moves
+        For each group of jobs, the moves as (from, to).
+    lower
+        Proven lower bound of the number of moves.
+
+    """
+
+    target: int
+    moves: tuple[tuple[tuple[int, int], ...], ...]
+    lower: int
+
+
+def rearrange(
+    targets: Sequence[int], job_groups: Sequence[InterchangeableJobs], max_nodes: int
+) -> Rearrangement | None:
+    """Free one of the target sets by the fewest moves and, among such plans, the fewest chips; None if impossible.
+
+    An integer program (set packing, HiGHS): exponential at worst, limited by ``max_nodes``.
+
+    Parameters
+    ----------
+    targets
+        Sets of which one has to become free.
+    max_nodes
+        Limit of search-tree nodes: work, not time.
+
+    Raises
+    ------
+    TimeLimitError
+        The deadline came first.
+
+    Examples
+    --------
+    Chips 0 and 1 shall be free; a job on chip 0 may use any of four chips, and chip 2 has another job that stays:
+
+    >>> jobs, fixed = InterchangeableJobs((0b0001,), (0b0010, 0b0100, 0b1000)), InterchangeableJobs((0b0100,), ())
+    >>> plan = rearrange([0b0011], [jobs, fixed], max_nodes=100)
+    >>> plan.target, plan.moves, plan.lower
+    (3, (((1, 8),), ()), 1)
+
+    """
+    sets_by_group = [tuple(dict.fromkeys((*jobs.current, *jobs.alternatives))) for jobs in job_groups]
+    columns = [*targets, *(mask for group_sets in sets_by_group for mask in group_sets)]
+    move_cost = sum(mask.bit_count() for jobs in job_groups for mask in jobs.current) + 1
+    stay_gains = (
+        -(move_cost + mask.bit_count()) if mask in jobs.current else 0
+        for jobs, group_sets in zip(job_groups, sets_by_group, strict=True)
+        for mask in group_sets
+    )
+    gains = [*(0 for _ in targets), *stay_gains]
+    with redirect_stdout_to_stderr():
+        result = milp(
+            c=gains,
+            integrality=np.ones(len(columns), dtype=np.int64),
+            bounds=Bounds(0, 1),
+            constraints=linear_constraint(_constraint_rows(targets, job_groups, sets_by_group, columns), len(columns)),
+            options={"node_limit": max_nodes, "time_limit": deadline.cap_timeout(inf), "mip_rel_gap": 0.0},
+        )
+    deadline.raise_if_expired()
+    if result.status == _INFEASIBLE:
+        return None
+    bound = sum(gains) if result.mip_dual_bound is None else max(result.mip_dual_bound, sum(gains))
+    min_cost = ceil(bound - _TOLERANCE) - sum(gains)
+    lower = max(-(-(min_cost - move_cost + 1) // move_cost), 0)
+    if result.x is None:
+        return Rearrangement(0, (), lower)
+    chosen_flags = [bool(value > 1 / 2) for value in result.x]
+    target = next(mask for mask, is_taken in zip(targets, chosen_flags, strict=False) if is_taken)
+    moves, offset = [], len(targets)
+    for jobs, group_sets in zip(job_groups, sets_by_group, strict=True):
+        chosen = [
+            mask
+            for mask, is_taken in zip(group_sets, chosen_flags[offset : offset + len(group_sets)], strict=True)
+            if is_taken
+        ]
+        moves.append(_pair_moves(jobs, chosen))
+        offset += len(group_sets)
+    return Rearrangement(target, tuple(moves), lower)
+
+
+def _constraint_rows(
+    targets: Sequence[int],
+    job_groups: Sequence[InterchangeableJobs],
+    sets_by_group: Sequence[Sequence[int]],
+    columns: Sequence[int],
+) -> list[ConstraintRow]:
+    """Require one target, as many sets of each group as it has jobs, and no chip twice."""
+    rows: list[ConstraintRow] = [(dict.fromkeys(range(len(targets)), 1), 1, 1)]
+    offset = len(targets)
+    for jobs, group_sets in zip(job_groups, sets_by_group, strict=True):
+        rows.append((dict.fromkeys(range(offset, offset + len(group_sets)), 1), len(jobs.current), len(jobs.current)))
+        offset += len(group_sets)
+    for chip in range(max(columns, default=0).bit_length()):
+        coefficients = {column: 1.0 for column, mask in enumerate(columns) if mask >> chip & 1}
+        if len(coefficients) > 1:
+            rows.append((coefficients, 0, 1))
+    return rows
+
+
+def _pair_moves(jobs: InterchangeableJobs, chosen: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    leaving = sorted(mask for mask in jobs.current if mask not in chosen)
+    return tuple(zip(leaving, sorted(mask for mask in chosen if mask not in jobs.current), strict=True))
+
+
+def order_moves(moves: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    """Order moves so that each destination is free when its move starts; break cycles by stopping jobs first.
+
+    A topological order; of a cycle the job with the fewest chips stops. O(moves³).
+
+    Parameters
+    ----------
+    moves
+        From and to, as sets of chips that no other job uses.
+
+    Returns
+    -------
+        Indices of ``moves``: all of them in order, and those whose job has to release its chips before the first move.
+
+    Examples
+    --------
+    Job 0 moves to the chip of job 1, which moves away first:
+
+    >>> order_moves([(0b001, 0b010), (0b010, 0b100)])
+    ([1, 0], [])
+
+    Two jobs that exchange their chips form a cycle, so job 1, which has fewer, stops first:
+
+    >>> order_moves([(0b0011, 0b1100), (0b0100, 0b0001)])
+    ([0, 1], [1])
+
+    """
+    occupied, pending = [source for source, _ in moves], list(range(len(moves)))
+    order, must_stop = list[int](), list[int]()
+    while pending:
+        movable = (index for index in pending if not any(moves[index][1] & mask for mask in occupied))
+        if (first := next(movable, None)) is not None:
+            pending.remove(first)
+            order.append(first)
+            occupied[first] = moves[first][1]
+        else:
+            smallest = min(
+                (index for index in pending if index not in must_stop),
+                key=lambda index: (moves[index][0].bit_count(), index),
+            )
+            must_stop.append(smallest)
+            occupied[smallest] = 0
+    return order, must_stop

@@ -1,0 +1,135 @@
+"""Model a fabric as instances report it: a tree of network nodes.
+
+Instances name the nodes above them from the top tier down. Every node has one parent, except those of the top tier.
+Local numbers run from the lowest tier to tier 1, so the upper end of a link has the higher one. Within a tier they
+follow the order of names, and nodes that are added later follow those present. Each tier has numbers for
+`MAX_NODES_PER_TIER` nodes.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+ServerOrdinals = tuple[int, int]
+"""A domain's ordinal, and the ordinal of a server in it."""
+MAX_TIERS: Final = 16
+"""The maximum number of tiers."""
+MAX_NODES_PER_TIER: Final = 100_000
+"""The maximum number of nodes in a tier."""
+
+
+class FabricNode(NamedTuple):
+    """A node of the fabric: local number, tier (1 on top), ordinal within the tier, and its vendor's id."""
+
+    local: int
+    tier: int
+    ordinal: int
+    vendor_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class FabricTree:
+    """The nodes in the order of their local numbers, the parent of each, and the node above each server.
+
+    Attributes
+    ----------
+    is_dense
+        Whether local numbers have no gaps for more nodes, as in clusters that older versions adopted.
+    """
+
+    nodes_by_number: tuple[FabricNode, ...]
+    parents: Mapping[int, int]
+    server_parents: Mapping[ServerOrdinals, int]
+    is_dense: bool = False
+
+    @classmethod
+    def from_network_paths(cls, network_paths: Mapping[ServerOrdinals, Sequence[str]]) -> "FabricTree":
+        """Build a tree from the nodes above each server, the top one first.
+
+        Raises
+        ------
+        ValueError
+            A node is in two tiers or below two nodes, or there are too many; `path_conflicts` yields the messages.
+        """
+        return cls((), {}, {}).with_network_paths(network_paths)
+
+    def with_network_paths(self, network_paths: Mapping[ServerOrdinals, Sequence[str]]) -> "FabricTree":
+        """Return the tree with network paths added or replaced; present nodes keep their numbers.
+
+        Raises
+        ------
+        ValueError
+            As for `from_network_paths`.
+        """
+        if conflict := next(path_conflicts([*self.network_paths().values(), *network_paths.values()]), None):
+            raise ValueError(conflict)
+        nodes = {node.vendor_id: node for node in self.nodes_by_number}
+        tier_counts = Counter(node.tier for node in self.nodes_by_number)
+        for tier, name in sorted({place for path in network_paths.values() for place in enumerate(path, start=1)}):
+            if name not in nodes:
+                nodes[name] = FabricNode(
+                    (MAX_TIERS - tier) * MAX_NODES_PER_TIER + tier_counts[tier], tier, tier_counts[tier], name
+                )
+                tier_counts[tier] += 1
+        new_parents = {
+            nodes[child].local: nodes[parent].local
+            for path in network_paths.values()
+            for parent, child in pairwise(path)
+        }
+        new_server_parents = {server: nodes[path[-1]].local for server, path in network_paths.items()}
+        return FabricTree(
+            tuple(sorted(nodes.values())),
+            {**self.parents, **new_parents},
+            {**self.server_parents, **new_server_parents},
+            self.is_dense,
+        )
+
+    def network_paths(self) -> Mapping[ServerOrdinals, tuple[str, ...]]:
+        """Return the names of the nodes above each server, the top one first."""
+        names = {node.local: node.vendor_id for node in self.nodes_by_number}
+        paths = dict[int, tuple[str, ...]]()
+        for local in sorted(names, reverse=True):
+            paths[local] = (*(paths.get(self.parents[local], ()) if local in self.parents else ()), names[local])
+        return {server: paths[local] for server, local in self.server_parents.items()}
+
+    def nodes(self) -> Iterator[FabricNode]:
+        """Return all nodes, the lowest tier first."""
+        return iter(self.nodes_by_number)
+
+    def violations(self) -> Iterator[str]:
+        """Yield nodes without a parent below the top tier, nodes with nothing below them, and wrong ordinals."""
+        tiers = {node.local: node.tier for node in self.nodes_by_number}
+        used = {*self.parents.values(), *self.server_parents.values()}
+        expected = dict.fromkeys(tiers.values(), 0)
+        for node in self.nodes_by_number:
+            subject = f"network node {node.vendor_id}"
+            if self.parents.keys() >= {node.local} and tiers.get(self.parents[node.local]) != node.tier - 1:
+                yield f"{subject} of tier {node.tier} is not below one of tier {node.tier - 1}"
+            elif node.tier > 1 and node.local not in self.parents:
+                yield f"{subject} of tier {node.tier} is below no other"
+            if node.local not in used:
+                yield f"{subject} has nothing below it"
+            if node.ordinal != expected[node.tier]:
+                yield f"{subject} has the number {node.ordinal}, not {expected[node.tier]}"
+            expected[node.tier] += 1
+
+
+def path_conflicts(network_paths: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield a message for each node in two tiers or below two nodes, and for too many tiers or nodes."""
+    places: dict[str, tuple[int, str | None]] = {}
+    for path in dict.fromkeys(map(tuple, network_paths)):
+        for tier, name in enumerate(path, start=1):
+            new_place = tier, path[tier - 2] if tier > 1 else None
+            known_place = places.setdefault(name, new_place)
+            if known_place != new_place:
+                yield f"network node {name} is {_describe_place(*known_place)} and {_describe_place(*new_place)}"
+    for tier, count in Counter(tier for tier, _ in places.values()).items():
+        if count > MAX_NODES_PER_TIER or tier > MAX_TIERS:
+            limits = f"at most {MAX_NODES_PER_TIER:,} in each of {MAX_TIERS} tiers"
+            yield f"there are {count:,} network nodes in tier {tier}: {limits}"
+
+
+def _describe_place(tier: int, parent: str | None) -> str:
+    return f"in tier {tier} below {parent}" if parent else "on top"

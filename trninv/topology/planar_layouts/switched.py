@@ -1,0 +1,184 @@
+"""Lay out switched domains rack by rack."""
+
+from collections.abc import Mapping
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+from trninv.topology.blueprint import BlueprintNode
+from trninv.topology.planar_layout import (
+    LinkPath,
+    PlanarLayout,
+    Point2D,
+    Rectangle,
+    SymbolSize,
+    TextLabel,
+    straight_lines,
+)
+
+_ROW_HEIGHT, _CHIPS_PER_ROW, _SERVER_GAP = 31.0, 4, 12.0
+"""Distance between rows, chips per row, and the gap between servers that have several rows."""
+_RACK_BUS, _SERVER_BUS, _TWIN_PITCH = 12.5, 12.0, 3.0
+"""Offsets of the buses above and below the middle of a row, and the distance between lines of twins."""
+_TITLE_HEIGHT, _BOTTOM_MARGIN = 36.0, 6.0
+"""Space in a panel above the first row and below the last one."""
+_RACK_GAP, _STACKED_RACK_GAP = 168.0, 16.0
+"""Gaps between panels side by side, and between panels below each other."""
+
+
+class _RackColumns(NamedTuple):
+    """Horizontal positions in a rack, from the outer edge of its panel."""
+
+    panel: float
+    bar: float
+    label: float
+    switch: float
+    chip: float
+    chip_pitch: float
+    chip_width: float
+
+
+_WIDE_COLUMNS = _RackColumns(370.0, 20.0, 37.0, 86.5, 145.0, 62.0, 54.0)
+_NARROW_COLUMNS = _RackColumns(352.0, 17.0, 32.0, 80.0, 133.0, 55.0, 47.0)
+_BAR_WIDTH, _SWITCH_WIDTH, _NODE_HEIGHT = 24.0, 41.0, 16.0
+
+
+def racks_side_by_side(nodes: Mapping[int, BlueprintNode], *, narrow: bool) -> PlanarLayout:
+    """Place racks side by side or, if narrow, below each other; every second one is mirrored to face its twins."""
+    rows = _RackRows(nodes, _NARROW_COLUMNS if narrow else _WIDE_COLUMNS, narrow=narrow)
+    positions, sizes = {}, {}
+    for key, node in nodes.items():
+        positions[key], sizes[key] = rows.place(node)
+    chips = {key: f"c{node.ordinal}" for key, node in nodes.items() if node.kind == "chip"}
+
+    def route(a: int, b: int) -> LinkPath:
+        switch, chip = (a, b) if nodes[a].kind == "switch" else (b, a)
+        if nodes[switch].kind == "chip":
+            return rows.link_twins(nodes[a].ordinal, positions[a], positions[b])
+        if nodes[switch].server is None:
+            return rows.link_to_bar(positions[switch], positions[chip])
+        return rows.link_to_switch(positions[switch], positions[chip])
+
+    return PlanarLayout(
+        positions=positions,
+        route=route if len(nodes) > 1 else straight_lines(positions),
+        sizes=sizes,
+        texts=chips,
+        panels=[rows.panel(rack) for rack in rows.racks],
+        labels=list(rows.labels()),
+        font_size=13.0,
+        stroke_width=2.2,
+    )
+
+
+class _RackRows:
+    """The rows of each rack's servers."""
+
+    def __init__(self, nodes: Mapping[int, BlueprintNode], columns: _RackColumns, *, narrow: bool) -> None:
+        servers = sorted({(node.rack, node.server) for node in nodes.values() if node.server is not None})
+        self.racks = {
+            rack: [server for _, server in rack_servers] for rack, rack_servers in groupby(servers, key=itemgetter(0))
+        }
+        chips = 1 + max(node.ordinal for node in nodes.values() if node.kind == "chip")
+        self.rows_per_server = -(-chips // _CHIPS_PER_ROW)
+        self.columns, self.narrow = columns, narrow
+        self._server_gap = _SERVER_GAP if self.rows_per_server > 1 else 0.0
+
+    def _height(self, rack: int) -> float:
+        """Return the height of a rack's rows."""
+        return len(self.racks[rack]) * (self.rows_per_server * _ROW_HEIGHT + self._server_gap) - self._server_gap
+
+    def _column(self, rack: int) -> int:
+        return list(self.racks).index(rack)
+
+    def _is_mirrored(self, rack: int) -> bool:
+        return not self.narrow and self._column(rack) % 2 == 1
+
+    def panel(self, rack: int) -> Rectangle:
+        """Return the panel behind a rack."""
+        column, height = self._column(rack), self._height(rack) + _TITLE_HEIGHT + _BOTTOM_MARGIN
+        heights_above = [
+            self._height(other) + _TITLE_HEIGHT + _BOTTOM_MARGIN + _STACKED_RACK_GAP
+            for other in list(self.racks)[:column]
+        ]
+        x, y = (0.0, sum(heights_above)) if self.narrow else (column * (self.columns.panel + _RACK_GAP), 0.0)
+        return Rectangle(x, y, self.columns.panel, height)
+
+    def _x_of(self, rack: int, out: float) -> float:
+        """Return the x coordinate at a distance from the outer edge of a rack."""
+        box = self.panel(rack)
+        return box.x + (box.width - out if self._is_mirrored(rack) else out)
+
+    def _y_of(self, rack: int, server: int, row: int) -> float:
+        """Return the y coordinate of the middle of a server's row."""
+        block = self.racks[rack].index(server) * (self.rows_per_server * _ROW_HEIGHT + self._server_gap)
+        return self.panel(rack).y + _TITLE_HEIGHT + block + (row + 0.5) * _ROW_HEIGHT + 2
+
+    def place(self, node: BlueprintNode) -> tuple[Point2D, SymbolSize]:
+        """Return center and size of a chip or switch."""
+        rack, columns = node.rack, self.columns
+        if node.server is None:
+            height = self._height(rack)
+            return Point2D(self._x_of(rack, columns.bar), self.panel(rack).y + _TITLE_HEIGHT + height / 2), SymbolSize(
+                _BAR_WIDTH, height
+            )
+        if node.kind == "switch":
+            center = Point2D(
+                self._x_of(rack, columns.switch), self._y_of(rack, node.server, (self.rows_per_server - 1) // 2)
+            )
+            return center, SymbolSize(_SWITCH_WIDTH, _NODE_HEIGHT)
+        row, column = divmod(node.ordinal, _CHIPS_PER_ROW)
+        if self._is_mirrored(rack):  # chips count from left to right in mirrored racks too
+            column = _CHIPS_PER_ROW - 1 - column
+        center = Point2D(
+            self._x_of(rack, columns.chip + column * columns.chip_pitch), self._y_of(rack, node.server, row)
+        )
+        return center, SymbolSize(columns.chip_width, _NODE_HEIGHT)
+
+    def link_to_bar(self, bar: Point2D, chip: Point2D) -> LinkPath:
+        """Route a link from a rack's switch along the bus above a row."""
+        bend = Point2D(chip.x, chip.y - _RACK_BUS)
+        return LinkPath(((Point2D(_offset_toward(bar, chip, _BAR_WIDTH / 2), bend.y), bend, _edge(chip, -1)),), bend)
+
+    def link_to_switch(self, switch: Point2D, chip: Point2D) -> LinkPath:
+        """Route a link from a server's switch along the bus below a row."""
+        bend = Point2D(chip.x, chip.y + _SERVER_BUS)
+        side, riser = (_offset_toward(switch, chip, _SWITCH_WIDTH / 2 + more) for more in (0.0, 5.0))
+        stroke = (Point2D(side, switch.y), Point2D(riser, switch.y), Point2D(riser, bend.y), bend, _edge(chip, 1))
+        return LinkPath((stroke,), bend)
+
+    def link_twins(self, ordinal: int, a: Point2D, b: Point2D) -> LinkPath:
+        """Route a link across the gap between two racks, or if narrow along a channel at the side."""
+        offset_steps = ordinal % _CHIPS_PER_ROW - (_CHIPS_PER_ROW - 1) / 2
+        offset = _TWIN_PITCH * offset_steps
+        start, end = Point2D(a.x, a.y + offset), Point2D(b.x, b.y + offset)
+        if not self.narrow:
+            return LinkPath(((start, end),), Point2D((start.x + end.x) / 2, (start.y + end.y) / 2))
+        channel = self.columns.panel - 12 + _TWIN_PITCH * offset_steps
+        line = (start, Point2D(channel, start.y), Point2D(channel, end.y), end)
+        return LinkPath((line,), Point2D(channel, (start.y + end.y) / 2))
+
+    def labels(self) -> list[TextLabel]:
+        """Return the names of racks and servers."""
+        labels = []
+        for rack, servers in self.racks.items():
+            anchor = "end" if self._is_mirrored(rack) else "start"
+            box = self.panel(rack)
+            labels.append(TextLabel(f"rack {rack}", self._x_of(rack, 12), box.y + 22, anchor, strong=True))
+            row = (self.rows_per_server - 1) // 2
+            labels += [
+                TextLabel(
+                    f"s{server}", self._x_of(rack, self.columns.label), self._y_of(rack, server, row) + 4.5, anchor
+                )
+                for server in servers
+            ]
+        return labels
+
+
+def _offset_toward(switch: Point2D, chip: Point2D, distance: float) -> float:
+    """Return the x coordinate at a distance from a switch, on the side of a chip."""
+    return switch.x + (distance if chip.x > switch.x else -distance)
+
+
+def _edge(chip: Point2D, direction: int) -> Point2D:
+    return Point2D(chip.x, chip.y + direction * _NODE_HEIGHT / 2)
