@@ -147,7 +147,7 @@ def _held(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
         connection.execute(update(allocation).where(ours).values(ended="y"))
 
     def once() -> None:
-        fleet.hold("next", [f"{NAME}/d0"], who="bench")
+        fleet.allocate("next", [f"{NAME}/d0"], who="bench")
         fleet.release("next")
 
     free = itertools.count(10**8, len(keys))

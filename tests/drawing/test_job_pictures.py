@@ -68,9 +68,9 @@ def test_no_two_jobs_of_a_domain_look_alike() -> None:
 def test_every_chip_says_who_holds_it(run: Run, seeded: str) -> None:
     name = "<b>&\"' " + "x" * 60
     with trninv.open(seeded) as fleet:
-        fleet.hold("big", [f"{U}/s0", "u-trn2x64/d0/s1/c0-3"], spares=[f"{U}/s1/c4-7"], who="me")
-        fleet.hold(name, [f"{U}/s2/c0"], who="me")
-        fleet.close_servers([f"{U}/s3"], who="me", why="firmware")
+        fleet.allocate("big", [f"{U}/s0", "u-trn2x64/d0/s1/c0-3"], spares=[f"{U}/s1/c4-7"], who="me")
+        fleet.allocate(name, [f"{U}/s2/c0"], who="me")
+        fleet.cordon([f"{U}/s3"], who="me", why="firmware")
     for chip in (f"{U}/s2/c0", f"{U}/s2/c1"):
         assert run("set", chip, "down", "--why", "x", database=seeded)[0] == 0
     shown = drawn(run, "u-trn2x64", "--propose", "2x3x1", database=seeded)
@@ -102,7 +102,7 @@ def test_every_chip_says_who_holds_it(run: Run, seeded: str) -> None:
 
 def test_a_name_with_what_xml_has_not_is_drawn(run: Run, seeded: str) -> None:
     with trninv.open(seeded) as fleet:
-        fleet.hold("held", [f"{U}/s0"], who="me")
+        fleet.allocate("held", [f"{U}/s0"], who="me")
         tamper(fleet.engine, "UPDATE job SET name = :name", "job", name="a\ufffe\uffff\x1b\U0001f680<b")
     of = dict(title.split(", ", 1) for title in titles(drawn(run, U, database=seeded)) if ", " in title)
     assert of[f"{U}/s0/c5"] == "job a\ufffd\ufffd\\u001b\U0001f680<b"
@@ -118,8 +118,8 @@ def test_a_fleet_shows_the_largest_free_block_of_each_domain(run: Run, seeded: s
     with temporary_engine(seeded) as engine, write_transaction(engine) as connection:
         cluster_seeding.seed(connection, default_catalog(), default_systems().get("u-trn2x64").resized(4), name="lab")
     with trninv.open(seeded) as fleet:
-        fleet.hold("a", ["lab/d0"], who="me")
-        fleet.hold("b", ["lab/d1/s0"], who="me")
+        fleet.allocate("a", ["lab/d0"], who="me")
+        fleet.allocate("b", ["lab/d1/s0"], who="me")
         histogram = {each.chips: each.domains for each in fleet.free("lab").histogram}
     shown = drawn(run, "lab", database=seeded)
     domains = sum(histogram.values())

@@ -45,11 +45,11 @@ def fill(url: str) -> None:
         for job in fleet.jobs():
             fleet.release(job.name)
         if closed := [each.server for each in fleet.cordons()]:
-            fleet.open_servers(closed)
-        fleet.hold("llama-ft", [f"{D}/s0"], who="tests")
-        fleet.hold("dpo-sweep", [f"{D}/s1/c0-3"], who="tests")
-        fleet.hold("emb", [f"{D}/s2/c0-3"], who="tests")
-        fleet.hold("small", [f"{D}/s3/c0-3"], who="tests")
+            fleet.uncordon(closed)
+        fleet.allocate("llama-ft", [f"{D}/s0"], who="tests")
+        fleet.allocate("dpo-sweep", [f"{D}/s1/c0-3"], who="tests")
+        fleet.allocate("emb", [f"{D}/s2/c0-3"], who="tests")
+        fleet.allocate("small", [f"{D}/s3/c0-3"], who="tests")
 
 
 def held(url: str) -> dict[str, int]:
@@ -108,7 +108,7 @@ def test_who_was_faster_is_said_and_nothing_is_held(opened: Open, service_databa
     page.get_by_role("button", name="Hold 16 chips…").click()
     expect(dialog(page)).to_be_visible()
     with trninv.open(service_database) as fleet:
-        fleet.hold("quick", [f"{FULL}/s0/c3"], who="others")
+        fleet.allocate("quick", [f"{FULL}/s0/c3"], who="others")
     confirm(page, job="late", who="kim")
     expect(dialog(page).get_by_role("alert")).to_contain_text("quick")
     assert "late" not in held(service_database)
@@ -128,7 +128,7 @@ def test_room_is_made_by_moves_and_a_stale_plan_is_refused(opened: Open, service
     page.get_by_role("button", name="Move and hold…").click()
     expect(dialog(page)).to_be_visible()
     with trninv.open(service_database) as fleet:
-        fleet.hold("between", [f"{D}/s3/c15"], who="others")
+        fleet.allocate("between", [f"{D}/s3/c15"], who="others")
     confirm(page, job="wide", who="kim")
     expect(dialog(page).get_by_role("alert")).to_contain_text("ask for a new plan")
     expect(dialog(page).get_by_role("button", name=re.compile("^Move"))).to_have_count(0)
@@ -158,7 +158,7 @@ def test_a_step_that_fails_after_another_asks_for_a_new_plan(opened: Open, servi
         if "HoldChips" in asked.get("query", "") and not taken:
             taken.append(asked["variables"]["input"]["places"][0])
             with trninv.open(service_database) as fleet:
-                fleet.hold("between", [f"{taken[-1]}/c0"], who="others")
+                fleet.allocate("between", [f"{taken[-1]}/c0"], who="others")
         route.fallback()
 
     page.route("**/graphql", be_faster)

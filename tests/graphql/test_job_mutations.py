@@ -79,7 +79,7 @@ def test_a_plan_is_carried_out(seeded: str, way: str) -> None:
     with trninv.open(seeded) as fleet:
         api = services(fleet)[way]
         for at in range(4):
-            fleet.hold(f"a{at}", [f"{ULTRA}/s{at}/c{chip}" for chip in range(4)], who="me")
+            fleet.allocate(f"a{at}", [f"{ULTRA}/s{at}/c{chip}" for chip in range(4)], who="me")
         asked = f'{{ makeRoom(of: "{ULTRA}", servers: 2) {{ of revision moves {{ job to }} }} }}'
         plan = _asked(api, asked)["data"]["makeRoom"] | {"who": "her"}
         assert [move["job"] for move in plan["moves"]] == ["a0", "a1"]
@@ -108,7 +108,7 @@ def test_a_chip_says_which_job_holds_it(seeded: str, way: str) -> None:
     with trninv.open(seeded) as fleet:
         api = services(fleet)[way]
         for at, name in enumerate(["gone", "a", "b"]):
-            fleet.hold(name, [f"{ULTRA}/s0/c{at}"], who="me")
+            fleet.allocate(name, [f"{ULTRA}/s0/c{at}"], who="me")
         fleet.release("gone")
         tamper(fleet.engine, "UPDATE job SET system = 'slurm', external_id = '7' WHERE name = 'b'", "job")
         of = f'{{ chips(filter: {{server: {{eq: "{ULTRA}/s0"}}}}, first: 4) {{ nodes {{ job }} }} }}'

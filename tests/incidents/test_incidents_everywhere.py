@@ -43,7 +43,7 @@ def _set(fleet: Fleet, why: str, state: str, *addresses: str) -> None:
 def broken(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
     """A chip of a job that drift found missing is down with a link of it; something else is in maintenance."""
     with trninv.open(databases.seeded(request.param)) as fleet:
-        fleet.hold("train-7b", [T], who="anna")
+        fleet.allocate("train-7b", [T], who="anna")
         with write_transaction(fleet.engine) as connection:
             place = resolve_place(connection, T)
             bind(

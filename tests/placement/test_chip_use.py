@@ -48,11 +48,11 @@ def change(own: Fleet, chance: random.Random) -> None:
                     set_state(connection, [place], chance.choice(states), why="any", who="tests")
             case 2 | 3:
                 try:
-                    own.hold(f"job{step}", [place], who="tests")
+                    own.allocate(f"job{step}", [place], who="tests")
                 except ConflictError:
                     continue
             case _ if place in servers:
-                (own.close_servers if chance.random() < 0.7 else own.open_servers)([place], who="tests", why="any")
+                (own.cordon if chance.random() < 0.7 else own.uncordon)([place], who="tests", why="any")
     if jobs := own.jobs():
         own.release(chance.choice(jobs).name)
 
@@ -173,8 +173,8 @@ def test_what_is_supposed_is_a_partition_too(own: Fleet, seed: int) -> None:
 
 
 def test_a_chip_that_a_job_holds_is_allocated_even_if_it_is_down_or_in_a_closed_server(own: Fleet) -> None:
-    own.hold("job", ["u-trn2x64/d0/s0/c0-1"], who="me")
-    own.close_servers(["u-trn2x64/d0/s0"], who="me", why="any")
+    own.allocate("job", ["u-trn2x64/d0/s0/c0-1"], who="me")
+    own.cordon(["u-trn2x64/d0/s0"], who="me", why="any")
     with write_transaction(own.engine) as connection:
         set_state(connection, ["u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s0/c2"], Condition("down"), why="any", who="me")
     answer = own.free("u-trn2x64/d0/s0")

@@ -179,13 +179,13 @@ def own(seeded: str) -> Iterator[Fleet]:
 
 
 def test_copies_can_all_be_held_and_no_more_fit(own: Fleet) -> None:
-    own.hold("a", [f"{ULTRA}/s0/c0"], who="me")
+    own.allocate("a", [f"{ULTRA}/s0/c0"], who="me")
     answer = own.placements("u-trn2x64", chips=16, copies=3)
     assert [each.places for each in answer.placements] == [(f"{ULTRA}/s{at}",) for at in (1, 2, 3)]
     more = own.placements("u-trn2x64", chips=16, copies=4)
     assert (more.placements, more.reason) == ((), "4 wanted: 3 fit at once")
     for at, each in enumerate(answer.placements):
-        own.hold(f"job-{at}", each.places, who="me")
+        own.allocate(f"job-{at}", each.places, who="me")
     assert not own.placements("u-trn2x64", chips=16).placements
 
 
@@ -211,7 +211,7 @@ def test_what_is_to_spare_can_be_held_with_the_job(own: Fleet) -> None:
         f"{ULTRA}/s2",
         f"{ULTRA}/s3",
     }
-    own.hold("a", first.places, spares=first.spares, who="me")
+    own.allocate("a", first.places, spares=first.spares, who="me")
     assert not next(iter(own.drain_impact(f"{ULTRA}/s0").jobs)).must_stop
     rack = own.placements("trn3-gen2", servers=3, spares=2).placements[0]
     assert len(rack.places) == 3
@@ -252,7 +252,7 @@ def test_degraded_servers_of_a_rack_against_every_choice(
 
 
 def test_in_one_rack(own: Fleet) -> None:
-    own.hold("a", [f"{ULTRA}/s0"], who="me")
+    own.allocate("a", [f"{ULTRA}/s0"], who="me")
     answer = own.placements("u-trn2x64", "4x4x2", k=9)
     near = own.placements("u-trn2x64", "4x4x2", k=9, rack=True)
     assert (answer.positions, near.positions) == (2, 1)

@@ -113,7 +113,7 @@ def test_a_limit_that_is_exactly_reached_is_enough(own: Fleet) -> None:
 def test_free_says_how_many_are_degraded(own: Fleet, run: Run, seeded: str) -> None:
     put(own, HALF, f"{ULTRA}/s0/c0", f"{ULTRA}/s0/efa3")
     put(own, Condition("down"), f"{ULTRA}/s1/c0")
-    own.hold("a", [f"{ULTRA}/s0/c3"], who="me")
+    own.allocate("a", [f"{ULTRA}/s0/c3"], who="me")
     answer = own.free(ULTRA)
     assert (answer.free, answer.degraded, answer.unusable) == (62, 1, 1)
     shown = run("free", "u-trn2x64", database=seeded)[1].splitlines()
@@ -144,8 +144,8 @@ def test_a_plan_takes_a_chip_that_is_not_degraded(lite_fleet: Fleet) -> None:
 
 def test_drain_tells_what_links_carry_as_they_are(own: Fleet) -> None:
     put(own, HALF, *(f"{ULTRA}/s{server}/c0" for server in range(1, 4)))
-    own.hold("a", [f"{ULTRA}/s0/c0-3"], who="me")
-    own.hold("b", [f"{ULTRA}/s{server}/c{chips}" for server in range(4) for chips in ("4-15",)], who="me")
+    own.allocate("a", [f"{ULTRA}/s0/c0-3"], who="me")
+    own.allocate("b", [f"{ULTRA}/s{server}/c{chips}" for server in range(4) for chips in ("4-15",)], who="me")
     (job, *_) = [each for each in own.drain_impact(f"{ULTRA}/s0/c0").jobs if each.job == "a"]
     whole, half = own.placements("trn2-16.48xlarge", chips=4).placements[0], job.all_gather_after
     assert job.all_gather == whole.all_gather

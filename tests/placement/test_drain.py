@@ -46,7 +46,7 @@ def fill(own: Fleet, seed: int) -> None:
     for at, size in enumerate(draw.choices([1, 4, 4, 8, 16], k=8)):
         places = own.placements(ULTRA, chips=size, k=100).placements
         if places:
-            own.hold(f"j{at}", draw.choice(places).places, who="me")
+            own.allocate(f"j{at}", draw.choice(places).places, who="me")
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def fill(own: Fleet, seed: int) -> None:
     [(f"{ULTRA}/s3", []), (f"{ULTRA}/s0/c0--{ULTRA}/s0/c1", ["big"]), (f"{ULTRA}/s2/c1", ["worn"])],
 )
 def test_what_is_broken_already_is_not_lost_again(own: Fleet, place: str, touched: list[str]) -> None:
-    own.hold("big", [f"{ULTRA}/s0", f"{ULTRA}/s1"], who="me")
-    own.hold("worn", [f"{ULTRA}/s2/c0-3"], who="me")
+    own.allocate("big", [f"{ULTRA}/s0", f"{ULTRA}/s1"], who="me")
+    own.allocate("worn", [f"{ULTRA}/s2/c0-3"], who="me")
     down = [f"{ULTRA}/s2/c2", f"{ULTRA}/s2/c0--{ULTRA}/s2/c3"]
     for state in (own.what_if(down=down[:1]), own.what_if(down=down)):
         assert isinstance(state, Fleet)
@@ -113,22 +113,22 @@ def follow(own: Fleet, without: Fleet, answer: DrainImpactAnswer, name: str) -> 
     if job.outcome is DrainOutcome.ELSEWHERE:
         assert job.destination == best[0].places
         assert job.all_gather_after == best[0].all_gather
-        own.hold(name, job.destination, who="me")
+        own.allocate(name, job.destination, who="me")
         return
     assert not best
     for move in job.moves:
         own.release(move.job)
-        own.hold(move.job, move.destination, who="me")
+        own.allocate(move.job, move.destination, who="me")
     assert (job.outcome is DrainOutcome.AFTER_MOVES) == bool(job.moves)
     if job.outcome is DrainOutcome.AFTER_MOVES:
         assert without.placements(ULTRA, chips=job.chips, k=100).placements
-        own.hold(name, job.destination, who="me")
+        own.allocate(name, job.destination, who="me")
 
 
 def test_after_moves_names_what_moves(own: Fleet) -> None:
-    own.hold("big", [f"{ULTRA}/s0"], who="me")
+    own.allocate("big", [f"{ULTRA}/s0"], who="me")
     for server in range(1, 4):
-        own.hold(f"a{server}", [f"{ULTRA}/s{server}/c{chip}" for chip in range(4)], who="me")
+        own.allocate(f"a{server}", [f"{ULTRA}/s{server}/c{chip}" for chip in range(4)], who="me")
     (job,) = own.drain_impact(f"{ULTRA}/s0").jobs
     assert (job.outcome, job.destination, [move.job for move in job.moves]) == (
         DrainOutcome.AFTER_MOVES,
@@ -141,7 +141,7 @@ def test_after_moves_names_what_moves(own: Fleet) -> None:
 
 def test_in_a_rack_a_server_is_replaced_and_a_spare_keeps_a_job_going(own: Fleet) -> None:
     rack = "trn3-gen2/d0"
-    own.hold("a", [f"{rack}/s{server}" for server in range(3)], who="me", spares=[f"{rack}/s3"])
+    own.allocate("a", [f"{rack}/s{server}" for server in range(3)], who="me", spares=[f"{rack}/s3"])
     (job,) = own.drain_impact(f"{rack}/s1").jobs
     assert (job.outcome, job.must_stop, job.lost_chips) == (DrainOutcome.REPLACED, False, 4)
     assert job.destination == (f"{rack}/s0", f"{rack}/s2", f"{rack}/s4")
@@ -149,7 +149,7 @@ def test_in_a_rack_a_server_is_replaced_and_a_spare_keeps_a_job_going(own: Fleet
     assert (job.outcome, job.must_stop, job.lost_chips) == (DrainOutcome.STAYS, False, 0)
     (job,) = own.drain_impact(f"{rack}/sw0").jobs
     assert (job.must_stop, job.lost_chips) == (True, 0)
-    own.close_servers([f"{rack}/s{server}" for server in range(4, 18)], who="me", why="x")
+    own.cordon([f"{rack}/s{server}" for server in range(4, 18)], who="me", why="x")
     (job,) = own.drain_impact(f"{rack}/s1").jobs
     assert job.outcome is DrainOutcome.ELSEWHERE
     assert job.destination[0] == f"{rack}/s18"
@@ -157,7 +157,7 @@ def test_in_a_rack_a_server_is_replaced_and_a_spare_keeps_a_job_going(own: Fleet
 
 def test_what_replaces_a_server_has_every_link(own: Fleet) -> None:
     servers = [f"trn3-gen2/d0/s{server}" for server in range(18)]
-    own.hold("gang", servers[10:14], who="me")
+    own.allocate("gang", servers[10:14], who="me")
     cut = own.what_if(down=["trn3-gen2/d0/sw0"])
     assert isinstance(cut, Fleet)
     (job,) = cut.drain_impact(servers[11]).jobs
@@ -166,23 +166,23 @@ def test_what_replaces_a_server_has_every_link(own: Fleet) -> None:
 
 def test_one_chip_needs_no_link_and_two_ends_do(own: Fleet) -> None:
     link = f"{ULTRA}/s0/c0--{ULTRA}/s0/c1"
-    own.hold("one", [f"{ULTRA}/s0/c0"], who="me")
-    own.hold("four", [f"{ULTRA}/s0/c{chip}" for chip in (1, 5, 9, 13)], who="me")
+    own.allocate("one", [f"{ULTRA}/s0/c0"], who="me")
+    own.allocate("four", [f"{ULTRA}/s0/c{chip}" for chip in (1, 5, 9, 13)], who="me")
     assert own.drain_impact(link).jobs == ()
     own.release("one")
-    own.hold("more", [f"{ULTRA}/s0/c{chip}" for chip in (0, 4, 8, 12)], who="me")
+    own.allocate("more", [f"{ULTRA}/s0/c{chip}" for chip in (0, 4, 8, 12)], who="me")
     assert own.drain_impact(link).jobs == ()
     for name in ("more", "four"):
         own.release(name)
-    own.hold("both", [f"{ULTRA}/s0"], who="me")
+    own.allocate("both", [f"{ULTRA}/s0"], who="me")
     (job,) = own.drain_impact(link).jobs
     assert (job.lost_chips, job.must_stop, job.destination) == (0, True, (f"{ULTRA}/s1",))
 
 
 def test_its_moves_are_carried_out_with_its_revision_and_no_other(own: Fleet) -> None:
-    own.hold("big", [f"{ULTRA}/s0"], who="me")
+    own.allocate("big", [f"{ULTRA}/s0"], who="me")
     plan = own.drain_impact(f"{ULTRA}/s0")
-    own.close_servers([f"{ULTRA}/s0"], who="me", why="cooling")
+    own.cordon([f"{ULTRA}/s0"], who="me", why="cooling")
     with write_transaction(own.engine) as connection, pytest.raises(StalePlanError):
         move_jobs(connection, ULTRA, [Move("big", plan.jobs[0].destination)], plan.revision, who="me")
     assert (own.free(ULTRA).cordoned, own.free(ULTRA).allocated_on_cordoned) == (0, 16)
@@ -204,9 +204,9 @@ def test_what_can_not_be_drained(lite_fleet: Fleet, place: str) -> None:
 def test_a_network_node_touches_the_jobs_that_it_joins(databases: Databases) -> None:
     """Thirty-two domains to a node of tier 3; jobs of one domain need none."""
     with trninv.open(seed_clusters(databases.migrated("sqlite"), {"trn2": 36})) as own:
-        own.hold("one", ["c-trn2/d0"], who="me")
-        own.hold("near", ["c-trn2/d1", "c-trn2/d2"], who="me")
-        own.hold("far", ["c-trn2/d31", "c-trn2/d32"], who="me")
+        own.allocate("one", ["c-trn2/d0"], who="me")
+        own.allocate("near", ["c-trn2/d1", "c-trn2/d2"], who="me")
+        own.allocate("far", ["c-trn2/d31", "c-trn2/d32"], who="me")
         low, high = (own.drain_impact(f"c-trn2/fabric/{node}") for node in ("t3/n0", "t2/n0"))
         assert [(job.job, job.must_stop, job.destination) for job in low.jobs] == [
             ("near", True, ("c-trn2/d33", "c-trn2/d34")),

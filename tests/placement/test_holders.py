@@ -44,10 +44,10 @@ def test_who_holds_what_and_what_is_free(databases: Databases, backend: str) -> 
                 )
             set_state(connection, ["lab/d2/s0/c5"], Condition.from_user("down", None), why="test", who="tests")
     with trninv.open(url) as fleet:
-        fleet.hold("other", ["other/d0"], who="tests")
-        fleet.hold("small", ["lab/d1/s3/c15", "lab/d2/s0/c0"], who="tests")
-        fleet.hold("large", ["lab/d0/s0", "lab/d0/s1"], spares=["lab/d0/s2/c0"], who="tests")
-        fleet.hold("ended", ["lab/d2/s3"], who="tests")
+        fleet.allocate("other", ["other/d0"], who="tests")
+        fleet.allocate("small", ["lab/d1/s3/c15", "lab/d2/s0/c0"], who="tests")
+        fleet.allocate("large", ["lab/d0/s0", "lab/d0/s1"], spares=["lab/d0/s2/c0"], who="tests")
+        fleet.allocate("ended", ["lab/d2/s3"], who="tests")
         fleet.release("ended")
         found, at = of(fleet, "lab")
         assert found.jobs == [("large", 33), ("small", 2)]
@@ -75,7 +75,7 @@ def test_a_cluster_without_jobs(lite_fleet: Fleet) -> None:
 def test_a_cluster_of_several_models_has_holders_but_no_blocks(databases: Databases) -> None:
     url = make(databases.migrated("sqlite"), {"lab": irregular(MIXED, 2)})
     with trninv.open(url) as fleet:
-        fleet.hold("job", ["lab/d9/s1/c2", "lab/d9/s1/c3", "lab/d0/s0/c0"], who="tests")
+        fleet.allocate("job", ["lab/d9/s1/c2", "lab/d9/s1/c3", "lab/d0/s0/c0"], who="tests")
         found, at = of(fleet, "lab")
     assert at == dict.fromkeys(["lab/d9/s1/c2", "lab/d9/s1/c3", "lab/d0/s0/c0"], "job")
     assert found.blocks is None
@@ -86,7 +86,7 @@ def test_who_held_what_at_another_time(databases: Databases) -> None:
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         set_state(connection, ["u-trn2x64/d0/s0/c0"], Condition.from_user("down", None), why="test", who="tests")
     with trninv.open(url) as fleet:
-        fleet.hold("later", ["u-trn2x64/d0/s3"], who="tests")
+        fleet.allocate("later", ["u-trn2x64/d0/s3"], who="tests")
         for table in ("job", "allocation"):
             tamper(fleet.engine, f"UPDATE {table} SET began = '2999-01-01T00:00:00.000000+00:00'", table)
         assert set(of(fleet, "u-trn2x64")[1].values()) == {"later"}

@@ -339,6 +339,6 @@ def test_more_at_once_than_there_are_connections_are_told_to_come_again(
         with pytest.raises(BusyError, match="all connections of this process are in use"):
             taken.enter_context(own.connect())
         with pytest.raises(BusyError, match="ask again, or fewer at once"):
-            own.hold("a", [f"{ULTRA}/s0"], who="me")
+            own.allocate("a", [f"{ULTRA}/s0"], who="me")
         taken.close()
-        assert own.hold("a", [f"{ULTRA}/s0"], who="me").chips == 16
+        assert own.allocate("a", [f"{ULTRA}/s0"], who="me").chips == 16

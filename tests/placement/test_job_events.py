@@ -57,10 +57,10 @@ def moved(connection: Connection, job: str, to: str, chips: int, why: str = "") 
 
 
 def test_each_is_told_once_with_who_and_why(own: Fleet) -> None:
-    own.hold("a", [f"{D}/s0/c0-3", f"{D}/s0/c8"], who="ann", why="first run", spares=[f"{D}/s1"])
-    own.hold("b", [f"{D}/s2/c7"], who="bob")
-    own.close_servers([D], who="ann", why="firmware")
-    own.open_servers([f"{D}/s3"], who="eve")
+    own.allocate("a", [f"{D}/s0/c0-3", f"{D}/s0/c8"], who="ann", why="first run", spares=[f"{D}/s1"])
+    own.allocate("b", [f"{D}/s2/c7"], who="bob")
+    own.cordon([D], who="ann", why="firmware")
+    own.uncordon([f"{D}/s3"], who="eve")
     with write_transaction(own.engine) as connection:
         set_state(connection, [f"{D}/s2/c0"], Condition.from_user("down"), why="broke", who="eve")
         moved(connection, "b", f"{D}/s3/c0", 1, "room")
@@ -93,8 +93,8 @@ def test_each_is_told_once_with_who_and_why(own: Fleet) -> None:
 
 
 def test_what_changes_nothing_leaves_none_and_what_is_refused_nothing_at_all(own: Fleet) -> None:
-    own.hold("a", [f"{D}/s0"], who="ann")
-    own.hold("a", [f"{D}/s0"], who="bob")
+    own.allocate("a", [f"{D}/s0"], who="ann")
+    own.allocate("a", [f"{D}/s0"], who="bob")
     with write_transaction(own.engine) as connection:
         with pytest.raises(ConflictError, match="is held by job a"):
             job_allocations.allocate(connection, "b", [f"{D}/s1", f"{D}/s0/c3"], who="bob")
@@ -103,7 +103,7 @@ def test_what_changes_nothing_leaves_none_and_what_is_refused_nothing_at_all(own
         job_allocations.allocate(connection, "c", [f"{D}/s1"], who="bob")
     own.release("c")
     own.release("c")
-    assert own.open_servers([D]) == []
+    assert own.uncordon([D]) == []
     assert done(happened(own)) == [("hold", "a", f"{D}/s0"), ("hold", "c", f"{D}/s1"), ("release", "c", f"{D}/s1")]
     is_sound(own.engine)
 
@@ -239,10 +239,10 @@ def test_where_a_job_was_and_when_it_had_moved_is_known_of_each_time(own: Fleet)
 
 
 def test_interfaces_agree(own: Fleet, run: Run) -> None:
-    own.hold("a", [f"{D}/s0", f"{D}/s1/c0"], who="ann", why="go <b>")
+    own.allocate("a", [f"{D}/s0", f"{D}/s1/c0"], who="ann", why="go <b>")
     with write_transaction(own.engine) as connection:
         set_state(connection, [f"{D}/s0"], Condition.from_user("down"), why="x", who="ann")
-    own.close_servers([f"{D}/s1"], who="ann", why="fw")
+    own.cordon([f"{D}/s1"], who="ann", why="fw")
     own.release("a", who="ann")
     url = own.engine.url.render_as_string(hide_password=False)
     node = "event batch at who source kind action job address before after why"
@@ -331,7 +331,7 @@ def test_a_copy_of_a_database_has_them_once(databases: Databases) -> None:
 
 
 def test_a_job_on_a_rack_is_where_its_chips_are(own: Fleet) -> None:
-    own.hold("a", [f"{CLUSTER}/r0"], who="ann")
+    own.allocate("a", [f"{CLUSTER}/r0"], who="ann")
     own.release("a")
     assert done(happened(own)) == [("hold", "a", D), ("release", "a", D)]
     for place in (D, f"{D}/s0", f"{D}/s0/c15", f"{CLUSTER}/r0"):
@@ -339,8 +339,8 @@ def test_a_job_on_a_rack_is_where_its_chips_are(own: Fleet) -> None:
 
 
 def test_what_is_begun_again_by_plain_sql_is_told(own: Fleet) -> None:
-    own.hold("a", [f"{D}/s0"], who="ann")
-    own.close_servers([f"{D}/s1"], who="ann", why="fw")
+    own.allocate("a", [f"{D}/s0"], who="ann")
+    own.cordon([f"{D}/s1"], who="ann", why="fw")
     with own.engine.begin() as connection:
         for value in ("'2027-01-01T00:00:00+00:00'", "NULL"):
             connection.execute(text(f"UPDATE job SET ended = {value}"))

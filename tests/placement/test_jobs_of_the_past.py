@@ -60,7 +60,7 @@ def test_what_is_held_is_what_was_held_then(kept: str) -> None:
         for hours, (jobs, held, closed) in stood.items():
             then = fleet.at(_at(hours))
             assert [job.name for job in then.jobs(ULTRA)] == jobs
-            assert [job.name for job in then.jobs(ended=True) if job.ended_at is None] == jobs
+            assert [job.name for job in then.jobs(include_ended=True) if job.ended_at is None] == jobs
             assert len(then.cordons()) == closed
             free = then.free(ULTRA)
             assert (free.allocated, free.free) == (held, 64 - held - 16 * closed)
@@ -91,14 +91,14 @@ def _changed(fleet: Fleet, number: int, dice: random.Random) -> None:
     if act == "release" and names:
         fleet.release(dice.choice(names))
     elif act == "close" and server not in closed:
-        fleet.close_servers([server], who="me", why="firmware")
+        fleet.cordon([server], who="me", why="firmware")
     elif act == "open" and closed:
-        fleet.open_servers([dice.choice(closed)])
+        fleet.uncordon([dice.choice(closed)])
     elif act == "move" and names and len(closed) < 3 and (plan := fleet.make_room(scope=ULTRA, servers=1)).moves:
         fleet.move_jobs(plan, who="her")
     else:
         with suppress(ConflictError):
-            fleet.hold(f"job-{number}", [f"{server}/c{dice.randrange(16)}"], who="me")
+            fleet.allocate(f"job-{number}", [f"{server}/c{dice.randrange(16)}"], who="me")
 
 
 def test_jobs_of_then_are_supposed_to_end_or_to_hold(kept: str) -> None:

@@ -27,8 +27,8 @@ def own(seeded: str) -> Iterator[Fleet]:
 
 
 def test_rows_that_end_are_not_deleted(own: Fleet) -> None:
-    own.hold("a", [f"{D}/s0"], who="ann")
-    own.close_servers([f"{D}/s1"], who="ann", why="fw")
+    own.allocate("a", [f"{D}/s0"], who="ann")
+    own.cordon([f"{D}/s1"], who="ann", why="fw")
     verbs = ["DELETE FROM"] if own.engine.dialect.name == "sqlite" else ["DELETE FROM", "TRUNCATE"]
     for table, verb in itertools.product(("allocation", "job", "closing"), verbs):
         with pytest.raises(DBAPIError, match="rows are kept: set"), own.engine.begin() as connection:
@@ -38,10 +38,10 @@ def test_rows_that_end_are_not_deleted(own: Fleet) -> None:
 
 
 def test_unseeding_gives_back_what_jobs_held(own: Fleet, seeded: str, run: Run) -> None:
-    own.hold("a", [f"{D}/s0"], who="ann")
-    own.hold("b", [f"{D}/s2"], who="ann")
+    own.allocate("a", [f"{D}/s0"], who="ann")
+    own.allocate("b", [f"{D}/s2"], who="ann")
     own.release("b")
-    own.close_servers([f"{D}/s1"], who="ann", why="fw")
+    own.cordon([f"{D}/s1"], who="ann", why="fw")
     was = done(happened(own))
     assert "all it contains, and ends 1 job: add --yes" in run("unseed", CLUSTER, database=seeded)[2]
     assert done(happened(own)) == was
@@ -55,13 +55,13 @@ def test_unseeding_gives_back_what_jobs_held(own: Fleet, seeded: str, run: Run) 
 
 
 def test_a_job_is_not_taken_for_one_of_a_cluster_that_is_gone(own: Fleet) -> None:
-    own.hold("old", [f"{D}/s0", f"{D}/s1"], who="ann")
+    own.allocate("old", [f"{D}/s0", f"{D}/s1"], who="ann")
     with write_transaction(own.engine) as connection:
         cluster = connection.scalar(text(f"SELECT id FROM cluster WHERE slug = '{CLUSTER}'"))
         assert cluster
         cluster_seeding.unseed(connection, cluster)
         cluster_seeding.seed(connection, default_catalog(), default_systems().get(CLUSTER))
-    own.hold("new", [f"{D}/s2", f"{D}/s3"], who="ann")
+    own.allocate("new", [f"{D}/s2", f"{D}/s3"], who="ann")
     assert done(happened(own, f"{D}/s2")) == [("hold", "new", D)]
 
 
@@ -69,11 +69,11 @@ def test_a_rack_has_no_events_of_one_that_is_gone(tables: str) -> None:
     with trninv.open(tables) as own:
         with write_transaction(own.engine) as connection:
             cluster_seeding.seed(connection, default_catalog(), default_systems().get(CLUSTER), "gone")
-        own.close_servers(["gone/d0/s0"], who="me", why="firmware")
+        own.cordon(["gone/d0/s0"], who="me", why="firmware")
         with write_transaction(own.engine) as connection:
             set_state(connection, ["gone/d0/s0"], Condition.from_user("down"), why="x", who="me")
             cluster_seeding.unseed(connection, connection.scalars(select(TABLES["cluster"].c.id)).one())
             cluster_seeding.seed(connection, default_catalog(), default_systems().get(CLUSTER))
-        own.close_servers([f"{D}/s0"], who="me", why="firmware")
-        own.hold("a", [f"{D}/s1"], who="me")
+        own.cordon([f"{D}/s0"], who="me", why="firmware")
+        own.allocate("a", [f"{D}/s1"], who="me")
         assert done(happened(own, f"{CLUSTER}/r0")) == [("close", None, f"{D}/s0"), ("hold", "a", f"{D}/s1")]

@@ -194,9 +194,9 @@ def test_any_servers_of_a_rack(lite_fleet: Fleet) -> None:
 
 def test_room_in_a_rack_has_every_link(own: Fleet) -> None:
     rack = [f"trn3-gen2/d0/s{server}" for server in range(18)]
-    own.hold("other", [f"trn3-gen2/d0/s{server}" for server in range(18, 33)], who="me")
-    own.hold("one", rack[:1], who="me")
-    own.hold("two", rack[1:2], who="me")
+    own.allocate("other", [f"trn3-gen2/d0/s{server}" for server in range(18, 33)], who="me")
+    own.allocate("one", rack[:1], who="me")
+    own.allocate("two", rack[1:2], who="me")
     cut = own.what_if(down=[f"{rack[5]}/c0--trn3-gen2/d0/sw5", "trn3-gen2/d0/sw6"])
     assert isinstance(cut, Fleet)
     plan = cut.make_room(scope="trn3-gen2", servers=16)
@@ -213,26 +213,26 @@ def own(seeded: str) -> Iterator[Fleet]:
 
 def test_a_plan_is_carried_out_once_and_only_while_nothing_changed(own: Fleet) -> None:
     for server in range(4):
-        own.hold(f"a{server}", [f"{ULTRA}/s{server}/c{chip}" for chip in range(4)], who="me")
+        own.allocate(f"a{server}", [f"{ULTRA}/s{server}/c{chip}" for chip in range(4)], who="me")
     plan = own.make_room(scope=ULTRA, servers=2)
     assert (len(plan.moves), plan.exact, plan.places) == (2, True, (f"{ULTRA}/s0", f"{ULTRA}/s1"))
-    own.hold("late", [f"{ULTRA}/s3/c15"], who="me")
+    own.allocate("late", [f"{ULTRA}/s3/c15"], who="me")
     with pytest.raises(StalePlanError, match="ask for a new plan"):
         own.move_jobs(plan, who="me")
     with pytest.raises(StalePlanError):
-        own.hold("big", plan.places, who="me", revision=plan.revision)
+        own.allocate("big", plan.places, who="me", revision=plan.revision)
     own.release("late")
     moved = own.move_jobs(own.make_room(scope=ULTRA, servers=2), who="her")
     assert [(job.chips, job.who) for job in moved] == [(4, "her"), (4, "her")]
-    before = [job for job in own.jobs(ended=True) if job.name in {job.name for job in moved} and job.ended_at]
+    before = [job for job in own.jobs(include_ended=True) if job.name in {job.name for job in moved} and job.ended_at]
     assert [(job.chips, job.who, job.ended_at) for job in before] == [(4, "me", job.moved_at) for job in moved]
     again = own.make_room(scope=ULTRA, servers=2)
     assert (again.moves, again.exact, again.places) == ((), True, plan.places)
-    assert own.hold("big", again.places, who="me", revision=again.revision).chips == 32
+    assert own.allocate("big", again.places, who="me", revision=again.revision).chips == 32
 
 
 def test_a_job_that_moves_keeps_its_beginning(own: Fleet) -> None:
-    own.hold("a", [f"{ULTRA}/s0/c0-3"], who="me")
+    own.allocate("a", [f"{ULTRA}/s0/c0-3"], who="me")
     for table in ("job", "allocation"):
         tamper(own.engine, f"UPDATE {table} SET began = '2026-01-01T00:00:00+00:00'", table)
     assert [(job.started_at, job.moved_at) for job in own.jobs()] == [("2026-01-01T00:00:00+00:00", None)]
@@ -245,12 +245,12 @@ def test_a_job_that_moves_keeps_its_beginning(own: Fleet) -> None:
     with own.connect() as connection:
         rows = connection.exec_driver_sql("SELECT began, moved FROM v_job WHERE state = 'holds'").all()
     assert rows == [(moved.started_at, moved.moved_at)]
-    assert {job.started_at for job in own.jobs(ended=True)} == {moved.started_at}
+    assert {job.started_at for job in own.jobs(include_ended=True)} == {moved.started_at}
 
 
 def test_pinned_jobs_stay_and_no_is_no(own: Fleet) -> None:
-    own.hold("a", [f"{ULTRA}/s0/c{chip}" for chip in range(4)], who="me")
-    own.hold("b", [f"{ULTRA}/s2/c{chip}" for chip in range(4)], who="me", pinned=True)
+    own.allocate("a", [f"{ULTRA}/s0/c{chip}" for chip in range(4)], who="me")
+    own.allocate("b", [f"{ULTRA}/s2/c{chip}" for chip in range(4)], who="me", pinned=True)
     assert own.make_room(scope=ULTRA, servers=2, pinned="a").possible is False
     plan = own.make_room(scope=ULTRA, servers=2)
     assert [move.job for move in plan.moves] == ["a"]
@@ -263,9 +263,9 @@ def test_pinned_jobs_stay_and_no_is_no(own: Fleet) -> None:
 
 
 def test_moves_that_no_plan_says_are_refused(own: Fleet) -> None:
-    own.hold("a", [f"{ULTRA}/s0/c0-3"], who="me")
-    own.hold("pin", [f"{ULTRA}/s2/c0-3"], who="me", pinned=True)
-    own.hold("safe", [f"{ULTRA}/s3/c0-1"], spares=[f"{ULTRA}/s3/c2-3"], who="me")
+    own.allocate("a", [f"{ULTRA}/s0/c0-3"], who="me")
+    own.allocate("pin", [f"{ULTRA}/s2/c0-3"], who="me", pinned=True)
+    own.allocate("safe", [f"{ULTRA}/s3/c0-1"], spares=[f"{ULTRA}/s3/c2-3"], who="me")
     plan = own.make_room(scope=ULTRA, servers=2)
     (move,) = plan.moves
 
@@ -281,7 +281,7 @@ def test_moves_that_no_plan_says_are_refused(own: Fleet) -> None:
 
 
 def test_what_another_system_runs_is_moved_there(own: Fleet) -> None:
-    own.hold("a", [f"{ULTRA}/s0/c{chip}" for chip in range(4)], who="me")
+    own.allocate("a", [f"{ULTRA}/s0/c{chip}" for chip in range(4)], who="me")
     tamper(own.engine, "UPDATE job SET system = 'slurm'", "job")
     plan = own.make_room("4x4x4", "u-trn2x64/d0")
     assert plan.possible is False
@@ -289,7 +289,7 @@ def test_what_another_system_runs_is_moved_there(own: Fleet) -> None:
     assert (plan.moves, plan.possible) == ((), True)
     plan = own.make_room("2x4x1", f"{ULTRA}/s0", pinned="slurm:a")
     assert plan.possible
-    own.hold("b", [f"{ULTRA}/s0/c{chip}" for chip in range(12, 16)], who="me")
+    own.allocate("b", [f"{ULTRA}/s0/c{chip}" for chip in range(12, 16)], who="me")
     plan = own.make_room(scope=f"{ULTRA}/s0", chips=8, pinned="b")
     assert [move.job for move in plan.moves] == ["slurm:a"]
     with pytest.raises(ConflictError, match="run by slurm"):

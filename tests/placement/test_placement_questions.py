@@ -27,7 +27,7 @@ def test_a_job_that_holds_what_fits_leaves_the_next_one_another_place(own: Fleet
     first = own.placements(ULTRA, chips=16).placements[0]
     assert first.places == (f"{ULTRA}/s0",)
     assert (first.shape, first.all_gather, first.whole_servers) == ("4x4x1", 512 * GB, True)
-    own.hold("a", first.places, who="me")
+    own.allocate("a", first.places, who="me")
     second = own.placements(ULTRA, chips=16).placements[0]
     assert second.places == (f"{ULTRA}/s1",)
     own.release("a")
@@ -35,7 +35,7 @@ def test_a_job_that_holds_what_fits_leaves_the_next_one_another_place(own: Fleet
 
 
 def test_pairs_are_legal_as_documented_and_neighbours_are_not(own: Fleet) -> None:
-    own.hold("a", [f"{ULTRA}/s0", f"{ULTRA}/s3"], who="me")
+    own.allocate("a", [f"{ULTRA}/s0", f"{ULTRA}/s3"], who="me")
     answer = own.placements(ULTRA, servers=2)
     assert not answer.placements
     assert answer.reason == "no domain has such a set of free chips"
@@ -69,7 +69,7 @@ def test_why_names_the_first_thing_that_is_lacking(own: Fleet) -> None:
         "no domain has it with all-gather of 700 GB/s or more; "
         "the best place has all-gather 576 GB/s, bisection 1,024 GB/s"
     )
-    own.close_servers([f"{ULTRA}/s1"], who="me", why="x")
+    own.cordon([f"{ULTRA}/s1"], who="me", why="x")
     assert own.placements(ULTRA, "4x4x4").reason == "no domain has 64 chips free"
     with write_transaction(own.engine) as connection:
         set_state(connection, [f"{ULTRA}/s0/c0"], Condition("down"), why="x", who="me")
@@ -134,7 +134,7 @@ def test_what_is_wrongly_asked_is_told_what_would_do(own: Fleet) -> None:
 
 def test_a_box_that_no_document_grants_is_not_legal(own: Fleet) -> None:
     server = "trn1.32xlarge/d0/s0"
-    own.hold("a", [f"{server}/c0-3", f"{server}/c12-15"], who="me")
+    own.allocate("a", [f"{server}/c0-3", f"{server}/c12-15"], who="me")
     assert own.placements(server, chips=8).reason == "no domain has such a set of free chips"
     (place,) = own.placements(server, chips=8, any_block=True).placements
     assert place.places == tuple(f"{server}/c{chip}" for chip in range(4, 12))
@@ -224,8 +224,8 @@ def test_more_than_there_are_domains(lite_fleet: Fleet, asked: dict[str, object]
 
 
 def test_free_and_fragmentation_say_what_each_cause_costs(own: Fleet) -> None:
-    own.hold("a", [f"{ULTRA}/s0/c5", f"{ULTRA}/s1/c5"], who="me")
-    own.close_servers([f"{ULTRA}/s2"], who="me", why="x")
+    own.allocate("a", [f"{ULTRA}/s0/c5", f"{ULTRA}/s1/c5"], who="me")
+    own.cordon([f"{ULTRA}/s2"], who="me", why="x")
     with write_transaction(own.engine) as connection:
         set_state(connection, [f"{ULTRA}/s3/c0"], Condition("down"), why="x", who="me")
     free = own.free(ULTRA)
@@ -239,9 +239,9 @@ def test_free_and_fragmentation_say_what_each_cause_costs(own: Fleet) -> None:
 
 
 def test_the_report_counts_as_fragmentation_does(own: Fleet) -> None:
-    own.hold("a", [f"{ULTRA}/s0/c5"], who="me")
-    own.hold("b", ["trn3-gen2/d0/s0/c0", "trn3-gen2/d0/s20"], who="me")
-    own.close_servers([f"{ULTRA}/s2"], who="me", why="x")
+    own.allocate("a", [f"{ULTRA}/s0/c5"], who="me")
+    own.allocate("b", ["trn3-gen2/d0/s0/c0", "trn3-gen2/d0/s20"], who="me")
+    own.cordon([f"{ULTRA}/s2"], who="me", why="x")
     with write_transaction(own.engine) as connection:
         set_state(connection, [f"{ULTRA}/s3/c0"], Condition("down"), why="x", who="me")
     for of in ("u-trn2x64", "trn3-gen2"):
@@ -252,7 +252,7 @@ def test_the_report_counts_as_fragmentation_does(own: Fleet) -> None:
 
 
 def test_switched_domains_have_free_sets_too(own: Fleet) -> None:
-    own.hold("a", ["trn3-gen2/d0/s0/c0", "trn3-gen2/d0/s20"], who="me")
+    own.allocate("a", ["trn3-gen2/d0/s0/c0", "trn3-gen2/d0/s20"], who="me")
     free = own.free("trn3-gen2")
     assert (free.largest_block, free.largest_block_shape) == (64, None)
     assert {each.chips: each.jobs for each in free.concurrent_jobs}[16] == 8
@@ -260,7 +260,7 @@ def test_switched_domains_have_free_sets_too(own: Fleet) -> None:
 
 
 def test_nothing_free_is_said_plainly(own: Fleet) -> None:
-    own.hold("a", ["trn1.2xlarge/d0"], who="me")
+    own.allocate("a", ["trn1.2xlarge/d0"], who="me")
     free, sizes = own.free("trn1.2xlarge"), own.fragmentation("trn1.2xlarge").sizes
     assert (free.free, free.largest_block, free.largest_block_domain, [each.jobs for each in free.concurrent_jobs]) == (
         0,

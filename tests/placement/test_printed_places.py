@@ -46,7 +46,7 @@ def test_no_more_than_a_list_takes_are_written_out() -> None:
 
 
 def test_lines_that_fits_prints_are_commands(run: Run, own: Fleet, seeded: str) -> None:
-    own.hold("a", [f"{ULTRA}/s0/c0-7,12"], who="me")
+    own.allocate("a", [f"{ULTRA}/s0/c0-7,12"], who="me")
     assert own.jobs()[0].chips == 9
     for at, options in enumerate((["--chips", "8"], ["2x2x2", "--spares", "1"], ["--chips", "4", "--copies", "2"])):
         printed = run("fits", ULTRA, *options, database=seeded)[1]
@@ -72,9 +72,9 @@ def test_a_number_is_no_shape(own: Fleet) -> None:
 
 
 def test_room_in_a_closed_server_is_told(own: Fleet) -> None:
-    own.hold("a", [f"{ULTRA}/s{server}/c0" for server in (0, 1)] + [f"{ULTRA}/s2"], who="me", pinned=True)
+    own.allocate("a", [f"{ULTRA}/s{server}/c0" for server in (0, 1)] + [f"{ULTRA}/s2"], who="me", pinned=True)
     assert own.make_room("4x4x1", ULTRA).cordoned_servers == ()
-    own.close_servers([f"{ULTRA}/s3"], who="me", why="firmware")
+    own.cordon([f"{ULTRA}/s3"], who="me", why="firmware")
     answer = own.make_room("4x4x1", ULTRA)
     assert (answer.possible, answer.cordoned_servers) == (False, (f"{ULTRA}/s3",))
     assert any("u-trn2x64/d0/s3; there would be a plan if it took jobs" in str(part) for part in answer.render())
@@ -82,7 +82,7 @@ def test_room_in_a_closed_server_is_told(own: Fleet) -> None:
 
 
 def test_sizes_that_fitted_nowhere_before_are_no_news_of_a_drain(run: Run, own: Fleet, seeded: str) -> None:
-    own.hold("a", [f"{ULTRA}/s0/c0", f"{ULTRA}/s2/c0"], who="me")
+    own.allocate("a", [f"{ULTRA}/s0/c0", f"{ULTRA}/s2/c0"], who="me")
     table = run("drain", f"{ULTRA}/s1", database=seeded)[1].partition("jobs of    fit")[2].partition("meaning")[0]
     assert [line.split()[:3] for line in table.splitlines()[2:] if line] == [
         ["1", "62", "46"],

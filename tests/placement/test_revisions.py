@@ -48,13 +48,13 @@ def read(fleet: Fleet, cluster: str = "u-trn2x64") -> tuple[str, int]:
 
 def test_who_holds_what_is_told_by_few_rows(own: Fleet) -> None:
     nobody = read(own)
-    own.hold("a", [f"{ULTRA}/s0/c0"], who="me")
+    own.allocate("a", [f"{ULTRA}/s0/c0"], who="me")
     one = read(own)
     own.release("a")
     assert read(own) == nobody
-    own.hold("a", [f"{ULTRA}/s0"], who="me")
+    own.allocate("a", [f"{ULTRA}/s0"], who="me")
     server = read(own)
-    own.hold("b", [f"{ULTRA}/s1"], who="me")
+    own.allocate("b", [f"{ULTRA}/s1"], who="me")
     two = read(own)
     assert len({nobody[0], one[0], server[0], two[0]}) == 4
     assert one[1] == server[1] == two[1]
@@ -65,13 +65,13 @@ def test_who_holds_what_is_told_by_few_rows(own: Fleet) -> None:
 
 
 def test_the_same_chips_held_by_others_or_pinned_are_another_state(own: Fleet) -> None:
-    own.hold("a", [f"{ULTRA}/s0"], who="me")
-    own.hold("b", [f"{ULTRA}/s1"], who="me")
+    own.allocate("a", [f"{ULTRA}/s0"], who="me")
+    own.allocate("b", [f"{ULTRA}/s1"], who="me")
     was = read(own)[0]
     for name in ("a", "b"):
         own.release(name)
-    own.hold("a", [f"{ULTRA}/s1"], who="me")
-    own.hold("b", [f"{ULTRA}/s0"], who="me")
+    own.allocate("a", [f"{ULTRA}/s1"], who="me")
+    own.allocate("b", [f"{ULTRA}/s0"], who="me")
     swapped = read(own)[0]
     with own.engine.begin() as connection:
         connection.execute(text("UPDATE job SET pinned = 1 WHERE name = 'a' AND ended IS NULL"))
@@ -81,7 +81,7 @@ def test_the_same_chips_held_by_others_or_pinned_are_another_state(own: Fleet) -
 
 
 def test_what_was_has_the_revision_that_it_had(own: Fleet) -> None:
-    own.hold("a", [f"{ULTRA}/s0"], who="me")
+    own.allocate("a", [f"{ULTRA}/s0"], who="me")
     now, later = read(own)[0], datetime.now(UTC) + timedelta(hours=1)
     with read_transaction(engine_as_of(own.engine, 0, later)) as connection:
         require_plan_revision(connection, resolve_place(connection, ULTRA).cluster_id, now)

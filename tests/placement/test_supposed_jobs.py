@@ -18,9 +18,9 @@ RATES = "[chip]\nmtbf_hours = 50000\nmttr_hours = 24\n"
 @pytest.fixture
 def own(seeded: str) -> Iterator[Fleet]:
     with trninv.open(seeded) as opened:
-        opened.hold("big", [f"{ULTRA}/s0", f"{ULTRA}/s1"], who="me")
-        opened.hold("small", [f"{ULTRA}/s2/c{chip}" for chip in range(4)], who="me", spares=[f"{ULTRA}/s3/c0"])
-        opened.hold("tiny", [f"{ULTRA}/s3/c5"], who="me")
+        opened.allocate("big", [f"{ULTRA}/s0", f"{ULTRA}/s1"], who="me")
+        opened.allocate("small", [f"{ULTRA}/s2/c{chip}" for chip in range(4)], who="me", spares=[f"{ULTRA}/s3/c0"])
+        opened.allocate("tiny", [f"{ULTRA}/s3/c5"], who="me")
         yield opened
 
 
@@ -51,7 +51,7 @@ def test_without_jobs_is_as_if_they_were_released(own: Fleet) -> None:
 def test_with_a_job_is_as_if_it_was_held(own: Fleet) -> None:
     places = [f"{ULTRA}/s3/c{chip}" for chip in range(8, 12)]
     would = answers(own.what_if(with_={"new": places}))
-    own.hold("new", places, who="me")
+    own.allocate("new", places, who="me")
     assert answers(own) == would
 
 
@@ -59,8 +59,8 @@ def test_a_job_moves_by_being_without_and_with(own: Fleet) -> None:
     moved = {"big": [f"{ULTRA}/s1"], "new": f"{ULTRA}/s0/c0"}
     would = answers(own.what_if(with_=moved, without="big"))
     own.release("big")
-    own.hold("big", [f"{ULTRA}/s1"], who="me")
-    own.hold("new", [f"{ULTRA}/s0/c0"], who="me")
+    own.allocate("big", [f"{ULTRA}/s1"], who="me")
+    own.allocate("new", [f"{ULTRA}/s0/c0"], who="me")
     assert answers(own) == would
 
 

@@ -91,7 +91,7 @@ def test_jobs_of_a_mixed_fleet_are_held_and_not_placed(engine: Engine) -> None:
         keep(connection, "ec2", *fleet())
         adopt(connection, default_catalog(), default_systems(), "prod")
     placing = Fleet(engine)
-    assert placing.hold("a", ["prod/d2"], who="me").chips == 16
+    assert placing.allocate("a", ["prod/d2"], who="me").chips == 16
     for ask in (
         placing.free,
         placing.fragmentation,

@@ -137,7 +137,7 @@ def test_what_a_cluster_has_stays_as_it_is(databases: Databases, backend: str) -
                 connection, ["lab/d1/s0/c5", "lab/fabric/t2/n0"], Condition("degraded", 500_000), why="w", who="me"
             )
         asked = stack.enter_context(Fleet(engine))
-        asked.hold("job", ["lab/d0"], who="me")
+        asked.allocate("job", ["lab/d0"], who="me")
         rows = {
             name: f"SELECT * FROM {name} ORDER BY 1"  # names of ours
             for name in ("domain", "server", "node", "link", "allocation", "binding", "state_event", "network_node")
@@ -194,7 +194,7 @@ def test_an_empty_slot_that_is_closed_to_jobs_is_still_filled(databases: Databas
         with temporary_engine(databases.migrated(backend)) as engine:
             adopted(engine, *ultra(1))
             with Fleet(engine) as fleet_:
-                fleet_.close_servers(["lab/d0/s1"], who="me", why="firmware")
+                fleet_.cordon(["lab/d0/s1"], who="me", why="firmware")
             assert adopted(engine, *ultra(1, 2)).filled_slots == ("lab/d0/s1",)
             with engine.connect() as connection:
                 assert connection.scalar(text("SELECT count(*) FROM server WHERE state = 'up'")) == 2

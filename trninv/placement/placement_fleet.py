@@ -129,17 +129,17 @@ class Fleet(fleet.BaseFleet):
         with write_transaction(self.engine) as connection:
             return move_jobs(connection, plan.scope, plan.moves, plan.revision, who=who, why=why)
 
-    def jobs(self, scope: str | None = None, *, ended: bool = False, limit: int = 1_000) -> list[job_allocations.Job]:
+    def jobs(self, scope: str | None = None, *, include_ended: bool = False, limit: int = 1_000) -> list[job_allocations.Job]:
         """Jobs that hold chips of a place, or of any; as `trninv.placement.allocations.job_allocations.jobs`."""
         with self.connect() as connection:
-            return job_allocations.list_jobs(connection, scope, limit, include_ended=ended)
+            return job_allocations.list_jobs(connection, scope, limit, include_ended=include_ended)
 
     def cordons(self, limit: int = 1_000) -> list[server_cordons.Cordon]:
         """Servers that take no new jobs."""
         with self.connect() as connection:
             return server_cordons.list_cordons(connection, limit)
 
-    def hold(
+    def allocate(
         self,
         name: str,
         places: Sequence[str],
@@ -180,12 +180,12 @@ class Fleet(fleet.BaseFleet):
                 connection, system or kind, jobs, partial=partial, allow_empty=allow_empty, keep_going=keep_going
             )
 
-    def close_servers(self, places: Sequence[str], *, who: str, why: str) -> list[server_cordons.Cordon]:
+    def cordon(self, places: Sequence[str], *, who: str, why: str) -> list[server_cordons.Cordon]:
         """Let servers take no new jobs; as `trninv.placement.allocations.server_cordons.close`."""
         with write_transaction(self.engine) as connection:
             return server_cordons.cordon(connection, places, who=who, why=why)
 
-    def open_servers(self, places: Sequence[str], *, who: str = "", why: str = "") -> list[server_cordons.Cordon]:
+    def uncordon(self, places: Sequence[str], *, who: str = "", why: str = "") -> list[server_cordons.Cordon]:
         """Let servers take new jobs again; as `trninv.placement.allocations.server_cordons.open_`."""
         with write_transaction(self.engine) as connection:
             return server_cordons.uncordon(connection, places, who=who, why=why)
