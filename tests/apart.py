@@ -14,10 +14,11 @@ from pathlib import Path
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.cli.main import main
-from trninv.database import tables, transfer
+from trninv.database import tables
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.history.archive.archive_store import open_for_writing
 from trninv.history.archive.archive_writer import archive_history
+from trninv.inventory import transfer
 from trninv.inventory.seeding import cluster_seeding, expected_rows
 
 _PROCESSES = multiprocessing.get_context("forkserver")

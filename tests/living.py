@@ -20,13 +20,13 @@ from trninv.catalog.models import default_systems
 from trninv.database.engine import open_engine, temporary_engine, write_transaction
 from trninv.database.migration import migrate
 from trninv.database.tables import TABLES
-from trninv.database.transfer import copy_database
 from trninv.errors import TrninvError
 from trninv.history.archive import archive_writer as archiving
 from trninv.history.archive.archive_pruner import prune_events
 from trninv.history.archive.archive_store import open_for_writing
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.bindings import bind, unbind
+from trninv.inventory.transfer import copy_database
 from trninv.placement.allocations import job_allocations, server_cordons
 from trninv.placement.allocations.allocation_rows import resolve_chips
 from trninv.placement.allocations.plan_revision import plan_revision

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
-from trninv.database.transfer import without_triggers
+from trninv.inventory.transfer import without_triggers
 
 
 def triggers_off(connection: Connection, *tables: str) -> AbstractContextManager[None]:

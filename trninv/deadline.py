@@ -1,7 +1,7 @@
-"""Limit how long a request may run, across threads; long loops check the limit."""
+"""Limit how long work takes, and report its progress."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -63,3 +63,10 @@ def cap_timeout(seconds: float) -> float:
     """Return `seconds`, or the time until the deadline if that is less."""
     deadline = _current.get()
     return seconds if deadline is None else max(min(seconds, deadline.end - time.monotonic()), 0.0)
+
+
+Progress = Callable[[str, int, int], None]
+
+
+def silent(_table: str, _done: int, _total: int) -> None:
+    """Ignore progress."""

@@ -5,6 +5,7 @@ the catalog records that as a reading. Printing is exact: parsing the text gives
 """
 
 import re
+from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar, Self
@@ -153,3 +154,21 @@ def pluralize(number: int, thing: str) -> str:
     """Return '1 chip', '1,024 chips', '2 switches'."""
     many = "es" if thing.endswith("ch") else "s"
     return f"{number:,} {thing}{many * (number != 1)}"
+
+
+def format_timestamp(time: datetime) -> str:
+    """Return a time as the database stores it, such as ``2026-11-22T02:00:00.000000+00:00``."""
+    return time.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def format_lower_bound(time: datetime) -> str:
+    """Return the smallest text of a time, for ``>=`` and ``<`` on events.
+
+    Events written before schema version 0017 have no fraction of a second, and are sealed in that form.
+    """
+    return time.astimezone(UTC).isoformat()
+
+
+def current_timestamp() -> str:
+    """Return the present time as the database stores it."""
+    return format_timestamp(datetime.now(UTC))

@@ -30,7 +30,7 @@ def service_database(databases: Databases) -> str:
     with (
         temporary_engine(url) as engine,
         write_transaction(engine) as connection,
-        patch("trninv.timestamps.datetime") as clock,
+        patch("trninv.units.datetime") as clock,
     ):
         clock.now.return_value = datetime.now(UTC) - timedelta(hours=2)
         cluster_seeding.seed(connection, default_catalog(), default_systems().get("u-trn2x64"))

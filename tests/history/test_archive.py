@@ -21,7 +21,6 @@ from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.database.tables import TABLES
-from trninv.database.transfer import copy_database
 from trninv.errors import BusyError, InvalidFileError, InvalidTimeError, UnreachableError
 from trninv.history.archive import archive_pruner
 from trninv.history.archive.archive_pruner import PruneResult, prune_events
@@ -31,6 +30,7 @@ from trninv.history.archive.archive_writer import _check_same_database, archive_
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.seeding.verification import verify_history
 from trninv.inventory.state import hash_chain
+from trninv.inventory.transfer import copy_database
 from trninv.settings import LEAST_OBSERVATIONS
 
 EVENT = TABLES["state_event"]

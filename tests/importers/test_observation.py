@@ -14,11 +14,11 @@ from sqlalchemy.exc import DBAPIError
 from conftest import Databases
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.database.tables import TABLES
-from trninv.database.transfer import copy_database
 from trninv.errors import BusyError, InvalidArgumentError, InvalidFileError
 from trninv.importers.import_report import ImportResult, MissingField, render_unreported
 from trninv.importers.ingestion import ImportFile, import_files, parse_files
 from trninv.importers.ingestion import store_import as kept
+from trninv.inventory.transfer import copy_database
 from trninv.inventory.triggers.guards import GUARDS
 
 OURS = [name for name in GUARDS if name.startswith("observ")]

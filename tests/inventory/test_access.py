@@ -11,7 +11,7 @@ from trninv.database.engine import read_transaction, write_transaction
 from trninv.database.tables import TABLES, TOKEN_SCOPES
 from trninv.errors import InvalidArgumentError, UnauthenticatedError, UnknownTokenError
 from trninv.inventory.access import bearer_tokens
-from trninv.timestamps import format_timestamp
+from trninv.units import format_timestamp
 
 
 def test_a_token_is_known_by_its_digest_alone(engine: Engine) -> None:

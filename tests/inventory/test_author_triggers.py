@@ -10,12 +10,12 @@ from tampering import tamper
 from conftest import Databases
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.database.tables import TABLES
-from trninv.database.transfer import copy_database
 from trninv.errors import InvalidArgumentError
 from trninv.inventory.state.author import MAX_LENGTH
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
-from trninv.inventory.triggers.author_triggers import AUTHORS
+from trninv.inventory.transfer import copy_database
+from trninv.inventory.triggers.guards import AUTHORS
 
 COLUMNS = [(table, column) for table, columns in AUTHORS.items() for column in columns]
 LONGEST, TOO_LONG = "ü" * MAX_LENGTH, "ü" * (MAX_LENGTH + 1)

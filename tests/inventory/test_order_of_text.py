@@ -22,7 +22,6 @@ from trninv.catalog.models import default_systems
 from trninv.database import migration
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.database.tables import TABLES
-from trninv.database.transfer import copy_database
 from trninv.graphql.api import Api
 from trninv.graphql.document_request import Request
 from trninv.graphql.list_arguments import TEXT_FORMS, is_ordered
@@ -32,6 +31,7 @@ from trninv.inventory.schema.things import THINGS
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
+from trninv.inventory.transfer import copy_database
 from trninv.reports.query_compiler import compile_query
 from trninv.reports.query_runner import run_query
 from trninv.reports.report_library import read_reports

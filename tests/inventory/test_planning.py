@@ -9,11 +9,11 @@ from sqlalchemy import Engine
 
 import trninv
 from conftest import Databases
-from trninv.database import transfer
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.database.tables import INSERT_ORDER
 from trninv.graphql.api import Api
 from trninv.graphql.document_request import Request
+from trninv.inventory import transfer
 from trninv.reports import postgresql_reader
 from trninv.settings import Settings
 

@@ -14,7 +14,7 @@ from trninv.incidents.failures import load_failure_events
 from trninv.inventory.state.bindings import bind, unbind
 from trninv.reconcile.identification import pinned_binding
 from trninv.routing.fleet import BaseFleet
-from trninv.timestamps import current_timestamp, format_lower_bound, format_timestamp
+from trninv.units import current_timestamp, format_lower_bound, format_timestamp
 
 MICROSECOND = timedelta(microseconds=1)
 SLOT = "u-trn2x64/d0/s0"

@@ -10,11 +10,11 @@ from trninv.catalog.models import default_systems
 from trninv.database import migration
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.database.tables import TABLES
-from trninv.database.transfer import copy_database
 from trninv.errors import DatabaseError, UsageError
 from trninv.inventory.access import bearer_tokens
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.seeding.verification import verify
+from trninv.inventory.transfer import copy_database
 
 
 def _use(url: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 import trninv
 from conftest import Databases, Run
 from graphs import seed_clusters
-from trninv.cli.executors import dask_executor
+from trninv.cli.question_commands import dask_executor
 from trninv.database.engine import write_transaction
 from trninv.errors import InvalidArgumentError
 from trninv.inventory.state.condition import Condition

@@ -20,7 +20,6 @@ from trninv.catalog.models import default_systems
 from trninv.database.allocation_bits import allocated_mask, allocation_bits_row
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.database.tables import JOB_TABLES, TABLES
-from trninv.database.transfer import copy_database
 from trninv.errors import (
     BusyError,
     ConflictError,
@@ -33,6 +32,7 @@ from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.seeding.verification import verify
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
+from trninv.inventory.transfer import copy_database
 from trninv.placement.allocations import job_allocations, server_cordons
 
 ULTRA = "u-trn2x64/d0"

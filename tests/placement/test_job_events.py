@@ -20,7 +20,6 @@ from conftest import Databases, Run, examples, services
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
 from trninv.database.migration import data_loss, migrate
 from trninv.database.tables import TABLES
-from trninv.database.transfer import copy_database
 from trninv.errors import ConflictError, InvalidArgumentError, TrninvError
 from trninv.graphql.document_request import Request
 from trninv.history.archive.archive_pruner import prune_events
@@ -29,6 +28,7 @@ from trninv.history.events import list_events
 from trninv.inventory.state import hash_chain
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
+from trninv.inventory.transfer import copy_database
 from trninv.placement.allocations import job_allocations, server_cordons
 from trninv.placement.allocations.plan_revision import plan_revision
 from trninv.placement.moves.plan_executor import move_jobs

@@ -34,7 +34,7 @@ from trninv.reconcile.findings import list_findings
 from trninv.reconcile.occupied_slots import load_occupied_slots
 from trninv.reconcile.rules import CHIP_RULES, COMPARISONS, DOMAIN_RULES, FLEET_RULES, SERVER_RULES
 from trninv.reports.query_runner import run_query
-from trninv.timestamps import format_timestamp
+from trninv.units import format_timestamp
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 
 import trninv
 from conftest import Databases, Run, wear
-from trninv import timestamps
+from trninv import units
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
@@ -110,7 +110,7 @@ def _stand_there(url: str) -> None:
         temporary_engine(url) as engine,
         write_transaction(engine) as connection,
     ):
-        patch.setattr(timestamps, "datetime", _Then)
+        patch.setattr(units, "datetime", _Then)
         place = resolve_place(connection, "few/d0/s0")
         standing = bindings.ProposedBinding(place.id, place.address, "i-0a", "n0", "pin", "certain")
         bindings.bind(connection, [standing], who="tests")

@@ -16,8 +16,8 @@ import postgres
 from conftest import Databases, Run, seed_everything, wear
 from trninv.database import migration
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
-from trninv.database.transfer import copy_database
 from trninv.errors import ReadOnlyError, UnreachableError
+from trninv.inventory.transfer import copy_database
 from trninv.service.application import create_app
 from trninv.settings import Settings
 

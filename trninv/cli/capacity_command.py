@@ -8,10 +8,16 @@ from typing import Any
 
 import click
 
-from trninv.cli.executors import SCHEDULER_OPTION, dask_executor
 from trninv.cli.output import print_answer, print_revision, print_value
 from trninv.cli.progress_line import Progress
-from trninv.cli.question_commands import build_command, default_cluster, pop_job_options, question_arguments
+from trninv.cli.question_commands import (
+    SCHEDULER_OPTION,
+    build_command,
+    dask_executor,
+    default_cluster,
+    pop_job_options,
+    question_arguments,
+)
 from trninv.cli.scenario_options import open_scenario
 from trninv.errors import UsageError
 from trninv.placement.questions import find

@@ -49,6 +49,4 @@ def chart_command(name: str, draw: Callable[[Any], str], svg_help: str) -> click
 availability = chart_command(
     "availability", draw_availability, "Also draw availability with its confidence intervals there."
 )
-
-
 timeline = chart_command("timeline", draw_timeline, "Draw it there as well.")

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _CLI_DIRECTORY = Path(__file__).parent
-
-
 _QUESTION_DIRECTORIES = tuple(_CLI_DIRECTORY.parent / room / "questions" for room in ("routing", "placement"))
 
 

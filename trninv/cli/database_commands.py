@@ -6,8 +6,8 @@ from trninv.cli.progress_line import Progress
 from trninv.database import migration
 from trninv.database import migration as migrations
 from trninv.database.engine import read_transaction, redacted_url, temporary_engine, write_transaction
-from trninv.database.transfer import copy_database
 from trninv.errors import UsageError
+from trninv.inventory.transfer import copy_database
 from trninv.inventory.triggers import registry
 from trninv.reports import views
 from trninv.reports.postgresql_reader import make_login

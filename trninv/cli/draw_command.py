@@ -68,8 +68,6 @@ def draw_job_map(scenario: BaseFleet, scope: str, proposed: ProposedJob) -> str:
 
 
 _EndPair = tuple[str, str] | None
-
-
 _FABRIC_SUFFIX = "/fabric"
 
 

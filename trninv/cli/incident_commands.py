@@ -24,17 +24,9 @@ from trninv.placement.placement_fleet import Fleet
 from trninv.units import pluralize
 
 INCIDENT_HEADERS: Final = ("incident", "severity", "place", "what", "rule", "since", "who", "why")
-
-
 OPTIONAL_COLUMNS: Final = ("rule", "who", "severity")
-
-
 """Columns that are omitted on a narrow terminal."""
-
-
 EMPTY_DATABASE_HINT: Final = "nothing is seeded yet: trninv seed"
-
-
 KIND_NAMES: Final = {"nic": "NIC", "network_node": "network node"}
 
 
@@ -145,20 +137,10 @@ def _render_domain_impact(impact: DomainImpact) -> Iterator[str]:
 
 
 Rows: TypeAlias = Sequence[Sequence[object]]
-
-
 DrawFunction: TypeAlias = Callable[[str, Sequence[str], Rows], None]
-
-
 _POLL_SECONDS: Final = 1.0
-
-
 """Time between two checks for changes."""
-
-
 _MAX_INCIDENTS: Final = 200
-
-
 """Incidents that are shown; the others are only counted."""
 
 

@@ -1,6 +1,8 @@
 """Build a command from each declared question."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -9,6 +11,7 @@ from trninv.cli.output import answer_servers, encode, format_option, print_answe
 from trninv.cli.progress_line import Progress
 from trninv.cli.scenario_options import open_scenario, scenario_options
 from trninv.cli.shell_completion import ADDRESS
+from trninv.errors import UsageError, WorkerError
 from trninv.inventory.address.lookup import only_cluster
 from trninv.placement import questions as placement_questions
 from trninv.routing import questions as routing_questions
@@ -16,6 +19,29 @@ from trninv.routing.evidence import servers_in_answer
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.question import Question, QuestionParameter
 from trninv.units import Capacity
+
+SCHEDULER_OPTION = click.Option(
+    ["--scheduler"], metavar="TCP://…", help="A Dask cluster that does the work (pip install trninv[dask])."
+)
+
+
+@contextmanager
+def dask_executor(scheduler: str | None) -> Iterator[Executor | None]:
+    """Yield the executor of a Dask cluster, or None if no scheduler is given: work then runs in local processes."""
+    if scheduler is None:
+        yield None
+        return
+    try:
+        from distributed import Client  # noqa: PLC0415 # an optional dependency
+    except ImportError:
+        raise UsageError("--scheduler needs Dask: pip install 'trninv[dask]'") from None
+    try:
+        client = Client(scheduler, timeout=10)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise WorkerError(f"no Dask scheduler at {scheduler}: {str(error).partition(chr(10))[0]}") from None
+    with client:
+        yield client.get_executor()
+
 
 _MAX_EXAMPLE_COLUMNS = 76
 """Columns of an example on a help page, which indents it by two."""

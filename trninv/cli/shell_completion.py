@@ -91,6 +91,4 @@ class AddressType(click.ParamType[str]):
 
 
 ADDRESS: Any = AddressType()
-
-
 """The type of an argument or option that takes an address."""

@@ -5,10 +5,9 @@ from typing import Any
 
 import click
 
-from trninv.cli.executors import SCHEDULER_OPTION, dask_executor
 from trninv.cli.output import print_answer, print_value
 from trninv.cli.progress_line import Progress
-from trninv.cli.question_commands import build_command, question_arguments
+from trninv.cli.question_commands import SCHEDULER_OPTION, build_command, dask_executor, question_arguments
 from trninv.cli.scenario_options import open_scenario
 from trninv.routing.questions import find
 

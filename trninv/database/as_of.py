@@ -23,7 +23,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, Table, column, select,
 
 from trninv.database.allocation_bits import BITMASK_WORDS
 from trninv.database.tables import NODE_KINDS, TABLES
-from trninv.timestamps import format_timestamp
+from trninv.units import format_timestamp
 
 SCHEMA: Final = "trninv_past"
 _AS_OF_EVENT: Final = "moment"

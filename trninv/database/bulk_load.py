@@ -28,8 +28,6 @@ from trninv.errors import DatabaseError
 
 MIN_ROWS = 50_000
 """The minimum number of rows for which recreating the indexes pays, unless more rows exist already."""
-
-
 _ANALYZED = 0.1
 """The share of changed rows from which autovacuum analyzes a table (autovacuum_analyze_scale_factor)."""
 

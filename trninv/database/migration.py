@@ -21,8 +21,8 @@ from trninv.database.engine import (
     translate_connect_errors,
     translate_statement_errors,
 )
+from trninv.deadline import Progress, silent
 from trninv.errors import DatabaseError, SchemaOutdatedError, UsageError
-from trninv.progress import Progress, silent
 from trninv.settings import resource_directory
 from trninv.units import pluralize
 

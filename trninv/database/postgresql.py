@@ -19,11 +19,7 @@ SNAPSHOT = (
     "SELECT CASE WHEN NOT pg_is_in_recovery() "
     "THEN left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) || ' ' || pg_current_snapshot() END"
 )
-
-
 """Selects timeline and snapshot of the statement; null on a standby."""
-
-
 _SERVER = (
     "SELECT system_identifier, pg_postmaster_start_time(), pg_stat_get_bgwriter_stat_reset_time(), current_database() "
     "FROM pg_control_system()"

@@ -126,8 +126,6 @@ TRAY_KIND_MEANINGS: Final[Mapping[str, str]] = {
     "compute": "Holds chips.",
 }
 TRAY_KINDS = tuple(TRAY_KIND_MEANINGS)
-
-
 BINDING_METHOD_MEANINGS: Final[Mapping[str, str]] = {
     "pin": "A person said so.",
     "adopted": "The slot was made for the instance.",
@@ -737,7 +735,7 @@ Table(
     required_column("address", Text),  # of the slot, such as lab/d0/s1
     Column("instance", Text),  # i-…; null if only the host name is known
     Column("host", Text),  # its name; null if unknown
-    required_column("since", Text),  # UTC, as trninv.timestamps formats it
+    required_column("since", Text),  # UTC, as trninv.units formats it
     Column("until", Text),
     required_column("how", String(16)),  # one of BINDING_METHOD_MEANINGS
     required_column("confidence", String(16)),  # one of CONFIDENCE_MEANINGS
@@ -766,7 +764,7 @@ Table(
     Column("expected", Text),  # for people
     Column("found", Text),
     Column("evidence", Text),  # ids of observations, separated by blanks
-    required_column("first_seen", Text),  # UTC, as trninv.timestamps formats it
+    required_column("first_seen", Text),  # UTC, as trninv.units formats it
     required_column("last_seen", Text),
     Column("cleared_at", Text),
     check_one_of("severity", SEVERITIES),
@@ -779,7 +777,7 @@ Table(
     "comparison",
     METADATA,
     primary_key(),
-    required_column("at", Text),  # UTC, as trninv.timestamps formats it
+    required_column("at", Text),  # UTC, as trninv.units formats it
     CheckConstraint("id = 1", name="one"),
 )
 

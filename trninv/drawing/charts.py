@@ -21,17 +21,9 @@ from trninv.routing.questions.timeline import TimelineAnswer, TimelineBucket
 from trninv.units import pluralize
 
 MAX_BARS: Final = 60
-
-
 """Most groups in a chart; if there are more, it shows the least available ones."""
-
-
 _LABEL_WIDTH, _CHART_WIDTH, _VALUE_WIDTH, _ROW_HEIGHT, _BAR_HEIGHT = 300.0, 480.0, 250.0, 26.0, 12.0
-
-
 _CAP_HALF_HEIGHT: Final = 5.0
-
-
 _AXIS_STARTS: Final = (0.99999, 0.9999, 0.999, 0.99, 0.95, 0.9, 0.5)
 
 
@@ -112,11 +104,7 @@ def _format_percent(share: float) -> str:
 
 
 _TIMELINE_WIDTH, _TIMELINE_HEIGHT, _MARGIN, _FOOTER_HEIGHT = 900.0, 200.0, 16.0, 44.0
-
-
 _WORST_COLOR: Final = "#d9dde3"
-
-
 _STATE_COLORS: Final = {"down": DOWN, "maintenance": MAINTENANCE, "degraded": DEGRADED}
 
 

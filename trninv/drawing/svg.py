@@ -18,8 +18,6 @@ LINK_COLORS: Final = ("#6f92d8", "#176a5c", "#a98556")
 
 _TITLE_HEIGHT, _LINE_HEIGHT = 34.0, 20.0
 _NOT_IN_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
 Style = dict[str, float | str]
 
 

@@ -13,11 +13,7 @@ from trninv.exporters import formats as package
 from trninv.exporters.export_source import ExportSource
 
 Record = tuple[object, ...]
-
-
 """One statement of a file, such as a server's name and the switches above it."""
-
-
 HASH_COMMENT: Final = "# {}"
 
 

@@ -16,14 +16,8 @@ from trninv.inventory.address.expressions import node_address_expression, node_a
 from trninv.inventory.state.condition import carried_bandwidth_expression
 
 _T = TABLES
-
-
 _NODE, _LINK = _T["node"], _T["link"]
-
-
 _ROWS_AT_ONCE: Final = 10_000
-
-
 """Rows in memory at a time."""
 
 
@@ -136,8 +130,6 @@ ATTRIBUTES: Final = {
     "node": {"kind": "string", "state": "string"},
     "edge": {"bandwidth_bytes_per_s": "long", "scope": "string", "technology": "string", "state": "string"},
 }
-
-
 """Names and types of the attributes of nodes and edges."""
 
 

@@ -15,23 +15,11 @@ from trninv.hostlist import fold
 from trninv.inventory.address.hostnames import DEFAULT_TEMPLATE, ServerAddress, hostnames
 
 MAX_SLURM_NODES: Final = 65_536
-
-
 """MAX_SLURM_NODES of slurm.h."""
-
-
 MAX_SLURM_LEAVES: Final = 2_048
-
-
 """Leaf switches that slurmctld reads in seconds; the time grows with their square, and 6,250 take minutes."""
-
-
 MAX_SLURM_NAME_LENGTH: Final = 64
-
-
 MAX_SLURM_REASON_LENGTH: Final = 200
-
-
 _SETTING: Final = re.compile(r'(\w+)=(?:"([^"]*)"|(\S+))')
 
 
@@ -120,17 +108,9 @@ def parse_settings(lines: Iterable[str]) -> Iterator[dict[str, str]]:
 
 
 LABEL_PREFIX: Final = "trninv.dev"
-
-
 HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
-
-
 _LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?", re.ASCII)
-
-
 _OBJECT_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?", re.ASCII)
-
-
 _MAX_OBJECT_NAME_LENGTH: Final = 253
 
 

@@ -41,8 +41,6 @@ def read_json_members(lines: Iterable[str]) -> Iterator[Any]:
 
 
 XML_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
-
-
 XML_COMMENT = "<!-- {} -->"
 
 
@@ -74,14 +72,8 @@ def read_elements(lines: Iterable[str]) -> Iterator[Element]:
 
 
 _BARE_TEXT: Final = re.compile(r"[A-Za-z_/][-\w./]*(?:\[[-\d,]+\][-\w.]*)*", re.ASCII)
-
-
 _RESERVED_WORDS: Final = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])
-
-
 _KEY: Final = re.compile(r'("(?:[^"\\]|\\.)*"|[^\s"][^:\s]*):(?: (.*))?')
-
-
 _INDENT: Final = 2
 
 

@@ -60,26 +60,12 @@ from trninv.routing.read_replicas import ReadReplicas
 from trninv.settings import Settings
 
 MAX_INLINE_OBJECTS = 250
-
-
 """Responses with more objects, or requests with more variable values, are built in a worker thread."""
-
-
 MAX_CACHED_INLINE_OBJECTS = 4_000
-
-
 """A cached answer with at most this many objects (lists at their maximum length) is encoded on the event loop."""
-
-
 MAX_INLINE_VARIABLES = 16
-
-
 """Variables that are checked on the event loop if the document is cached."""
-
-
 TIMEOUT_GRACE = 0.2
-
-
 """Grace period in seconds for a late task to report its own timeout."""
 
 

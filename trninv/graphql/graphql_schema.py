@@ -21,8 +21,6 @@ from trninv.history.events import Event
 from trninv.inventory.state.condition import Condition
 
 _MAX_CACHED_EVENTS: Final = 64
-
-
 """Serialized events that are cached per document."""
 
 

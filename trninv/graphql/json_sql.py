@@ -6,7 +6,7 @@ concatenation is (docs/decisions/compiled-documents.md).
 
 from sqlalchemy import BigInteger, Double, Text, case, cast, func, literal_column
 
-from trninv.database.concat import Concat
+from trninv.database.sql_constructs import Concat
 from trninv.inventory.schema.thing import DIVISORS, Sql, ValueFormat
 
 NULL = literal_column("'null'", Text)

@@ -21,7 +21,7 @@ from trninv.history.scope_filter import ALLOCATION_LEVELS
 from trninv.inventory.address.machine_names import split_link
 from trninv.inventory.address.syntax import Address, level_of, parse
 from trninv.inventory.schema.thing import Field, Thing, ValueFormat
-from trninv.timestamps import format_lower_bound, format_timestamp
+from trninv.units import format_lower_bound, format_timestamp
 
 DEFAULT_PAGE = 100
 MAX_PAGE = 1000

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import BindParameter, and_, bindparam, false, func, not_, or_, select, true, union_all
 
-from trninv.database.concat import Concat
+from trninv.database.sql_constructs import Concat
 from trninv.database.tables import TABLES
 from trninv.graphql.json_sql import JsonWriter
 from trninv.graphql.list_arguments import NO_TESTS, TEXT_FORMS, ArgumentShape, FilterShape, find_field, order_signature

@@ -25,22 +25,14 @@ from trninv.units import Capacity as Size
 from trninv.units import Compute as Operations
 
 T = TypeVar("T")
-
-
 OptionalArgument = tuple[str, Any, str]
-
-
 """Name, type and description of an optional argument."""
-
-
 PAGE_ARGUMENTS: Final = (
     ("first", int, "At most this many items; 100 if neither first nor last is given, 1,000 at most."),
     ("after", str, "Only items after the one with this cursor."),
     ("last", int, "At most this many items, counted from the end."),
     ("before", str, "Only items before the one with this cursor."),
 )
-
-
 """Name, type and description of the arguments of every connection."""
 
 
@@ -136,8 +128,6 @@ def _cursor_index(end: str, cursor: str, cursors: Sequence[str]) -> int:
 
 
 ItemFinder = Callable[[Any, Any, Mapping[str, Any]], Sequence[Any] | Awaitable[Sequence[Any]]]
-
-
 """Returns all items of a list for the parent, the request's info and the arguments."""
 
 
@@ -174,11 +164,7 @@ def paged_field(
 
 
 ComputeType: Final = stored_enum(COMPUTE_TYPE)
-
-
 _COMPUTE_TYPE_ARGUMENT: Final = strawberry.argument(description="Which operations to add up.", graphql_type=ComputeType)
-
-
 _GROUPS_ARGUMENT: Final = strawberry.argument(
     description="What a group has in common; null: all are one group.",
     graphql_type=list_type(stored_enum(GROUP_BY)) | None,

@@ -37,11 +37,7 @@ from trninv.graphql.compiler.selections import SelectionCollector
 from trninv.graphql.list_arguments import DEFAULT_PAGE, MAX_PAGE
 
 _RUNS_PER_QUESTION: Final = {"Scenario": 2}
-
-
 """Runs of a question by parent type, if not 1: a scenario also answers it for the baseline."""
-
-
 _LIST_LENGTHS: Final[Mapping[tuple[str, str], int]] = {
     ("Server", "chips"): 16,
     ("Server", "nics"): 16,
@@ -71,14 +67,8 @@ _LIST_LENGTHS: Final[Mapping[tuple[str, str], int]] = {
     ("PoolRing", "reached"): 64,
     ("SweepAnswer", "classes"): 2_000,
 }
-
-
 """Longest lists in documented systems."""
-
-
 _DEFAULT_LENGTH: Final = 32
-
-
 """Assumed length of any other list without pages."""
 
 
@@ -190,32 +180,14 @@ def _is_list(output_type: GraphQLOutputType) -> bool:
 
 
 MAX_DEPTH: Final = 14
-
-
 """Nested fields; introspection fields don't count."""
-
-
 MAX_ALIASES: Final = 50
-
-
 MAX_TOKENS: Final = 5_000
-
-
 MAX_SELECTIONS: Final = MAX_TOKENS
-
-
 """Fields, spreads and inline fragments after expansion: as many as a document without fragments could have."""
-
-
 MAX_REPEATS: Final = 50
-
-
 """Fields of one name in one selection set: validation compares all pairs."""
-
-
 _MAX_COUNT: Final = 1_000_000
-
-
 """Counts are capped here."""
 
 

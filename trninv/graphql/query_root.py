@@ -75,8 +75,6 @@ QUERY_LISTS = {
     "events": "event",
 }
 """Kinds of the Query type's lists, by field."""
-
-
 _FACT_ARGUMENTS: Final[Sequence[OptionalArgument]] = (
     ("subject", str, "Only what is about this part, model or system."),
     ("attribute", str, "Only what gives this number."),

@@ -31,14 +31,8 @@ def list_type(item_type: object) -> GenericAlias:
 
 
 Address = NewType("Address", str)
-
-
 BigInt = NewType("BigInt", int)
-
-
 MAX_GIGABYTES = 10**9
-
-
 UNITS: Final[Mapping[str, int]] = {
     "bytesPerSecond": 1,
     "gigabytesPerSecond": 10**9,
@@ -46,11 +40,7 @@ UNITS: Final[Mapping[str, int]] = {
     "bytes": 1,
     "gibibytes": 2**30,
 }
-
-
 """Base units of each field of a quantity."""
-
-
 _INTEGER = re.compile(r"-?\d{1,20}", re.ASCII)
 
 

@@ -44,7 +44,7 @@ from trninv.inventory.address.expressions import address_expression
 from trninv.inventory.address.lookup import Place
 from trninv.inventory.schema.thing import id_block_range
 from trninv.inventory.schema.things import THINGS
-from trninv.timestamps import format_timestamp
+from trninv.units import format_timestamp
 
 _EVENT, _NODE, _SERVER = (TABLES[name] for name in ("state_event", "node", "server"))
 _RACK, _CLUSTER = (TABLES[name] for name in ("rack", "cluster"))

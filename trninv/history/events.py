@@ -16,7 +16,7 @@ from trninv.inventory.schema.event_fields import EVENT, EVENT_FIELDS
 from trninv.inventory.schema.thing import Sql
 from trninv.inventory.state.condition import PPM, Condition
 from trninv.inventory.state.state_change import is_cascaded
-from trninv.timestamps import format_lower_bound, format_timestamp
+from trninv.units import format_lower_bound, format_timestamp
 
 _COLUMNS: Final = [field.sql.label(field.name) for field in EVENT_FIELDS if field.name != "id"]
 

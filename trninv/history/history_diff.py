@@ -17,9 +17,9 @@ from trninv.inventory.address.expressions import address_expression, concat
 from trninv.inventory.address.lookup import CHIP_CONTAINERS, Place
 from trninv.inventory.schema.thing import Sql
 from trninv.inventory.state.bindings import slot_addresses
-from trninv.inventory.state.history_starts import history_start_error
+from trninv.inventory.state.history_start import history_start_error
 from trninv.inventory.state.state_change import server_address
-from trninv.timestamps import format_timestamp
+from trninv.units import format_timestamp
 
 _EVENT, _NODE, _SERVER, _LINK = (TABLES[name] for name in ("state_event", "node", "server", "link"))
 _DOMAIN, _CLUSTER, _JOB, _ALLOCATION = (TABLES[name] for name in ("domain", "cluster", "job", "allocation"))

@@ -11,8 +11,8 @@ from trninv.database.as_of import OmittedCluster, engine_as_of
 from trninv.database.engine import read_transaction
 from trninv.database.tables import TABLES
 from trninv.errors import InvalidTimeError
-from trninv.inventory.state.history_starts import history_start_error, history_starts
-from trninv.timestamps import format_timestamp
+from trninv.inventory.state.history_start import history_start_error, history_starts
+from trninv.units import format_timestamp
 
 Time = str | int | datetime
 """An ISO time with its zone, or the number of an event."""

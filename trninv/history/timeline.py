@@ -28,7 +28,7 @@ from trninv.history.scope_filter import in_scope
 from trninv.inventory.address.containment import node_condition
 from trninv.inventory.address.lookup import Place
 from trninv.inventory.schema.event_fields import IS_STATE_CHANGE
-from trninv.timestamps import format_timestamp
+from trninv.units import format_timestamp
 
 _EVENT, _NODE, _SERVER, _LINK, _DOMAIN = (TABLES[name] for name in ("state_event", "node", "server", "link", "domain"))
 _MICROSECOND: Final = timedelta.resolution

@@ -38,11 +38,9 @@ from trninv.importers.source_readers import OF_MACHINES, READERS
 from trninv.inventory.address.machine_names import is_host_name, is_instance_id
 from trninv.inventory.state.observation_retention import remove_superseded
 from trninv.settings import LEAST_OBSERVATIONS
-from trninv.timestamps import current_timestamp, format_timestamp
+from trninv.units import current_timestamp, format_timestamp
 
 EXTENSIONS: Final = (".json", ".jsonl", ".ndjson", ".txt", ".log", ".out", ".yaml", ".yml", ".gz")
-
-
 """Extensions to remove; any other suffix, such as ``.internal``, is part of the machine's name."""
 
 
@@ -57,26 +55,12 @@ def machine_name(file_name: str) -> str:
 
 
 _OBSERVATION, _SERVER = TABLES["observation"], TABLES["observed_server"]
-
-
 _CHUNK_SIZE = 1 << 20
-
-
 _BATCH_SIZE = 2_000
-
-
 """Records of a file that form one batch of rows."""
-
-
 _QUERY_BATCH_SIZE = 500
-
-
 """Observations whose instance types one query reads."""
-
-
 ImportProgress = Callable[[str, int], None]
-
-
 """Called with a file's name and the servers read so far."""
 
 

@@ -18,8 +18,6 @@ MAX_MEMORY: Final = 512 << 20
 """Bytes of memory that the values of a document may take, as estimated before parsing."""
 _MEMORY_COSTS: Final = {b"{": 240, b"[": 64, b",": 64}
 """Approximate bytes of an object, a list, and an item or member; marks within texts are counted too, being few."""
-
-
 _YAML_MEMORY_COSTS: Final = _MEMORY_COSTS | {b"\n": 240, b"- ": 88}
 """In YAML a line may begin an object, and a dash may begin a list."""
 

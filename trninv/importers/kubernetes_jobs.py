@@ -13,7 +13,7 @@ from trninv.importers.kubernetes_health import DRIVER
 from trninv.importers.kubernetes_slices import device_number, is_whole_node, parse_device_number, untyped_attributes
 from trninv.importers.list_response import is_list, next_page_token, read_objects
 from trninv.importers.scheduler_job import HostAllocation, SchedulerJob, clean_job_name
-from trninv.timestamps import format_timestamp
+from trninv.units import format_timestamp
 
 DeviceLocations = Mapping[tuple[str, str], tuple[str, int | None]]
 """Node and chip number by pool and device; the number None means all chips of the node."""

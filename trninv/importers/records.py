@@ -9,8 +9,6 @@ from trninv.characters import escape_controls
 
 _NEURON_TYPE_PREFIXES: Final = ("trn", "inf")
 """Instance types with Neuron devices begin with one of these."""
-
-
 MAX_UNKNOWN_KEYS: Final = 20
 """Unknown keys, and unread parts, that are reported per server and per file."""
 _MAX_KEY: Final = 60

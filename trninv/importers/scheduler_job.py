@@ -7,7 +7,7 @@ from typing import Final
 
 from trninv.characters import escape_controls
 from trninv.importers.json_value import JsonValue
-from trninv.timestamps import format_timestamp
+from trninv.units import format_timestamp
 
 MAX_NAME_LENGTH: Final = 200
 """Longer names are cut to this many characters."""

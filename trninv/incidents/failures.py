@@ -25,7 +25,7 @@ from trninv.database.tables import TABLES, is_unhealthy
 from trninv.incidents.model import Location, PartKey, UnhealthyPart, part_key
 from trninv.inventory.address.expressions import address_expression, node_addresses
 from trninv.inventory.state.condition import Condition
-from trninv.timestamps import format_lower_bound, format_timestamp
+from trninv.units import format_lower_bound, format_timestamp
 
 T = TypeVar("T")
 

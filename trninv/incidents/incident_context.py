@@ -11,7 +11,7 @@ from trninv.database.as_of import as_of_time
 from trninv.database.tables import TABLES
 from trninv.incidents.model import RelatedFinding, UnhealthyPart
 from trninv.routing.evidence import ServerInstance
-from trninv.timestamps import format_timestamp
+from trninv.units import format_timestamp
 
 _MAX_ADDRESSES: Final = 500
 """Addresses that are asked for by name; of more, all rows that are there are read."""

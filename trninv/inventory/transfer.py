@@ -12,10 +12,9 @@ from sqlalchemy import Connection, Table, bindparam, delete, func, select, text
 from trninv.database.bulk_load import bulk_insert, deferred_indexes
 from trninv.database.engine import redacted_url
 from trninv.database.tables import METADATA
+from trninv.deadline import Progress, silent
 from trninv.errors import DatabaseError, UsageError
-from trninv.inventory.triggers.author_triggers import AUTHORS
-from trninv.inventory.triggers.guards import GUARDS
-from trninv.progress import Progress, silent
+from trninv.inventory.triggers.guards import AUTHORS, GUARDS
 
 _BATCH = 5_000
 _TABLES = sorted(METADATA.sorted_tables, key=lambda table: table.name == "allocation")

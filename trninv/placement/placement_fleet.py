@@ -129,7 +129,9 @@ class Fleet(fleet.BaseFleet):
         with write_transaction(self.engine) as connection:
             return move_jobs(connection, plan.scope, plan.moves, plan.revision, who=who, why=why)
 
-    def jobs(self, scope: str | None = None, *, include_ended: bool = False, limit: int = 1_000) -> list[job_allocations.Job]:
+    def jobs(
+        self, scope: str | None = None, *, include_ended: bool = False, limit: int = 1_000
+    ) -> list[job_allocations.Job]:
         """Jobs that hold chips of a place, or of any; as `trninv.placement.allocations.job_allocations.jobs`."""
         with self.connect() as connection:
             return job_allocations.list_jobs(connection, scope, limit, include_ended=include_ended)

@@ -8,10 +8,10 @@ from typing import Final
 
 from sqlalchemy import Connection, func, select
 
-from trninv import progress
 from trninv.catalog.facts import Catalog
 from trninv.catalog.models import SystemCatalog
 from trninv.database.tables import TABLES
+from trninv.deadline import Progress, silent
 from trninv.errors import AdoptionError, ClusterExistsError
 from trninv.inventory.address.expressions import address_expression
 from trninv.inventory.address.lookup import resolve_place
@@ -86,7 +86,7 @@ def adopt(
     catalog: Catalog,
     systems: SystemCatalog,
     name: str,
-    progress: progress.Progress = progress.silent,
+    progress: Progress = silent,
     *,
     dry_run: bool = False,
 ) -> AdoptionResult:
@@ -122,7 +122,7 @@ def _grow_adopted(
     catalog: Catalog,
     systems: SystemCatalog,
     slug: str,
-    progress: progress.Progress,
+    progress: Progress,
     *,
     dry_run: bool,
 ) -> AdoptionResult:

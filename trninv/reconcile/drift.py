@@ -12,16 +12,16 @@ from trninv.database.bulk_load import bulk_insert
 from trninv.database.finding_rules import FINDING_RULES
 from trninv.database.id_blocks import next_id
 from trninv.database.tables import TABLES
+from trninv.deadline import Progress, silent
 from trninv.inventory.state.author import MAX_LENGTH
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import ConditionChange, set_state
-from trninv.progress import Progress, silent
 from trninv.reconcile.chip_drift import CountedErrors, check_chips
 from trninv.reconcile.drift_input import STALE_AFTER, DriftInput, counter_increases, load_drift_input
 from trninv.reconcile.findings import Finding, list_findings
 from trninv.reconcile.occupied_slots import slots_by_domain
 from trninv.reconcile.rules import DOMAIN_RULES, FLEET_RULES, SERVER_RULES, FindingDraft, count_uncompared
-from trninv.timestamps import format_timestamp
+from trninv.units import format_timestamp
 
 _FINDING, _OBSERVATION = TABLES["finding"], TABLES["observation"]
 _COMPARISON = TABLES["comparison"]

@@ -14,7 +14,7 @@ from trninv.database.tables import TABLES
 from trninv.reconcile.findings import last_comparison_time
 from trninv.reconcile.latest_observations import LatestObservations, Machine, ObservedValue, load_latest_observations
 from trninv.reconcile.occupied_slots import OccupiedSlot, load_occupied_slots
-from trninv.timestamps import format_timestamp
+from trninv.units import format_timestamp
 
 STALE_AFTER: Final = timedelta(hours=1)
 REPLACED_FOR: Final = timedelta(days=1)
@@ -22,8 +22,6 @@ REPLACED_FOR: Final = timedelta(days=1)
 _OBSERVATION, _SERVER, _CHIP = TABLES["observation"], TABLES["observed_server"], TABLES["observed_chip"]
 _BINDING = TABLES["binding"]
 _BATCH_SIZE = 500
-
-
 _IGNORED_SOURCES: Final = {"instance_type": "hyperpod", "place": "hyperpod"}
 """HyperPod gives UltraServers ids of its own, and their instances the type of plain ones."""
 

@@ -62,14 +62,8 @@ def pinned_binding(connection: Connection, slot: str, name: str) -> ProposedBind
 
 
 _BINDING = TABLES["binding"]
-
-
 MACHINE_EXPIRY: Final = timedelta(hours=24)
-
-
 """A machine that was seen last so long before the others is taken for gone."""
-
-
 _NO_CHIPS: Final[Mapping[str, int]] = MappingProxyType({})
 
 

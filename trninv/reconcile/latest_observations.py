@@ -14,17 +14,9 @@ from trninv.database.tables import TABLES
 from trninv.inventory.address.machine_names import is_host_name, is_instance_id, unique_full_names
 
 _OBSERVATION, _SERVER = TABLES["observation"], TABLES["observed_server"]
-
-
 _CHIP, _LINK = TABLES["observed_chip"], TABLES["observed_link"]
-
-
 _FETCH_SIZE: Final = 5_000
-
-
 MANAGERS: Final = ("kubernetes", "slurm", "hyperpod", "ec2")
-
-
 """Sources that speak for all machines, first those whose names of hosts count first; others are machines themselves."""
 
 
@@ -95,8 +87,6 @@ _SIMPLE_FACTS = (
     "logical_cores",
     "chip_count",
 )
-
-
 _FACT_READERS: Final[Mapping[str, Callable[[MachineObservation], Any]]] = {
     **{name: attrgetter(name) for name in _SIMPLE_FACTS},
     "place": lambda observation: (
@@ -105,8 +95,6 @@ _FACT_READERS: Final[Mapping[str, Callable[[MachineObservation], Any]]] = {
     "condition": lambda observation: observation.state and ReportedState(observation.state, observation.reason),
     "chips": lambda observation: ChipListing(observation.id, observation.is_partial) if observation.has_chips else None,
 }
-
-
 """What may be known of a machine: columns of ``observed_server`` and the tuples above; network nodes have blanks
 between, the top one first."""
 

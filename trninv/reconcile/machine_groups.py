@@ -13,7 +13,7 @@ from trninv.database.tables import TABLES
 from trninv.inventory.address.expressions import address_expression
 from trninv.inventory.address.lookup import Place
 from trninv.reconcile.latest_observations import MANAGERS, LatestObservations, Machine, RingPosition
-from trninv.timestamps import format_timestamp
+from trninv.units import format_timestamp
 
 _SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("server", "domain", "cluster"))
 _FETCH_SIZE: Final = 5_000

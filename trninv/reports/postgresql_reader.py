@@ -103,8 +103,6 @@ def open_session(
 _SETTINGS = """
 SET LOCAL statement_timeout = {milliseconds}; SET LOCAL standard_conforming_strings = on; SET LOCAL timezone = 'UTC';
 SET LOCAL DateStyle = 'ISO'; SET LOCAL extra_float_digits = 1"""
-
-
 _EXCESS_RIGHTS_SQL = """
 SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls
     OR coalesce(has_table_privilege(oid, to_regclass('token'), 'SELECT'), false)

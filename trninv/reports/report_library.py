@@ -24,20 +24,10 @@ from trninv.reports.query_compiler import compile_query
 from trninv.reports.query_runner import QueryResult
 
 REPORTS_DIRECTORY = Path(__file__).parent / "sql"
-
-
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-
-
 _HEADER = re.compile(r"--\s*(title|answers|parameter|chart):\s*(.+?)\s*$", re.MULTILINE)
-
-
 _PARAMETER = re.compile(r"(\w+)\s*=\s*('[^']*'|-?\d+(?:\.\d+)?)\s*(?:of\s+(\w+\.\w+)\s*)?(?:—\s*(.*))?")
-
-
 _CHART = re.compile(r"(\w+)(?:\s*,\s*(\w+))?\s+by\s+(\w+)")
-
-
 Value = str | int | float
 
 
@@ -195,8 +185,6 @@ def find_report(name: str, directory: Path | None = None) -> Report:
 
 
 QueryRunner = Callable[[str], QueryResult]
-
-
 """A function that runs a compiled query."""
 
 

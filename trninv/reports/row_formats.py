@@ -21,23 +21,11 @@ from trninv.history.archive.parquet import import_pyarrow
 from trninv.reports.query_runner import QueryResult, RowStream, check_unique_columns, stream_query
 
 ColumnType = type[int] | type[float] | type[bool] | type[str]
-
-
 FILE_FORMATS = ("parquet", "csv", "ndjson")
-
-
 FORMATS = ("json", "csv", "ndjson", "parquet")
-
-
 _CHUNK = 10_000
-
-
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-
-
 _MAYBE_FORMULA = re.compile(r'(?:^|,)"?[=+\-@\t]|\r', re.MULTILINE)
-
-
 """CSV text in which a cell may look like a formula; most texts have none and are not checked cell by cell."""
 
 
@@ -139,11 +127,7 @@ def to_text(result: QueryResult, file_format: str) -> str:
 
 
 _JSON_CHUNK: Final = 5_000
-
-
 _MAX_COLUMNS: Final = 50
-
-
 """Half the arguments that a function may take in any build of SQLite; a column takes two."""
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from sqlglot import exp
 
 from trninv.errors import SqlError
-from trninv.timestamps import format_timestamp
+from trninv.units import format_timestamp
 
 _QUERY: Final = (
     exp.Select, exp.Union, exp.Intersect, exp.Except, exp.Subquery, exp.With, exp.CTE, exp.From, exp.Join, exp.Table,

@@ -34,11 +34,7 @@ class SchemaScalar(Enum):
 
 
 AddressText = Annotated[str, SchemaScalar.ADDRESS]
-
-
 ExactInt = Annotated[int, SchemaScalar.EXACT]
-
-
 HiddenInt = Annotated[int, SchemaScalar.HIDDEN]
 
 
@@ -79,8 +75,6 @@ class RenderedTable:
 
 
 Rendered = Iterator[str | RenderedTable]
-
-
 """An answer rendered as text: lines and tables, in order."""
 
 
@@ -281,8 +275,6 @@ def total_count(answer: object, name: str) -> int:
 
 
 _MAX_LISTED_LINKS = 40
-
-
 """Links of a cut that the text output lists."""
 
 

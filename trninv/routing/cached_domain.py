@@ -25,14 +25,8 @@ from trninv.solvers.shortest_paths import NodePath, PathsToTarget, widest_capaci
 from trninv.units import Bandwidth
 
 A = TypeVar("A")
-
-
 _TABLES = TABLES
-
-
 MAX_SEARCHES_CACHED = 4_096
-
-
 Facts = tuple[CitedFact, ...]
 
 

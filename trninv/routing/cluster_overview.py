@@ -229,7 +229,7 @@ def _pool_sizes(connection: Connection, domains: Sequence[int]) -> dict[int, Byt
     ).all()
     link_ends = np.array([tuple(link) for link in links], dtype=np.int64).reshape(-1, 2)
     healthy = np.array([chip.state in CARRYING_STATES for chip in chips])
-    component_sizes = solvers.components.component_sizes(link_ends, np.array([chip.id for chip in chips]), healthy)
+    component_sizes = solvers.graph.component_sizes(link_ends, np.array([chip.id for chip in chips]), healthy)
     pool_sizes = np.where(healthy, component_sizes, 0).astype(np.uint8)
     first_indices = [index for index, chip in enumerate(chips) if not index or chips[index - 1].domain != chip.domain]
     return {

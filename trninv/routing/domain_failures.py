@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 
 
 _CHUNK_SIZE: Final = 1_000
-
-
 FailurePattern = tuple[tuple[str, int, int], ...]
-
-
 """Sorted entries: "node" or "link", its local number, and the millionths of its capacity that it carries."""
 
 

@@ -18,11 +18,7 @@ from trninv.routing.wiring import Attributes
 from trninv.routing.wiring_cache import SnapshotReader
 
 A = TypeVar("A", bound=Answer)
-
-
 _BINDING, _SERVER, _DOMAIN = (TABLES[name] for name in ("binding", "server", "domain"))
-
-
 _OBSERVED_SERVER, _OBSERVED_CHIP = TABLES["observed_server"], TABLES["observed_chip"]
 
 
@@ -148,14 +144,8 @@ def _read_facts(connection: Connection, subjects: Sequence[str], attributes: Seq
 
 
 MAX_INSTANCES: Final = 100
-
-
 """Servers of an answer whose instances are listed."""
-
-
 _SERVER_PATTERN = re.compile(r"([^\s/]+/d\d+/s\d+)(?:/\S*)?")
-
-
 _SKIPPED_FIELDS = {"facts", "baseline"}
 
 

@@ -25,17 +25,9 @@ from trninv.routing.scenario import unique_addresses
 from trninv.units import Bandwidth, Capacity, Quantity
 
 A = TypeVar("A", bound=Answer)
-
-
 ROUTED_COST: Final = 4_000
-
-
 """Cost of a routing question: milliseconds to seconds of CPU time; an object of a GraphQL answer costs 1."""
-
-
 SCAN_COST: Final = 100
-
-
 """Cost of a count, a sum, a list that is read as a whole, or a change."""
 
 
@@ -46,8 +38,6 @@ class FreeText(str):
 
 
 PARAMETER_TYPES: Final = (str, tuple, DescribedEnum, bool, int, Capacity, Bandwidth)
-
-
 """Types of a parameter: an address (or `FreeText`), addresses, a choice, a flag, a number, bytes, bytes per second."""
 
 
@@ -286,7 +276,7 @@ def question(
 _HEADER = """# Questions
 
 Made from the declarations in trninv/routing/questions and trninv/jobs/questions by `python -m
-trninv.placement.reference`; do not edit it here.
+trninv.placement.questions.__main__`; do not edit it here.
 
 Each question is asked on the command line, in GraphQL and in Python (`fleet.ask(find(NAME), …)`, or a method of
 `Fleet`). To suppose things down or derated, use `--down` and `--derate`, `fleet.what_if(…)`, or `whatIf` in GraphQL,

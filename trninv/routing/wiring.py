@@ -37,14 +37,8 @@ if TYPE_CHECKING:
 
 
 _TABLES = TABLES
-
-
 MAX_DOMAINS = 64
-
-
 """Domains that one wiring may span; larger scopes are solved on the quotient of the cluster."""
-
-
 Attributes = dict[str, Any]
 
 
@@ -123,8 +117,6 @@ class UpOverrides:
 
 
 NO_OVERRIDES = UpOverrides()
-
-
 """Results cached for one revision; when there are more, all of them are dropped."""
 
 

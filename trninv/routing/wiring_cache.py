@@ -35,8 +35,6 @@ from trninv.routing.wiring import (
 )
 
 A = TypeVar("A")
-
-
 MAX_CACHED_RESULTS = 10_000
 
 

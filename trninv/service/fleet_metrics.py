@@ -36,30 +36,20 @@ from trninv.inventory.state.hash_chain import newest_seal
 from trninv.inventory.state.state_change import is_cascaded
 
 Counts = Counter[tuple[str, ...]]
-
-
 """Counts by label values."""
-
-
 _CLUSTER, _DOMAIN, _SERVER, _NODE, _LINK, _FINDING, _OBSERVATION = (
     TABLES[name] for name in ("cluster", "domain", "server", "node", "link", "finding", "observation")
 )
-
-
 _IN_CLUSTERS: Final[dict[Table, FromClause]] = {
     _SERVER: _SERVER.join(_DOMAIN).join(_CLUSTER),
     _NODE: _NODE.join(_CLUSTER),
     _LINK: _LINK.join(_NODE, _NODE.c.id == _LINK.c.a_id).join(_CLUSTER),
 }
-
-
 _KIND_SQL: Final[dict[Table, ColumnElement[str]]] = {
     _SERVER: literal_column("'server'"),
     _NODE: _NODE.c.kind,
     _LINK: literal_column("'link'"),
 }
-
-
 _NEW_STATE: Final = next(field.sql for field in EVENT_FIELDS if field.name == "after")
 
 
@@ -140,14 +130,8 @@ def _read_counts(connection: Connection, query: Select[Any]) -> Counts:
 
 
 MAX_INCREMENTAL_EVENTS: Final = 20_000
-
-
 """Events counted per scrape; the next one continues."""
-
-
 _UNHEALTHY_STATES: Final = tuple(state for state in STATES if state != "up")
-
-
 _DESCRIPTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "trninv_parts": ("Servers, nodes and links that there are.", ("cluster", "kind")),
     "trninv_parts_not_up": (

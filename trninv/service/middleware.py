@@ -20,20 +20,12 @@ from trninv.graphql import worker_pools
 from trninv.service import graphql_http
 
 RequestLogger = Callable[[Scope, int, float, str], None]
-
-
 """Called for each request with its ASGI scope, response status, duration in seconds and id."""
-
-
 _OWN_FILES_ONLY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-
-
 """Content-Security-Policy of the pages: no request leaves for another host."""
-
-
 _HEADERS = ((b"content-security-policy", _OWN_FILES_ONLY.encode()), (b"x-content-type-options", b"nosniff"))
 
 
@@ -103,8 +95,6 @@ def _matches_host(name: str, host: str) -> bool:
 
 
 MAX_BODY_BYTES = 1_000_000
-
-
 CLIENT_CLOSED_REQUEST = 499
 
 

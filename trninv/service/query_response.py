@@ -16,8 +16,6 @@ from trninv.routing.fleet import BaseFleet
 from trninv.service.services import Services
 
 AS_OF_HEADER: Final = "X-As-Of"
-
-
 OMITTED_CLUSTERS_HEADER: Final = "X-Omitted-Clusters"
 
 

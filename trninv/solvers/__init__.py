@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         adjacency,
         bisection,
         collectives,
-        components,
         cut_enumeration,
         distances,
         graph,

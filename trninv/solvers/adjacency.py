@@ -11,14 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 Links = Mapping[int, Mapping[int, Mapping[str, Any]]]
-
-
 L = TypeVar("L")
-
-
 _IN_PORT_OFFSET = 2**62
-
-
 """An in-port's id is its NIC's id less this: negative, in the order of the NICs. The out-port keeps the NIC's id."""
 
 

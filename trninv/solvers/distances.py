@@ -72,20 +72,10 @@ def widest_from(graph: Graph, sources: Collection[int]) -> dict[int, int]:
 
 
 Counts = NDArray[np.int64]
-
-
 """Hops, or numbers of pairs or endpoints by hops."""
-
-
 UNREACHABLE = 2**30
-
-
 """Stands for no path: more hops than any path has."""
-
-
 TreeParents = Mapping[int, int]
-
-
 """The parent of each node of a tree but the root."""
 
 

@@ -31,17 +31,9 @@ from trninv.solvers.graph import NO_TARGET, Cut
 from trninv.solvers.tree_packing import CutProblem
 
 ConstraintRow = tuple[dict[int, float], float, float]
-
-
 """Coefficients by column, lower and upper bound of their sum."""
-
-
 _TOLERANCE = 1e-6
-
-
 _INFEASIBLE = 2
-
-
 _METHOD = "integer program with tree-balance cuts (HiGHS)"
 
 
@@ -121,11 +113,7 @@ def bisect_by_ilp(
 
 
 _redirect_lock = threading.Lock()
-
-
 _redirect_depth = 0
-
-
 _saved_stdout = -1
 
 

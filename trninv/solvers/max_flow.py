@@ -18,8 +18,6 @@ from trninv.solvers.graph import Graph
 from trninv.solvers.shortest_paths import NodePath
 
 Residual = dict[int, dict[int, int]]
-
-
 """Residual capacity of each link, by the node it leaves and the one it reaches."""
 
 

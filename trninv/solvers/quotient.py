@@ -37,38 +37,20 @@ from trninv.solvers.hubs import NarrowUplink
 from trninv.solvers.islands import Island, scale_up_graph
 
 Ints = NDArray[np.int64]
-
-
 KnapsackPick = tuple[list[int], int, NDArray[np.bool_]]
-
-
 """Classes of equal islands, the size of a bundle of them, and for which numbers of chips before it taking it pays."""
-
-
 _INFINITE_COST = 2**62
-
-
 MAX_ISLANDS, MAX_CHIPS = 64, 2_048
-
-
 """Limits of a small cluster, in which the cut profile of each island is computed."""
-
-
 _METHOD_BY_RATIOS = (
     "quotient: whole domains and at most one that is split; no set of a domain's chips has less exit capacity a chip, "
     "which bounds every split from below"
 )
-
-
 _IN_PARTS = (
     "quotient: whole parts that nothing joins, whole domains and at most one that is split; no set of a domain's chips "
     "has less exit capacity a chip, which bounds every split from below"
 )
-
-
 _MAX_SPLITS_TRIED = 200
-
-
 """Limit of islands × sizes that are tried for the one split island."""
 
 

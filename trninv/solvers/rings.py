@@ -20,20 +20,10 @@ from trninv.solvers.graph import Graph, weighted_edges
 from trninv.topology.torus import coordinates, node_number, torus_links
 
 _EXCHANGE_STARTS, _EXCHANGES_PER_NODE = 8, 400
-
-
 """Number of searches with different seeds, and limit of exchanges in each per node."""
-
-
 Cycle = tuple[int, ...]
-
-
 Link = frozenset[int]
-
-
 Square = tuple[Link, Link, Link, Link]
-
-
 """Two opposite links, then the other two."""
 
 
@@ -114,8 +104,6 @@ def _color_cycles(color: Mapping[Link, int]) -> list[Cycle]:
 
 
 _SEARCH_STARTS, _STEPS_PER_CHIP = 24, 12
-
-
 """Number of searches, and limit of steps for each ring per chip."""
 
 

@@ -19,20 +19,10 @@ from trninv.enumeration import DescribedEnum
 from trninv.solvers.adjacency import Links
 
 """Adjacency by node id, as networkx's ``Graph.adj``: a link has ``capacity`` and, for TIME, ``latency``."""
-
-
 NodePath = tuple[int, ...]
-
-
 _HOP = 1
-
-
 _NANOSECOND = 2**20
-
-
 """Cost of a nanosecond in hops: more than any path has, so time always comes first."""
-
-
 _INFINITE_COST = 2**62
 
 

@@ -55,23 +55,11 @@ if TYPE_CHECKING:
 
 
 Shape = tuple[int, ...]
-
-
 """Number of chips that a box spans along each axis of a torus."""
-
-
 MaskRows = NDArray[np.uint64]
-
-
 """Sets of chips, one a row: words of 64 bits, chip 0 the lowest bit of the first."""
-
-
 F = TypeVar("F", int, MaskRows)
-
-
 WORD_BITS = 64
-
-
 """Chips that one word holds."""
 
 

@@ -32,17 +32,9 @@ from trninv.solvers.graph import Graph, weighted_edges
 from trninv.topology.torus import node_number, torus_links
 
 Ints = NDArray[np.int64]
-
-
 _GRAY_CODE: dict[int, tuple[tuple[int, ...], ...]] = {1: ((),), 2: ((0,), (1,)), 4: ((0, 0), (0, 1), (1, 1), (1, 0))}
-
-
 """Bits of a position on a ring of one, two or four nodes: neighbours differ in one bit (a Gray code)."""
-
-
 _MAX_FAILED = 8
-
-
 """Limit of failed chips of which all subsets are tried."""
 
 

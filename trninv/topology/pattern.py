@@ -62,23 +62,11 @@ def _describe_type(annotation: Any, minimum: int) -> str:  # a type
 
 
 NodesByNumber = Mapping[int, BlueprintNode]
-
-
 """Chips and switches of a domain or a part of it, under any numbers; racks may be counted from any number."""
-
-
 Position = tuple[int, ...]
-
-
 Permutation = Mapping[int, int]
-
-
 """The image of each place; a map that leads outside the present nodes lacks some places."""
-
-
 IsSymmetry = Callable[[Permutation], bool]
-
-
 """Whether a candidate keeps the kind of every node and the capacity of every link, failures included."""
 
 

@@ -14,8 +14,8 @@ from trninv.errors import CostLimitError, InvalidArgumentError, UnitError
 from trninv.graphql import query_cost
 from trninv.graphql.graphql_schema import schema
 from trninv.placement import questions as placement_questions
-from trninv.placement import reference
 from trninv.placement.placement_fleet import Fleet
+from trninv.placement.questions import __main__
 from trninv.routing.answer import Answer, answer_fields
 from trninv.routing.link_selection import LinkSelection
 from trninv.routing.question import PARAMETER_TYPES, ROUTED_COST, SCAN_COST, Argument, FreeText, Question, question
@@ -125,7 +125,7 @@ def test_the_method_of_a_fleet_takes_what_is_asked(asked: Question) -> None:
 
 def test_the_reference_page_is_made_from_the_declarations() -> None:
     page = (ROOT / "docs" / "reference" / "questions.md").read_text(encoding="utf-8")
-    assert page == reference.render_page(), "run python -m trninv.placement.reference > docs/reference/questions.md"
+    assert page == __main__.render_page(), "run python -m trninv.placement.questions > docs/reference/questions.md"
 
 
 def test_values_are_read_in_the_forms_of_the_parameters() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from graphql import GraphQLField
 from sqlalchemy import BigInteger, Integer, Select, Text, bindparam, case, cast, exists, func, literal_column, select
 
-from trninv.database.concat import Concat
+from trninv.database.sql_constructs import Concat
 from trninv.graphql.compiler.json_builder import BoundArguments, JsonBuilder, ListCondition, ObjectWriter
 from trninv.graphql.compiler.selections import Nodes
 from trninv.graphql.compiler.table_aliases import TableAliases, or_null

@@ -7,7 +7,7 @@ from graphql import GraphQLField, GraphQLObjectType
 from graphql.execution.values import VariableValues, get_argument_values
 from sqlalchemy import Select, select
 
-from trninv.database.concat import Concat
+from trninv.database.sql_constructs import Concat
 from trninv.graphql.compiler.selections import Nodes, SelectionCollector
 from trninv.graphql.compiler.table_aliases import TableAliases
 from trninv.graphql.json_sql import NULL, JsonWriter

@@ -8,7 +8,7 @@ from graphql import FragmentDefinitionNode, GraphQLField, GraphQLSchema, Operati
 from sqlalchemy import Dialect, select
 from strawberry.utils.str_converters import to_camel_case as camel
 
-from trninv.database.concat import Concat
+from trninv.database.sql_constructs import Concat
 from trninv.graphql.compiler import connection_json
 from trninv.graphql.compiler.json_builder import BoundArguments, Variables
 from trninv.graphql.compiler.object_json import ObjectCompiler

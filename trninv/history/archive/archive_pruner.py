@@ -23,7 +23,7 @@ from trninv.inventory.state.hash_chain import (
     recomputed_seals,
 )
 from trninv.inventory.state.history_start import prune_starts, record_start
-from trninv.timestamps import current_timestamp
+from trninv.units import current_timestamp
 
 _EVENT, _SEAL, _ARCHIVE, _CLUSTER = (
     TABLES[name] for name in ("state_event", "event_seal", "history_archive", "cluster")

@@ -17,7 +17,7 @@ from trninv.database.id_blocks import next_id
 from trninv.database.tables import TABLES, TOKEN_SCOPES_ALLOWED
 from trninv.errors import InvalidArgumentError, UnauthenticatedError, UnknownTokenError, suggestion
 from trninv.inventory.access.quota import Usage
-from trninv.timestamps import current_timestamp, format_timestamp
+from trninv.units import current_timestamp, format_timestamp
 
 PREFIX = "trninv_"
 """The prefix of every token, by which secret scanners find leaked ones."""

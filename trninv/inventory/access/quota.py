@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, select, update
 
 from trninv.database.tables import TABLES
 from trninv.errors import QuotaError
-from trninv.timestamps import format_timestamp
+from trninv.units import format_timestamp
 
 _HOUR: Final = timedelta(hours=1)
 _TOKEN: Final = TABLES["token"]

@@ -62,8 +62,6 @@ _CHILD_TABLES = {
     "server": (("chip", "c"), ("nic", "efa")),
     "chip": (("core", "nc"),),
 }
-
-
 MAX_COMPLETIONS: Final = 200
 
 

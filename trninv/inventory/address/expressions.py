@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, FromClause, Select, Table, and_, case, func, select, true
 
-from trninv.database.concat import Concat
+from trninv.database.sql_constructs import Concat
 from trninv.database.tables import TABLES
 from trninv.inventory.address.syntax import _NAMES, LEVELS, _format_letters
 

@@ -19,11 +19,7 @@ from trninv.inventory.address.machine_names import replace_machine_name, split_l
 from trninv.inventory.address.syntax import _NAMES, Address, _format_letters, is_link, parse
 
 """The level of an address, by the letters of its steps."""
-
-
 NO_CLUSTER_MESSAGE: Final = "nothing is seeded yet, run trninv seed"
-
-
 CHIP_CONTAINERS: Final = ("chip", "core", "server", "rack", "domain", "cluster")
 
 
@@ -67,7 +63,7 @@ def resolve_place(connection: Connection, text: str) -> Place:
         if omitted := next(
             (cluster for cluster in omitted_clusters(connection) if cluster.slug == address.cluster), None
         ):
-            from trninv.inventory.state.history_starts import history_start_error  # noqa: PLC0415 # circular: that module needs triggers, which need addresses
+            from trninv.inventory.state.history_start import history_start_error  # noqa: PLC0415 # circular: that module needs triggers, which need addresses
 
             raise history_start_error(connection, omitted)
         raise UnknownAddressError(_suggestion(connection, address))

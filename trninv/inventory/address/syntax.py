@@ -16,17 +16,9 @@ from trninv.errors import AddressError, InvalidArgumentError
 from trninv.inventory.address.machine_names import split_link
 
 _MAX_LENGTH = 200
-
-
 _MAX_NAME = 64
-
-
 _CLUSTER = re.compile(r"[a-z0-9](?:[a-z0-9._]|-(?!-))*")
-
-
 _STEP = re.compile(r"(nc|efa|sw|fabric-t|d|s|c|r|n)(\d{1,9})", re.ASCII)
-
-
 LEVELS: Final[Mapping[tuple[str, ...], str]] = {
     (): "cluster",
     ("d",): "domain",
@@ -38,8 +30,6 @@ LEVELS: Final[Mapping[tuple[str, ...], str]] = {
     ("r",): "rack",
     ("fabric-t", "n"): "network_node",
 }
-
-
 _NAMES: Final = {
     "d": "domain",
     "s": "server",
@@ -51,8 +41,6 @@ _NAMES: Final = {
     "fabric-t": "network_node",
     "n": "network_node",
 }
-
-
 _ANY_SERVER: Final = "any/d0/s0"
 
 
@@ -136,11 +124,7 @@ def _format_letters(letters: str) -> str:
 
 
 MAX_ADDRESSES: Final = 100_000
-
-
 """The maximum number of addresses that a call returns."""
-
-
 _CHIPS = re.compile(r"(.*/c)(\d{1,3}(?:-\d{1,3})?(?:,\d{1,3}(?:-\d{1,3})?)*)", re.ASCII | re.DOTALL)
 
 

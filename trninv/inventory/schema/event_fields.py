@@ -17,8 +17,6 @@ _SAME: Final = and_(
     == func.coalesce(EVENT.c.factor_ppm, literal_column("0")),
 )
 """Only the part's own state changed, not the effective one, because its server is not up."""
-
-
 IS_STATE_CHANGE: Final = EVENT.c.action.is_(None)
 """The event is a change of a part's state, not an action on a job or a server."""
 

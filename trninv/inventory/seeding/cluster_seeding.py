@@ -11,6 +11,7 @@ from trninv.catalog.required_facts import check_facts
 from trninv.database.bulk_load import deferred_indexes, estimated_rows
 from trninv.database.id_blocks import BLOCK_CAPACITY, BLOCK_TABLES, next_block_start, next_id
 from trninv.database.tables import INSERT_ORDER, JOB_TABLES, TABLES
+from trninv.deadline import Progress, silent
 from trninv.errors import AdoptionError, ClusterExistsError
 from trninv.inventory.address.syntax import parse_cluster_name
 from trninv.inventory.seeding.blueprint_tables import analyze_table
@@ -21,13 +22,9 @@ from trninv.inventory.state.bindings import end_bindings
 from trninv.inventory.state.event_fold import event_spans, fold_events
 from trninv.inventory.state.hash_chain import record_change
 from trninv.inventory.state.history_start import record_start
-from trninv.progress import Progress, silent
-from trninv.timestamps import current_timestamp, format_timestamp
-from trninv.units import pluralize
+from trninv.units import current_timestamp, format_timestamp, pluralize
 
 _CLUSTER = TABLES["cluster"]
-
-
 """Called with what is being written or compared, the number of rows done and the total."""
 
 
@@ -218,8 +215,6 @@ _PARENTS = {
     "core": [("node", TABLES["core"].c.chip_id)],
     "link": [("node", TABLES["link"].c.a_id)],
 }
-
-
 """The joins from a table without cluster_id to one that has it."""
 
 

@@ -35,7 +35,7 @@ from sqlalchemy import (
 
 from trninv.catalog.facts import Catalog
 from trninv.database.id_blocks import BLOCK_CAPACITY, BLOCK_TABLES
-from trninv.database.join_order import OrderedJoin
+from trninv.database.sql_constructs import OrderedJoin
 from trninv.database.tables import INSERT_ORDER, TABLES
 from trninv.inventory.seeding.blueprint_tables import (
     CORE,

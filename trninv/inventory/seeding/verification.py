@@ -10,8 +10,9 @@ from sqlalchemy import Connection, RowMapping, Select, Subquery, Table, and_, fu
 from trninv.catalog.facts import Catalog, Fact, render_value
 from trninv.catalog.models import System, SystemCatalog
 from trninv.database.allocation_bits import allocation_bits_row
-from trninv.database.join_order import OrderedJoin
+from trninv.database.sql_constructs import OrderedJoin
 from trninv.database.tables import INSERT_ORDER, TABLES
+from trninv.deadline import Progress, silent
 from trninv.errors import AddressError
 from trninv.inventory.address.syntax import parse_cluster_name
 from trninv.inventory.seeding.catalog_rows import (
@@ -31,7 +32,6 @@ from trninv.inventory.state.hash_chain import ChainStatus
 from trninv.inventory.state.replay import replay_history
 from trninv.inventory.state.seals import anchor_problems, missing_seals
 from trninv.inventory.triggers import cascade_triggers, registry
-from trninv.progress import Progress, silent
 from trninv.topology.fabric_tree import FabricTree
 
 _MAX_EXAMPLES = 3

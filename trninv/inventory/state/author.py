@@ -12,8 +12,6 @@ from trninv.characters import FORBIDDEN_MESSAGE, has_forbidden_characters
 from trninv.errors import InvalidArgumentError
 
 MAX_LENGTH: Final = 1_000
-
-
 """The maximum length of `who` and of `why`, in characters."""
 
 
@@ -35,8 +33,6 @@ def check_author(who: str, why: str | None = None) -> None:
 
 
 OMITTED_JOB_PREFIX: Final = "an import left out a job that runs here: "
-
-
 """The prefix of the reason for cordons that an import sets."""
 
 

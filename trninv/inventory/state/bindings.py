@@ -18,7 +18,7 @@ from trninv.inventory.address.expressions import address_expression
 from trninv.inventory.address.lookup import Place, resolve_place
 from trninv.inventory.address.machine_names import is_host_name, is_instance_id
 from trninv.inventory.state.author import check_author
-from trninv.timestamps import current_timestamp
+from trninv.units import current_timestamp
 
 _BINDING, _SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("binding", "server", "domain", "cluster"))
 _IS_OPEN = _BINDING.c.until.is_(None)

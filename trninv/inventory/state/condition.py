@@ -28,8 +28,6 @@ from trninv.database.tables import CARRYING_STATES, SEVERITY_ORDER, STATES, TABL
 from trninv.errors import InvalidArgumentError
 
 PPM = 1_000_000
-
-
 _PPM: ColumnElement[int] = literal_column(str(PPM), Integer)
 
 

@@ -7,8 +7,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
 from trninv.database.tables import JOB_ACTIONS, NODE_KINDS, SERVER_ACTIONS, TABLES
-from trninv.inventory.state.history_start import UP, ClusterState, Condition, Part, latest_starts
-from trninv.inventory.state.history_starts import history_starts
+from trninv.inventory.state.history_start import UP, ClusterState, Condition, Part, history_starts, latest_starts
 
 _EVENT: Final = TABLES["state_event"]
 KINDS_BY_TABLE: Final[Mapping[str, tuple[str, ...]]] = {"server": ("server",), "node": NODE_KINDS, "link": ("link",)}

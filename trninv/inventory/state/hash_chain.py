@@ -21,7 +21,7 @@ from sqlalchemy import Connection, delete, func, insert, select, text
 from trninv.database.tables import EVENT_SOURCES, TABLES
 from trninv.errors import InvalidArgumentError
 from trninv.inventory.triggers.event_triggers import LOCK
-from trninv.timestamps import format_timestamp
+from trninv.units import format_timestamp
 
 _EVENT, _SEAL, _ARCHIVE, _CURRENT_CHANGE, _START = (
     TABLES[name] for name in ("state_event", "event_seal", "history_archive", "_change", "history_start")

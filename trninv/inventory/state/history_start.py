@@ -1,4 +1,4 @@
-"""Record the state from which the events of a cluster lead to the present one.
+"""Record the state from which a cluster's events lead to the present one, and read from when its history is known.
 
 A seeded or adopted cluster starts with all parts up and nothing allocated. A cluster that grows, or whose older events
 were moved to an archive, starts again from the state that its events had led to. Seals cover these records.
@@ -10,12 +10,14 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, delete, func, insert, select
 
-from trninv.database.id_blocks import next_id
+from trninv.database.as_of import OmittedCluster
+from trninv.database.id_blocks import BLOCK_TABLES, next_id
 from trninv.database.tables import TABLES
-from trninv.timestamps import current_timestamp
+from trninv.errors import InvalidTimeError
+from trninv.inventory.state.hash_chain import last_archived_event
+from trninv.units import current_timestamp
 
 _START, _SEAL, _ARCHIVE = (TABLES[name] for name in ("history_start", "event_seal", "history_archive"))
-
 Part = tuple[str, int]
 """Kind and id."""
 Condition = tuple[str, int | None, str | None, int | None]
@@ -97,3 +99,44 @@ def prune_starts(connection: Connection) -> None:
     covered = connection.scalar(select(_SEAL.c.starts).where(_SEAL.c.id == first_seal)) or 0
     newest = [row.id for row in latest_starts(connection).values()]
     connection.execute(delete(_START).where(_START.c.id <= covered, _START.c.id.not_in(newest)))
+
+
+_LAST = 2**31 - 2  # its successor still fits into PostgreSQL's integer
+
+
+def history_starts(connection: Connection) -> list[OmittedCluster]:
+    """Return every cluster with the time, event and id blocks from which its history is known."""
+    rows = connection.execute(select(TABLES["cluster"])).all()
+    firsts = {block: sorted(getattr(row, f"first_{block}_id") for row in rows) for block in BLOCK_TABLES}
+
+    def last(block: str, first: int) -> int:
+        return min((other for other in firsts[block] if other > first), default=_LAST + 1) - 1
+
+    return [
+        OmittedCluster(
+            row.id,
+            row.slug,
+            row.known_since,
+            row.known_from or 0,
+            (
+                ("cluster", row.id, row.id),
+                *(
+                    (block, first, last(block, first))
+                    for block in BLOCK_TABLES
+                    for first in [getattr(row, f"first_{block}_id")]
+                ),
+            ),
+        )
+        for row in rows
+    ]
+
+
+def history_start_error(connection: Connection, cluster: OmittedCluster) -> InvalidTimeError:
+    """Return the error for a time before a cluster's history, which names the archive of older events, if any."""
+    if cluster.since is None:
+        return InvalidTimeError(str(cluster))
+    last_archived = last_archived_event(connection)
+    archived = (
+        f"; events up to {last_archived.id} are in the archive {last_archived.directory}" if last_archived else ""
+    )
+    return InvalidTimeError(f"{cluster}, from event {cluster.event} on: name a later time{archived}")

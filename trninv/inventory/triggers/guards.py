@@ -1,4 +1,4 @@
-"""Declare the triggers that keep rows.
+"""Declare the triggers that keep rows, and those that limit who and why in plain SQL.
 
 Each protected table is declared here once; copying a database lifts the triggers of these tables.
 """
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from trninv.inventory.state.author import MAX_LENGTH
 from trninv.inventory.triggers.declaration import Function, Trigger
 from trninv.settings import LEAST_OBSERVATIONS
 
@@ -138,3 +139,33 @@ def evidence_triggers(dialect: str) -> Iterator[Trigger]:
     when = "old.is_cited AND NOT new.is_cited"
     verb = "BEFORE UPDATE OF is_cited"
     yield Trigger.row_level("observation_stays_cited", "observation", verb, _REFUSE, refusal, when=when)
+
+
+AUTHORS: Final = {
+    "_change": ("who", "why"),
+    "state_event": ("who", "why"),
+    "history_archive": ("who",),
+    "job": ("who",),
+    "closing": ("who", "why"),
+    "binding": ("who", "ended_by"),
+}
+"""Columns that say who changed something, and why, by table."""
+_BODY: Final = f" BEGIN RAISE EXCEPTION '%: write at most {MAX_LENGTH:,} characters', TG_ARGV[0]; END "
+_REFUSE_AUTHOR: Final = Function("refuse_author", _BODY)
+
+
+def author_triggers(dialect: str) -> Iterator[Trigger]:
+    """Declare the triggers for new and changed rows; stored rows keep longer texts."""
+    for table, columns in AUTHORS.items():
+        names, written = ", ".join(columns), f"UPDATE OF {', '.join(columns)}"
+        if dialect == "sqlite":
+            refuse = f"SELECT RAISE(ABORT, '{names}: write at most {MAX_LENGTH:,} characters');"
+            # length() counts up to the first character 0
+            tests = (f"length(NEW.{name}) > {MAX_LENGTH} OR instr(NEW.{name}, char(0))" for name in columns)
+            when = " OR ".join(tests)
+            yield Trigger.lite(f"{table}_author_inserted", table, f"BEFORE INSERT | {when}", refuse)
+            yield Trigger.lite(f"{table}_author_updated", table, f"BEFORE {written} | {when}", refuse)
+            continue
+        when = " OR ".join(f"length(new.{name}) > {MAX_LENGTH}" for name in columns)
+        verb = f"BEFORE INSERT OR {written}"
+        yield Trigger.row_level(f"{table}_author", table, verb, _REFUSE_AUTHOR, names, when=when)

@@ -14,11 +14,10 @@ from sqlalchemy import Connection, text
 from trninv.database.tables import TABLES
 from trninv.inventory.triggers import partial_indexes
 from trninv.inventory.triggers.allocation_triggers import held_triggers
-from trninv.inventory.triggers.author_triggers import author_triggers
 from trninv.inventory.triggers.cascade_triggers import cascade_triggers
 from trninv.inventory.triggers.declaration import Function, Trigger, same_text
 from trninv.inventory.triggers.event_triggers import event_triggers
-from trninv.inventory.triggers.guards import evidence_triggers, guard_triggers
+from trninv.inventory.triggers.guards import author_triggers, evidence_triggers, guard_triggers
 
 _STORED_TRIGGERS: Final = {
     "sqlite": "SELECT name, tbl_name AS table_name, sql AS statement FROM sqlite_master WHERE type = 'trigger'",

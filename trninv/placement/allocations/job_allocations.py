@@ -31,7 +31,7 @@ from trninv.placement.allocations.allocation_rows import (
 )
 from trninv.placement.allocations.plan_revision import require_plan_revision
 from trninv.routing.answer import AddressText, HiddenInt
-from trninv.timestamps import format_timestamp
+from trninv.units import format_timestamp
 
 _T = TABLES
 OWN_SYSTEM: Final = "trninv"

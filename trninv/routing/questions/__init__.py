@@ -28,5 +28,5 @@ def load_question(package: str, name: str) -> Question:
 
 
 def question_files(path: Sequence[str]) -> list[str]:
-    """Return the names of a package's files, given its path."""
-    return [module.name for module in pkgutil.iter_modules(path)]
+    """Return the names of a package's files, given its path, without `__main__`."""
+    return [module.name for module in pkgutil.iter_modules(path) if not module.name.startswith("_")]

@@ -17,8 +17,7 @@ from trninv.inventory.state.condition import PPM, Condition
 from trninv.routing.answer import AddressText, Answer, Rendered, RenderedTable
 from trninv.routing.question import ROUTED_COST, Argument, FreeText, question
 from trninv.routing.wiring_cache import SnapshotReader
-from trninv.timestamps import format_timestamp
-from trninv.units import pluralize
+from trninv.units import format_timestamp, pluralize
 
 MAX_LINES: Final = 10_000
 _KIND_NAMES: Final = {"nic": "NIC", "network_node": "network node"}

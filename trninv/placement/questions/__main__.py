@@ -1,4 +1,4 @@
-"""Render the reference page of all questions."""
+"""Print the reference page of all questions (docs/reference/questions.md)."""
 
 from trninv.placement import questions as placement_questions
 from trninv.routing import question
