@@ -81,7 +81,7 @@ def _to_one_field(one: Relation) -> StrawberryField:
         name = one.things[0] if not one.things[1:] else await info.context.node_kind(key)
         return to_object(name, await info.context.row(name, key))
 
-    target_type = lazy_type("Located" if one.things[1:] else THINGS[one.things[0]].type)
+    target_type = lazy_type("LocatedInterface" if one.things[1:] else THINGS[one.things[0]].type)
     graphql_field: StrawberryField = strawberry.field(
         resolver=resolve, description=one.description, graphql_type=target_type | None if one.nullable else target_type
     )
