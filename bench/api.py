@@ -43,9 +43,9 @@ SEARCHES = {
 }
 """Documents that take a look at every link; at the size of rainier the mark is 0.3 s."""
 FINDS = {
-    "a domain half written": '{ search(text: "rainier/d1") { kind name thing { address } } }',
-    "a chip from where one is": '{ search(text: "s1/c5", here: "rainier/d0/s3") { kind name thing { address } } }',
-    "what is nowhere": '{ search(text: "nowhere", here: "rainier/d0/s3") { kind name } }',
+    "a domain half written": '{ search(text: "rainier/d1") { kind name target { address } } }',
+    "a chip from where one is": '{ search(text: "s1/c5", near: "rainier/d0/s3") { kind name target { address } } }',
+    "what is nowhere": '{ search(text: "nowhere", near: "rainier/d0/s3") { kind name } }',
 }
 """What the palette asks; at the size of rainier the mark is 0.05 s."""
 CLIENTS = 8

@@ -22,7 +22,7 @@ _PLANNED = "-c plan_cache_mode=force_custom_plan"
 ROUTED = {
     "path": "path(from: $a, to: $b) { paths { hops bandwidth { gigabytesPerSecond } steps { kind address } } }",
     "all shortest paths": "path(from: $a, to: $b, shape: ALL) { equallyGood links { paths source target share } }",
-    "three hops around": "memoryPool(of: $a, maxHops: 3) { byHops { hops reached { address widest { bytesPerSecond "
+    "three hops around": "memoryPool(scope: $a, maxHops: 3) { byHops { hops reached { address widest { bytesPerSecond "
     "} } } }",
 }
 

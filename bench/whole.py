@@ -21,10 +21,10 @@ _DOCUMENTS = {
         "{ links(first: 50, filter: {bandwidth: {lt: {gigabytesPerSecond: 50}}}) { totalCount nodes { address } } }",
         0.3,
     ),
-    "bisection of the cluster": (f'{{ bisection(of: "{NAME}") {{ lower {{ bytesPerSecond }} }} }}', 0.5),
-    "collectives of the cluster": (f'{{ collectives(of: "{NAME}") {{ chips }} }}', 0.5),
+    "bisection of the cluster": (f'{{ bisection(scope: "{NAME}") {{ lower {{ bytesPerSecond }} }} }}', 0.5),
+    "collectives of the cluster": (f'{{ collectives(scope: "{NAME}") {{ chips }} }}', 0.5),
 }
-_SERVER = f'of: "{NAME}/d0/s0"'
+_SERVER = f'scope: "{NAME}/d0/s0"'
 _LITTLE = (
     "{ clusters { nodes { slug } aggregates { count } } links(first: 1) { nodes { address } } }",
     f"{{ bisection({_SERVER}) {{ definition }} collectives({_SERVER}) {{ definition }} }}",
@@ -74,10 +74,10 @@ def _everything(domains: int) -> Iterator[Request]:
         fields = [f'p{at}: path(from: "{a}", to: "{b}", {how}) {{ equallyGood }}' for at, how in enumerate(_SHAPES)]
         fields.append(f'bandwidth(from: "{a}", to: "{b}") {{ definition }}')
         yield Request("/graphql", {"query": f"{{ {' '.join(fields)} }}"})
-    domain = f'of: "{NAME}/d{asked_about(domains)[0]}"'
+    domain = f'scope: "{NAME}/d{asked_about(domains)[0]}"'
     for field in ("bisection", "collectives", "cutTree", "distances", "splitProfile"):
         yield Request("/graphql", {"query": f"{{ {field}({domain}) {{ definition }} }}"})
-    yield Request("/graphql", {"query": f'{{ placement(of: "{NAME}", bytes: "{2**40}") {{ definition }} }}'})
+    yield Request("/graphql", {"query": f'{{ memoryPlacement(scope: "{NAME}", bytes: "{2**40}") {{ definition }} }}'})
     lists = [document for document, _ in _DOCUMENTS.values()] + [NESTED, FLAT]
     for document in [*lists, *map(_report, read_reports())]:
         yield Request("/graphql", {"query": document})

@@ -88,7 +88,7 @@ def test_what_a_system_is_said_to_add_up_to_is_what_is_seeded(named: BaseFleet, 
 @pytest.mark.parametrize("slug", SLUGS)
 def test_the_explorer_has_a_place_for_every_chip(named: BaseFleet, slug: str) -> None:
     for narrow in ("false", "true"):
-        document = f'{{ layout(of: "{slug}/d0", narrow: {narrow}) {{ places {{ address x y }} }} }}'
+        document = f'{{ layout(place: "{slug}/d0", narrow: {narrow}) {{ places {{ address x y }} }} }}'
         parts = both_ways(named)(document)["data"]["layout"]["places"]
         assert len({(part["x"], part["y"]) for part in parts}) == len(parts) == TOTALS[slug][0]
 

@@ -9,7 +9,7 @@ from trninv.routing.fleet import BaseFleet
 def test_exact_numbers_are_texts_as_in_graphql(run: Run, lite_fleet: BaseFleet) -> None:
     _, out, _ = run("distances", "trn2-16.48xlarge", "--format", "json")
     told = json.loads(out)
-    asked = '{ distances(of: "trn2-16.48xlarge") { pairs unreachable byHops { hops pairs } } }'
+    asked = '{ distances(scope: "trn2-16.48xlarge") { pairs unreachable byHops { hops pairs } } }'
     found = both_ways(lite_fleet)(asked)["data"]["distances"]
     assert found == {name: told[name] for name in found}
     assert (told["pairs"], told["unreachable"]) == ("120", "0")

@@ -17,15 +17,15 @@ DOMAIN, CHIP, OTHER = "u-trn2x64/d0", "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10
 ENDS = f'from: "{CHIP}", to: "{OTHER}"'
 ASKED = {
     "bandwidth": [f"({ENDS})", f'(from: "{CHIP}", to: "trn1.32xlarge/d0/s0/c1")'],
-    "bisection": ['(of: "trn1.32xlarge")', f'(of: "{DOMAIN}/s0", chips: ["{CHIP}", "{DOMAIN}/s0/c1"], transit: true)'],
-    "collectives": ['(of: "trn1.32xlarge")'],
-    "capability": ['(of: "trn1.32xlarge")'],
-    "cutTree": ['(of: "trn1.32xlarge")'],
-    "distances": [f'(of: "{DOMAIN}")', f'(of: "{DOMAIN}", via: ANY)'],
+    "bisection": ['(scope: "trn1.32xlarge")', f'(scope: "{DOMAIN}/s0", chips: ["{CHIP}", "{DOMAIN}/s0/c1"], transit: true)'],
+    "collectives": ['(scope: "trn1.32xlarge")'],
+    "capability": ['(scope: "trn1.32xlarge")'],
+    "cutTree": ['(scope: "trn1.32xlarge")'],
+    "distances": [f'(scope: "{DOMAIN}")', f'(scope: "{DOMAIN}", via: ANY)'],
     "memoryPool": [
-        f'(of: "{CHIP}")',
-        f'(of: "{CHIP}", maxHops: 3, minBandwidth: {{gigabytesPerSecond: 100}})',
-        '(of: "trn3-gen2/d0/s0", via: ANY)',
+        f'(scope: "{CHIP}")',
+        f'(scope: "{CHIP}", maxHops: 3, minBandwidth: {{gigabytesPerSecond: 100}})',
+        '(scope: "trn3-gen2/d0/s0", via: ANY)',
     ],
     "path": [
         f"({ENDS})",
@@ -34,16 +34,16 @@ ASKED = {
         f"({ENDS}, by: BANDWIDTH)",
         f'(from: "{CHIP}", to: "{CHIP}")',
     ],
-    "placement": [f'(of: "{DOMAIN}", bytes: "1000000000000")'],
-    "splitProfile": ['(of: "trn1.32xlarge", chips: 3)'],
+    "memoryPlacement": [f'(scope: "{DOMAIN}", bytes: "1000000000000")'],
+    "splitProfile": ['(scope: "trn1.32xlarge", chips: 3)'],
 }
 WRONG = [
     '{ path(from: "nowhere/d0", to: "nowhere/d1") { reachable } }',
     f"{{ a: path({ENDS}, k: 0) {{ reachable }} }}",
     f'{{ a: path({ENDS}, message: "5") {{ reachable }} }}',
     f'{{ bandwidth(from: "{CHIP}", to: "{CHIP}") {{ reason }} }}',
-    f'query ($b: BandwidthInput) {{ memoryPool(of: "{CHIP}", minBandwidth: $b) {{ chips }} }}',
-    '{ cutTree(of: "u-trn2x64/d0/s0/efa0") { definition } }',
+    f'query ($b: BandwidthInput) {{ memoryPool(scope: "{CHIP}", minBandwidth: $b) {{ chips }} }}',
+    '{ cutTree(scope: "u-trn2x64/d0/s0/efa0") { definition } }',
 ]
 
 
@@ -90,7 +90,7 @@ def test_an_answer_is_written_as_the_executor_writes_it(
 
 
 def test_what_stands_there_is_read_anew_for_each_answer(seeded: str, executed: list[object]) -> None:
-    document = f'query ($b: Address!) {{ path(from: "{CHIP}", to: $b) {{ standing {{ server instance host }} }} }}'
+    document = f'query ($b: Address!) {{ path(from: "{CHIP}", to: $b) {{ instances {{ server instance host }} }} }}'
     with trninv.open(seeded) as fleet:
         ask = both_ways(fleet)
         found = []

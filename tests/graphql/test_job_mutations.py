@@ -13,8 +13,8 @@ from conftest import services
 from trninv.graphql.document_request import Request
 
 ULTRA = "u-trn2x64/d0"
-HOLD = "mutation ($i: HoldInput!) { hold(input: $i) { job { name chips first ended who pinned } clientMutationId } }"
-RELEASE = 'mutation { release(input: {job: "a"}) { job { chips ended } } }'
+HOLD = "mutation ($i: AllocateInput!) { allocate(input: $i) { job { name chips firstServer endedAt who pinned } clientMutationId } }"
+RELEASE = 'mutation { release(input: {job: "a"}) { job { chips endedAt } } }'
 
 
 def _asked(api: Any, document: str, *, scope: str = "admin", who: str = "", **variables: object) -> dict[str, Any]:
@@ -35,27 +35,27 @@ def test_a_job_is_held_listed_and_released(seeded: str) -> None:
         assert "u-trn2x64/d0/s0/c3 is held by job a" in conflict["message"]
         listed = "{ jobs { totalCount nodes { name externalId servers } } }"
         assert _asked(api, listed)["data"]["jobs"]["nodes"] == [{"name": "a", "externalId": "a", "servers": 2}]
-        where = '{ jobs(of: "%s") { totalCount } }'
+        where = '{ jobs(scope: "%s") { totalCount } }'
         assert [_asked(api, where % f"{ULTRA}/s{at}")["data"]["jobs"]["totalCount"] for at in range(3)] == [1, 1, 0]
         assert _asked(api, RELEASE)["data"]["release"]["job"]["ended"]
         assert _asked(api, listed)["data"]["jobs"]["totalCount"] == 0
-        assert _asked(api, "{ jobs(ended: true) { totalCount } }")["data"]["jobs"]["totalCount"] == 1
+        assert _asked(api, "{ jobs(includeEnded: true) { totalCount } }")["data"]["jobs"]["totalCount"] == 1
 
 
 def test_servers_are_closed_and_opened(seeded: str) -> None:
     with trninv.open(seeded) as fleet:
         api = services(fleet)["executed"]
         given = f'{{servers: ["{ULTRA}/s3"], why: "fw", who: "me"}}'
-        close = f"mutation {{ closeServer(input: {given}) {{ closings {{ server why }} }} }}"
+        close = f"mutation {{ cordon(input: {given}) {{ cordons {{ server why }} }} }}"
         assert _asked(api, close)["data"]["closeServer"]["closings"] == [{"server": f"{ULTRA}/s3", "why": "fw"}]
-        fits = f'{{ fits(of: "{ULTRA}", servers: 1) {{ positions free placements {{ places }} }} }}'
+        fits = f'{{ placements(scope: "{ULTRA}", servers: 1) {{ positions free placements {{ places }} }} }}'
         assert _asked(api, fits)["data"]["fits"]["positions"] == 3
-        opened = f'mutation {{ openServer(input: {{servers: ["{ULTRA}"]}}) {{ closings {{ server until }} }} }}'
+        opened = f'mutation {{ uncordon(input: {{servers: ["{ULTRA}"]}}) {{ cordons {{ server endedAt }} }} }}'
         assert len(_asked(api, opened)["data"]["openServer"]["closings"]) == 1
         assert _asked(api, fits)["data"]["fits"]["free"] == 64
 
 
-@pytest.mark.parametrize("document", [RELEASE, "mutation { openServer(input: {servers: []}) { clientMutationId } }"])
+@pytest.mark.parametrize("document", [RELEASE, "mutation { uncordon(input: {servers: []}) { clientMutationId } }"])
 def test_who_may_only_read_holds_nothing(seeded: str, document: str) -> None:
     with trninv.open(seeded) as fleet:
         answer = _asked(services(fleet)["compiled"], document, scope="read")
@@ -71,7 +71,7 @@ def test_a_token_speaks_for_its_holder_alone(seeded: str) -> None:
         assert answer["errors"][0]["extensions"]["code"] == "FORBIDDEN"
 
 
-MOVE = "mutation ($i: MoveJobsInput!) { moveJobs(input: $i) { jobs { name first chips who } clientMutationId } }"
+MOVE = "mutation ($i: MoveJobsInput!) { moveJobs(input: $i) { jobs { name firstServer chips who } clientMutationId } }"
 
 
 @pytest.mark.parametrize("way", ["compiled", "executed"])
@@ -80,7 +80,7 @@ def test_a_plan_is_carried_out(seeded: str, way: str) -> None:
         api = services(fleet)[way]
         for at in range(4):
             fleet.allocate(f"a{at}", [f"{ULTRA}/s{at}/c{chip}" for chip in range(4)], who="me")
-        asked = f'{{ makeRoom(of: "{ULTRA}", servers: 2) {{ of revision moves {{ job to }} }} }}'
+        asked = f'{{ makeRoom(scope: "{ULTRA}", servers: 2) {{ scope revision moves {{ job destination }} }} }}'
         plan = _asked(api, asked)["data"]["makeRoom"] | {"who": "her"}
         assert [move["job"] for move in plan["moves"]] == ["a0", "a1"]
         assert _asked(api, MOVE, i=plan, scope="read")["errors"][0]["extensions"]["code"] == "FORBIDDEN"

@@ -20,7 +20,7 @@ from trninv.settings import Settings
 
 FAILING = [
     "{ a: chips(first: 1) { totalCount nodes { id } } b: chips(first: 100000) { totalCount } }",
-    '{ a: bisection(of: "trn1.32xlarge") { exact } b: chips(first: 100000) { totalCount } }',
+    '{ a: bisection(scope: "trn1.32xlarge") { exact } b: chips(first: 100000) { totalCount } }',
     '{ a: path(from: "trn1.32xlarge/d0", to: "nowhere/d0") { reachable } b: chips { nodes { links { totalCount } } } }',
     "{ racks { nodes { servers { nodes { chips(first: 100000) { totalCount } nics { nodes { id } } } } } } }",
     "{ domains { nodes { address servers { nodes { chips { nodes { id links(first: 1001) { totalCount } } } } } } } }",
@@ -74,7 +74,7 @@ def test_work_of_siblings_ends_with_the_answer(lite_fleet: BaseFleet, monkeypatc
 
     monkeypatch.setattr(BaseFleet, "ask", ask)
     api = Api(lite_fleet, Settings(database_url=str(lite_fleet.engine.url)))
-    asked = '{ a: bisection(of: "x") { exact } b: path(from: "x", to: "y") { reachable } }'
+    asked = '{ a: bisection(scope: "x") { exact } b: path(from: "x", to: "y") { reachable } }'
     assert b"has begun" in asyncio.run(api.run(Request(asked))).body
     assert ended.wait(60)
 

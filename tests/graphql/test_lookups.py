@@ -148,13 +148,13 @@ def test_links_between_further_narrowed(ask: Ask) -> None:
 
 def test_without_tokens_everybody_is_admin(ask: Ask) -> None:
     everything = ["READ", "SQL", "OPERATE", "OBSERVE", "ADMIN"]
-    assert ask("{ viewer { name scope allows } }")["data"] == {
+    assert ask("{ viewer { name scope scopes } }")["data"] == {
         "viewer": {"name": None, "scope": "ADMIN", "allows": everything}
     }
 
 
 def test_a_mutation_without_tokens_takes_who(databases: Databases) -> None:
-    document = """mutation ($i: SetStateInput!) { setState(input: $i) { changes { after factor thing {
+    document = """mutation ($i: SetStateInput!) { setState(input: $i) { changes { after factor target {
         ... on Server { address state factor chips(first: 1) { nodes { state } } } } } } }"""
     given = {"addresses": [f"{U}/s0"], "state": "MAINTENANCE", "why": "fans", "who": "anna"}
     with trninv.open(databases.seeded("sqlite")) as fleet:

@@ -9,7 +9,7 @@ from trninv.routing.fleet import BaseFleet
 
 
 def test_every_report_is_listed(ask: Ask) -> None:
-    found = ask("{ reports { name title answers parameters { name default says } } }")["data"]["reports"]
+    found = ask("{ reports { name title summary parameters { name default description } } }")["data"]["reports"]
     assert [each["name"] for each in found] == list(read_reports())
     assert {each["name"]: [of["name"] for of in each["parameters"]] for each in found} == {
         name: [of.name for of in report.parameters] for name, report in read_reports().items()

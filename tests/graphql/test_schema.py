@@ -130,17 +130,17 @@ def test_names_that_users_rely_on() -> None:
 
 FOUR = """
 query ($a: Address!, $b: Address!, $scope: Address!) {
-  path(from: $a, to: $b, k: 2) { ...Says metric source target reachable equallyGood reason
+  path(from: $a, to: $b, k: 2) { ...Says metric source target reachable tiedPaths reason
     links { paths }
     bestPairs { source target }
     paths { time { nanoseconds } hops bandwidth { ...Rate } bottlenecks { ...Wire }
       steps { kind address bandwidth { ...Rate } } } }
   bandwidth(from: $a, to: $b) { ...SaysFlow source target reason widest { hops } maximumFlow { ...Rate }
     bothDirections { ...Rate } minimumCut { totalCount nodes { ...Wire } } }
-  memoryPool(of: $a) { ...SaysPool of chips memory { ...Size } own { ...Size } remote { ...Size }
+  memoryPool(scope: $a) { ...SaysPool scope chips memory { ...Size } own { ...Size } remote { ...Size }
     byHops { hops chips memory { ...Size } delivery { ...Rate } reached {
       address memory { ...Size } widest { ...Rate } } } }
-  bisection(of: $scope) { ...SaysHalf of reason lower { ...Rate } upper { ...Rate } bothDirections { ...Rate } exact
+  bisection(scope: $scope) { ...SaysHalf scope reason lower { ...Rate } upper { ...Rate } bothDirections { ...Rate } exact
     method balance sideA sideB chipsA { totalCount nodes } chipsB { totalCount nodes } nominal { exact }
     cut { totalCount nodes { ...Wire } } }
 }
@@ -148,10 +148,10 @@ fragment Rate on Bandwidth { bytesPerSecond gigabytesPerSecond gigabitsPerSecond
 fragment Size on Capacity { bytes gibibytes }
 fragment Wire on Link { address a { address } b { address } bandwidth { ...Rate } }
 fragment Cited on Fact { subject attribute value written quote grounds note disputed assumed source { title } }
-fragment Says on PathAnswer { definition basis via truncated disputed assumed facts { ...Cited } }
-fragment SaysFlow on BandwidthAnswer { definition basis via truncated disputed assumed facts { ...Cited } }
-fragment SaysPool on PoolAnswer { definition basis via truncated disputed assumed facts { ...Cited } }
-fragment SaysHalf on BisectionAnswer { definition basis via truncated disputed assumed facts { ...Cited } }
+fragment Says on PathAnswer { definition wiringSource via truncated disputed assumed facts { ...Cited } }
+fragment SaysFlow on BandwidthAnswer { definition wiringSource via truncated disputed assumed facts { ...Cited } }
+fragment SaysPool on PoolAnswer { definition wiringSource via truncated disputed assumed facts { ...Cited } }
+fragment SaysHalf on BisectionAnswer { definition wiringSource via truncated disputed assumed facts { ...Cited } }
 """
 
 
@@ -189,20 +189,20 @@ def test_the_four_questions_for_every_system(ask: Ask, fleet: BaseFleet, a: str,
 
 
 WHAT_IF = """
-query ($a: Address!, $b: Address!, $scope: Address!, $down: [Address!], $derate: [Derating!]) {
+query ($a: Address!, $b: Address!, $scope: Address!, $down: [Address!], $derate: [DeratingInput!]) {
   whatIf(down: $down, derate: $derate) {
     path(from: $a, to: $b) { reachable difference { hops bytesPerSecond } baseline { paths { hops } } }
     bandwidth(from: $a, to: $b) { maximumFlow { ...Rate } difference { gigabytesPerSecond }
       baseline { maximumFlow { ...Rate } } }
-    memoryPool(of: $a) { chips difference { chips bytes } }
-    bisection(of: $scope, transit: true) { upper { ...Rate } exact difference { bytesPerSecond } nominal { exact } }
-    splitProfile(of: $scope) { chips splits { chips exact upper { ...Rate } } }
-    distances(of: $scope) { diameter mean pairs unreachable byHops { hops pairs } }
-    cutTree(of: $scope) { a b worst { ...Rate } cutOff cut { nodes { address } } tree { a b flow { ...Rate } } }
-    collectives(of: $scope) { chips allToAll { exact upper { ...Rate } } allGather { exact method links { address } }
+    memoryPool(scope: $a) { chips difference { chips bytes } }
+    bisection(scope: $scope, transit: true) { upper { ...Rate } exact difference { bytesPerSecond } nominal { exact } }
+    splitProfile(scope: $scope) { chips splits { chips exact upper { ...Rate } } }
+    distances(scope: $scope) { diameter mean pairs unreachable byHops { hops pairs } }
+    cutTree(scope: $scope) { a b minFlow { ...Rate } disconnectedChips cut { nodes { address } } tree { a b flow { ...Rate } } }
+    collectives(scope: $scope) { chips allToAll { exact upper { ...Rate } } allGather { exact method links { address } }
       reduceScatter { exact } allReduce { exact } allReduceAlgorithm { upper { ...Rate } }
       ringAllReduce { lower { ...Rate } } }
-    placement(of: $scope, bytes: "137438953472") { place chips radius enough tried narrowest { ...Rate }
+    memoryPlacement(scope: $scope, bytes: "137438953472") { place chips radius isSufficient candidatesTried minBandwidth { ...Rate }
       delivery { ...Rate } memory { gibibytes } }
   }
   path(from: $a, to: $b, by: TIME, message: "1048576", shape: ALL) { paths { time { nanoseconds microseconds } }
@@ -238,9 +238,9 @@ def test_what_if_answers_every_question(ask: Ask, fleet: BaseFleet) -> None:
     plain = result["data"]["path"]
     assert (plain["difference"], plain["baseline"]) == (None, None)
     assert [link["share"] for link in plain["links"]] == [1.0]
-    (error,) = ask('{ whatIf { bisection(of: "trn1.32xlarge") { exact } } }')["errors"]
+    (error,) = ask('{ whatIf { bisection(scope: "trn1.32xlarge") { exact } } }')["errors"]
     assert error["extensions"]["code"] == "BAD_LIMIT"
-    (error,) = ask('{ whatIf(down: ["nowhere/d0"]) { bisection(of: "trn1.32xlarge") { exact } } }')["errors"]
+    (error,) = ask('{ whatIf(down: ["nowhere/d0"]) { bisection(scope: "trn1.32xlarge") { exact } } }')["errors"]
     assert error["extensions"]["code"] == "UNKNOWN_ADDRESS"
 
 
@@ -343,7 +343,7 @@ def _opaque(words: str) -> str:
         ('{ node(id: "Q2hpcDox") { id } }', "UNKNOWN_ADDRESS"),
         (f'{{ node(id: "{_opaque("chip:1099511627776")}") {{ id }} }}', "UNKNOWN_ADDRESS"),
         (f'{{ chips(after: "{_opaque("id:99999999999999999999")}") {{ totalCount }} }}', "BAD_LIMIT"),
-        ('{ memoryPool(of: "u-trn2x64", minBandwidth: {gigabytesPerSecond: 1e308}) { chips } }', "BAD_LIMIT"),
+        ('{ memoryPool(scope: "u-trn2x64", minBandwidth: {gigabytesPerSecond: 1e308}) { chips } }', "BAD_LIMIT"),
         ('{ facts(subject: "a\\u0001b") { totalCount } }', "BAD_FILTER"),
         ("{" + "clusters{nodes{chips{nodes{cluster{chips{nodes{cluster{chips{nodes{id}}}}}}}}}" + "}}", "COST_LIMIT"),
         (
@@ -353,7 +353,7 @@ def _opaque(words: str) -> str:
                 for i in range(1, 16)
             )
             + " "
-            + " ".join(f'b{i}: memoryPool(of: "u-trn2x64/d0/s0/c{i}") {{ chips }}' for i in range(12))
+            + " ".join(f'b{i}: memoryPool(scope: "u-trn2x64/d0/s0/c{i}") {{ chips }}' for i in range(12))
             + "}",
             "COST_LIMIT",
         ),
@@ -389,7 +389,7 @@ def test_any_address_resolves_and_its_id_leads_back(ask: Ask, address: str, kind
 
 def test_facts_conflicts_sources_and_systems(ask: Ask) -> None:
     result = ask("""{ sources { slug title kind } systems { slug aliases chips sources { title } }
-        conflicts { totalCount nodes { subject attribute note picked { value } facts { value picked } } }
+        conflicts { totalCount nodes { subject attribute note selected { value } facts { value picked } } }
         facts(subject: "trainium3", attribute: "neuronlink_bandwidth") { totalCount
           nodes { value exact written quote readingUnit readingDirection picked disputed source { kind }
             others { value } } } }""")
@@ -424,8 +424,8 @@ def test_facts_conflicts_sources_and_systems(ask: Ask) -> None:
         ("{ systems { slug ", "Syntax Error"),
         ("{ nonsense }", "Cannot query field 'nonsense'"),
         ("query A { systems { ...F } } fragment F on System { ...G } fragment G on System { ...F }", "itself"),
-        ('{ memoryPool(of: "x", minBandwidth: {gigabytesPerSecond: 1, bytesPerSecond: "2"}) { chips } }', "one"),
-        ('{ memoryPool(of: "x", minBandwidth: {bytesPerSecond: "many"}) { chips } }', "BigInt"),
+        ('{ memoryPool(scope: "x", minBandwidth: {gigabytesPerSecond: 1, bytesPerSecond: "2"}) { chips } }', "one"),
+        ('{ memoryPool(scope: "x", minBandwidth: {bytesPerSecond: "many"}) { chips } }', "BigInt"),
         ("\u0000", "Syntax Error"),
         ("{ ...X }", "Unknown fragment 'X'"),
         ("{ resolve(address: 5) { address } }", "Address is a string"),
@@ -442,7 +442,7 @@ def test_what_is_inside_stays_inside(ask: Ask, fleet: BaseFleet, monkeypatch: py
         raise RuntimeError("password=hunter2")
 
     monkeypatch.setattr(type(fleet), "ask", broken)
-    (error,) = ask('{ bisection(of: "u-trn2x64") { exact } }')["errors"]
+    (error,) = ask('{ bisection(scope: "u-trn2x64") { exact } }')["errors"]
     assert error["message"].startswith("internal error: see the server's log for request ")
     assert error["extensions"]["code"] == "INTERNAL"
     assert error["extensions"]["requestId"] in error["message"]
@@ -480,7 +480,7 @@ def test_a_long_question_does_not_block_the_event_loop(fleet: BaseFleet, monkeyp
         return real(self, *arguments, **named)
 
     async def execute() -> None:
-        document = "{ " + " ".join(f'a{i}: bisection(of: "trn1.2xlarge") {{ exact }}' for i in range(4)) + " }"
+        document = "{ " + " ".join(f'a{i}: bisection(scope: "trn1.2xlarge") {{ exact }}' for i in range(4)) + " }"
         asked = asyncio.ensure_future(
             Api(fleet, Settings(database_url=str(fleet.engine.url))).run(Request(document)),
         )

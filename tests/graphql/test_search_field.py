@@ -15,7 +15,7 @@ from trninv.inventory.state.bindings import ProposedBinding, bind, resolve_slot,
 from trninv.placement.allocations.job_allocations import allocate, release
 
 DOCUMENT = """query ($t: String!, $h: Address, $n: Int! = 20) {
-  search(text: $t, here: $h, first: $n) { kind name address thing { address __typename } } }"""
+  search(text: $t, near: $h, first: $n) { kind name address target { address __typename } } }"""
 HERE = "u-trn2x64/d0"
 HOSTILE = [
     *("", " ", "%", "_", "\\", "'", '"; DROP TABLE chip', "<img src=x>", "\u202e", "x/d0", "--", "@", "@@", "@%", "//"),

@@ -74,7 +74,7 @@ def test_questions_are_as_of_a_time(run: Run, lived: str) -> None:
     _, out, _ = run("pool", f"{U}/s0/c0", "--at", "1", "--down", f"{U}/s2/c0", "--format", "json", database=lived)
     assert (json.loads(out)["chips"], json.loads(out)["baseline"]["chips"]) == (47, 48)
     assert run("pool", f"{U}/s0/c0", "--at", "1999-01-01", database=lived)[0] == 2
-    document = f'{{ memoryPool(of: "{U}/s0/c0") {{ chips }} }}'
+    document = f'{{ memoryPool(scope: "{U}/s0/c0") {{ chips }} }}'
     _, out, _ = run("query", document, "--at", "1", database=lived)
     assert json.loads(out)["data"] == {"memoryPool": {"chips": 48}}
 
@@ -87,7 +87,7 @@ def test_graphql_has_moments_side_by_side(lived: str) -> None:
         ask = both_ways(fleet)
         found = ask(
             "query ($then: String!) {"
-            f' then: asOf(time: $then) {{ {LISTED} memoryPool(of: "{U}/s0/c0") {{ chips }} ...more }}'
+            f' then: asOf(time: $then) {{ {LISTED} memoryPool(scope: "{U}/s0/c0") {{ chips }} ...more }}'
             f' now: {LISTED} before: asOf(time: "0") {{ {LISTED} }}'
             "} fragment more on Query { servers(first: 1, filter: {state: {eq: DOWN}}) { nodes { address state } } }",
             then="34",

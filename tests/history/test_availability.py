@@ -105,7 +105,7 @@ def test_command_and_graphql_say_what_python_says(url: str, run: Run) -> None:
     _lived(url, 5, back=False)
     with trninv.open(url) as fleet:
         answer = fleet.availability(U, "2026-03-28T00:00:00Z", _at(SPAN), "rack")
-        field = f'availability(of: "{U}", since: "2026-03-28T00:00:00Z", until: "{_at(SPAN)}", by: RACK)'
+        field = f'availability(scope: "{U}", since: "2026-03-28T00:00:00Z", until: "{_at(SPAN)}", by: RACK)'
         found = both_ways(fleet)(
             f"{{ {field} {{ since asked kinds {{ kind name up failures inherent {{ upper }} mtbf {{ lower }} }} }} }}"
         )

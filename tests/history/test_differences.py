@@ -145,7 +145,7 @@ def test_a_server_is_one_line_and_what_changed_back_is_counted(two: str, run: Ru
         assert fleet.diff(0, scope="u-trn2x64/r0").states == found.states
         assert [each.place for each in fleet.diff(0, scope=f"{U}/s1/c0").states] == [link.place, f"{U}/s1/c0"]
         assert fleet.diff(0, scope=f"{U}/s2").states == ()
-        document = '{ diff(from: "0", by: KIND) { changedBack states { place parts { kind count } after } } }'
+        document = '{ diff(from: "0", by: KIND) { reverted states { place parts { kind count } after } } }'
         by_kind = both_ways(fleet)(document)["data"]["diff"]
         assert by_kind["changedBack"] == 1
         assert {each["parts"][0]["kind"]: each["parts"][0]["count"] for each in by_kind["states"]} == {

@@ -44,7 +44,7 @@ def _nodes(fleet: BaseFleet, given: str, fields: str = "address") -> list[Any]:
 )
 def test_a_place_has_the_events_that_the_command_line_tells(lived: BaseFleet, of: str) -> None:
     alone = "" if of.count("/") > 2 else "filter: {takenAlong: {eq: false}}"
-    told = [each["event"] for each in _nodes(lived, f'of: "{of}" {alone}', "event")]
+    told = [each["event"] for each in _nodes(lived, f'scope: "{of}" {alone}', "event")]
     assert told == [each.event for each in lived.events(of)][::-1]
 
 
@@ -72,12 +72,12 @@ def test_filters_narrow(lived: BaseFleet) -> None:
     assert sum(each["takenAlong"] for each in of_server) == len(of_server) - 1 > 16
     assert [each.address for each in lived.events(why="100%_s", kind="link", batch=batch + len(of_server))] == [LINK]
     times = [each.at for each in lived.events(U)][::-1]
-    within = f'of: "{U}" since: "{times[1]}" until: "{times[1]}"'.replace("+00:00", "Z")
+    within = f'scope: "{U}" since: "{times[1]}" until: "{times[1]}"'.replace("+00:00", "Z")
     assert [each["address"] for each in _nodes(lived, within)] == [LINK]
     for wrong, code in (
         (f'since: "{times[1][:19]}"', "BAD_TIME"),
-        ('of: "nowhere/d0"', None),
-        ('of: "/"', "BAD_ADDRESS"),
+        ('scope: "nowhere/d0"', None),
+        ('scope: "/"', "BAD_ADDRESS"),
     ):
         errors = both_ways(lived)(f"{{ events({wrong}) {{ totalCount }} }}")["errors"]
         assert [each["extensions"]["code"] for each in errors] == [code][: len(errors)]

@@ -107,7 +107,7 @@ def test_states_as_of_a_time(lived: Lived, run: Run) -> None:
         )
         assert sorted((row["address"], row["state"]) for row in json.loads(out)["rows"]) == sql
         data = lived.ask(
-            f'{{ asOf(time: "{_written(at)}") {{ {lists} memoryPool(of: "{U}/d0/s3/c0") {{ chips }} }} }}'
+            f'{{ asOf(time: "{_written(at)}") {{ {lists} memoryPool(scope: "{U}/d0/s3/c0") {{ chips }} }} }}'
         )["data"]["asOf"]
         nodes = [node for name in fields.values() for node in data[name]["nodes"]]
         assert sorted((node["address"], node["state"].lower()) for node in nodes) == sql
@@ -155,7 +155,7 @@ def test_availability(lived: Lived, run: Run, cluster: str) -> None:
         times = "--since", _written(since), "--until", _written(until)
         _, out, _ = run("availability", cluster, *times, "--format", "json", database=lived.url)
         assert json.loads(out)["kinds"] == encode(python)["kinds"]
-        field = f'availability(of: "{cluster}", since: "{_written(since)}", until: "{_written(until)}")'
+        field = f'availability(scope: "{cluster}", since: "{_written(since)}", until: "{_written(until)}")'
         shares = "kind parts up degraded down maintenance failures repaired open"
         data = lived.ask(f"{{ {field} {{ kinds {{ {shares} mtbf {{ seconds lower }} mttr {{ seconds }} }} }} }}")[
             "data"

@@ -108,7 +108,7 @@ def test_what_went_down_and_came_back_within_a_bucket_is_its_worst(two: str, run
         }
         assert {scope: fleet.timeline(scope, buckets=2).worst for scope in scopes} == scopes
         assert fleet.timeline(f"{U}/s0/c1--{U}/s0/c0").worst == 1
-        document = f'{{ timeline(of: "{U}", buckets: 1) {{ worst buckets {{ worst {{ down }} events }} }} }}'
+        document = f'{{ timeline(scope: "{U}", buckets: 1) {{ worst buckets {{ worst {{ down }} events }} }} }}'
         said = both_ways(fleet)(document)["data"]["timeline"]
         assert said == {"worst": 33, "buckets": [{"worst": {"down": 33}, "events": 67}]}
         since = "2026-01-01T00:00:00Z"

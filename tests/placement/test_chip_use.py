@@ -130,7 +130,7 @@ def test_every_interface_has_the_same_three_numbers(own: Fleet, seeded: str, see
 
 
 def in_graphql(ask: Ask, scope: str) -> Uses:
-    found = ask(f'{{ free(of: "{scope}") {{ held free unusable }} }}')["data"]["free"]
+    found = ask(f'{{ free(scope: "{scope}") {{ allocated free unusable }} }}')["data"]["free"]
     return found["held"], found["free"], found["unusable"]
 
 

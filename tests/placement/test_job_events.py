@@ -249,7 +249,7 @@ def test_interfaces_agree(own: Fleet, run: Run) -> None:
     api = services(own)["compiled"], services(own)["executed"]
     for scope in (None, D, f"{D}/s1", f"{D}/s0/c3", f"{CLUSTER}/r0", f"{D}/s2"):
         python = [each.to_json() for each in happened(own, scope)]
-        of = f'of: "{scope}", ' if scope else ""
+        of = f'scope: "{scope}", ' if scope else ""
         hidden = "filter: {takenAlong: {eq: false}}, " if scope != f"{D}/s0/c3" else ""
         query = f"{{ events({of}{hidden}first: 100) {{ nodes {{ {node} }} }} }}"
         for each in api:

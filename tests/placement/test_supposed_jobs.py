@@ -91,13 +91,13 @@ def test_jobs_and_places_that_can_not_be_supposed(own: Fleet) -> None:
 
 def test_graphql_supposes_jobs_too(ask: Ask) -> None:
     def held(scenario: str) -> int:
-        found = ask(f'{{ whatIf({scenario}) {{ free(of: "u-trn2x64") {{ held }} }} }}')
+        found = ask(f'{{ whatIf({scenario}) {{ free(scope: "u-trn2x64") {{ held }} }} }}')
         return int(found["data"]["whatIf"]["free"]["held"])
 
     holding = f'{{job: "a", places: ["{ULTRA}/s0", "{ULTRA}/s1/c0"]}}'
     assert held(f'with: [{holding}, {{job: "a", places: ["{ULTRA}/s1/c1"]}}]') == 18
     assert held(f'with: [{holding}], down: ["{ULTRA}/s0"]') == 17
-    (error,) = ask('{ whatIf(without: ["nobody"]) { free(of: "u-trn2x64") { held } } }')["errors"]
+    (error,) = ask('{ whatIf(without: ["nobody"]) { free(scope: "u-trn2x64") { allocated } } }')["errors"]
     assert "no job nobody" in error["message"]
 
 

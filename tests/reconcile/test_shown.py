@@ -22,9 +22,9 @@ from trninv.routing.evidence import servers_in_answer
 from trninv.routing.fleet import BaseFleet
 
 S = "u-trn2x64/d0/s{}"
-BINDINGS = """query ($scope: Address, $ended: Boolean) { bindings(scope: $scope, ended: $ended) { totalCount nodes {
+BINDINGS = """query ($scope: Address, $ended: Boolean) { bindings(scope: $scope, includeEnded: $ended) { totalCount nodes {
     slot instance host how confidence who until ending endedBy } } }"""
-BIND = """mutation ($i: BindInput!) { bind(input: $i) { clientMutationId made { slot instance host who how }
+BIND = """mutation ($i: BindInput!) { bind(input: $i) { clientMutationId created { slot instance host who how }
     ended { slot instance ending } } }"""
 UNBIND = "mutation ($i: UnbindInput!) { unbind(input: $i) { clientMutationId ended { instance ending endedBy } } }"
 
@@ -72,8 +72,8 @@ def test_answers_say_what_stands_where_they_lead(bound: BaseFleet) -> None:
     document = f"""{{ path(from: "@n0/c0", to: "{S.format(2)}/c0") {{ {of} }}
         within: path(from: "@n0/c0", to: "@n0/c1") {{ {of} }}
         bandwidth(from: "{S.format(1)}", to: "{S.format(2)}") {{ {of} }}
-        nobody: bisection(of: "trn1.2xlarge") {{ {of} }} {{down}} }}"""
-    down = f'whatIf(down: ["@n2"]) {{ memoryPool(of: "@i-0b/c0") {{ {of} baseline {{ {of} }} }} }}'
+        nobody: bisection(scope: "trn1.2xlarge") {{ {of} }} {{down}} }}"""
+    down = f'whatIf(down: ["@n2"]) {{ memoryPool(scope: "@i-0b/c0") {{ {of} baseline {{ {of} }} }} }}'
     one, two, three = (
         {"server": S.format(server), "instance": instance, "host": host}
         for server, (instance, host) in enumerate([("i-0a", "n0.ec2.internal"), ("i-0b", None), (None, "n2")])

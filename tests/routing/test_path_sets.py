@@ -96,7 +96,7 @@ def test_the_command_line_and_graphql_take_sets(run: Run, three: BaseFleet) -> N
     assert status == 0
     assert f"best from {ends[0]} to {more[1]} and {more[0]} to {ends[1]}" in out
     document = """query($a: Address!, $b: Address!, $c: [Address!], $d: [Address!]) {
-        path(from: $a, to: $b, orFrom: $c, orTo: $d) { equallyGood bestPairs { source target } paths { hops } } }"""
+        path(from: $a, to: $b, orFrom: $c, orTo: $d) { tiedPaths bestPairs { source target } paths { hops } } }"""
     found = both_ways(three)(document, a=ends[0], b=ends[1], c=[more[0]], d=more[1:])["data"]["path"]
     python = three.path(*ends, or_from=more[0], or_to=more[1])
     assert found["bestPairs"] == [{"source": pair.source, "target": pair.target} for pair in python.best_pairs]

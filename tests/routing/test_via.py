@@ -172,8 +172,8 @@ def test_the_command_line_takes_it(run: Run, clusters: BaseFleet) -> None:
 def test_graphql_takes_it(clusters: BaseFleet) -> None:
     document = """query($a: Address!, $b: Address!, $d: Address!, $down: [Address!]!) { whatIf(down: $down) {
         path(from: $a, to: $b) { via reason } any: path(from: $a, to: $b, via: ANY) { via reachable reason }
-        bandwidth(from: $a, to: $b, via: ANY) { via reason } distances(of: $d, via: SCALE_UP) { via reason }
-        collectives(of: $d) { via reason } bisection(of: $d) { via reason } } }"""
+        bandwidth(from: $a, to: $b, via: ANY) { via reason } distances(scope: $d, via: SCALE_UP) { via reason }
+        collectives(scope: $d) { via reason } bisection(scope: $d) { via reason } } }"""
     found = both_ways(clusters)(document, a=ENDS[0], b=ENDS[1], d=U, down=PIECES)["data"]["whatIf"]
     assert {name: answer["via"] for name, answer in found.items()} == {
         "path": "SCALE_UP",

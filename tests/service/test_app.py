@@ -25,7 +25,7 @@ def client(lite: str) -> Iterator[TestClient]:
 
 
 def test_post_and_get(client: TestClient) -> None:
-    document = '{ bisection(of: "u-trn2x64") { upper { gigabytesPerSecond } exact } }'
+    document = '{ bisection(scope: "u-trn2x64") { upper { gigabytesPerSecond } exact } }'
     wanted = {"data": {"bisection": {"upper": {"gigabytesPerSecond": 2048.0}, "exact": True}}}
     for answer in (
         client.post("/graphql", json={"query": document}),
@@ -130,8 +130,8 @@ def server(lite: str) -> Iterator[str]:
 def test_the_four_questions_over_http(server: str) -> None:
     document = """{ path(from: "trn3-gen2/d0/s0/c0", to: "trn3-gen2/d0/s35/c3") { paths { hops } }
         bandwidth(from: "trn3-gen2/d0/s0", to: "trn3-gen2/d0/s18") { maximumFlow { gigabytesPerSecond } }
-        memoryPool(of: "trn3-gen2/d0/s0/c0") { memory { gibibytes } }
-        bisection(of: "trn3-gen2") { upper { gigabytesPerSecond } } }"""
+        memoryPool(scope: "trn3-gen2/d0/s0/c0") { memory { gibibytes } }
+        bisection(scope: "trn3-gen2") { upper { gigabytesPerSecond } } }"""
     request = urllib.request.Request(
         f"{server}/graphql", json.dumps({"query": document}).encode(), {"Content-Type": "application/json"}
     )

@@ -24,10 +24,10 @@ from trninv.settings import Settings
 
 CHIP = "u-trn2x64/d0/s0/c3"
 NODES = "query ($i: [ID!]!) { nodes(ids: $i) { id ... on Chip { address cores { nodes { address } } } } }"
-SUPPOSED = 'query ($a: [Address!]) { whatIf(down: $a) { memoryPool(of: "trn2-16.48xlarge/d0/s0/c0") { chips } } }'
-SMALL = f'{{ memoryPool(of: "{CHIP}") {{ chips }} }}'
-CITING = f'{{ memoryPool(of: "{CHIP}") {{ chips facts {{ attribute }} }} }}'
-_SET = "mutation ($i: SetStateInput!) { setState(input: $i) { changes { after thing { __typename } } } }"
+SUPPOSED = 'query ($a: [Address!]) { whatIf(down: $a) { memoryPool(scope: "trn2-16.48xlarge/d0/s0/c0") { chips } } }'
+SMALL = f'{{ memoryPool(scope: "{CHIP}") {{ chips }} }}'
+CITING = f'{{ memoryPool(scope: "{CHIP}") {{ chips facts {{ attribute }} }} }}'
+_SET = "mutation ($i: SetStateInput!) { setState(input: $i) { changes { after target { __typename } } } }"
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_a_document_answers_the_same_in_either_place(api: Api) -> None:
         (SMALL, {}),
         (CITING, {}),
         (NODES, {"i": _ids(30)}),
-        ('{ memoryPool(of: "nowhere") { chips } viewer { scope } }', {}),
+        ('{ memoryPool(scope: "nowhere") { chips } viewer { scope } }', {}),
         ('{ a: bandwidth(from: "x", to: "y") { widest { hops } } sources { slug } systems { slug } }', {}),
         ('{ nodes(ids: ["x"]) { id } }', {}),
     ]

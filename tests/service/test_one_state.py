@@ -80,8 +80,8 @@ def test_an_answer_says_which_state_it_was_read_from(seeded: str) -> None:
     """The same revision for the same state, in each way in which a document is answered and on every other route."""
     documents = [
         "{ clusters { nodes { slug } } }",
-        f'{{ memoryPool(of: "{CHIP}") {{ chips }} }}',
-        f'{{ chips(filter: {{address: {{eq: "{CHIP}"}}}}) {{ totalCount }} memoryPool(of: "{CHIP}") {{ chips }} }}',
+        f'{{ memoryPool(scope: "{CHIP}") {{ chips }} }}',
+        f'{{ chips(filter: {{address: {{eq: "{CHIP}"}}}}) {{ totalCount }} memoryPool(scope: "{CHIP}") {{ chips }} }}',
         "{ sources { slug } }",
     ]
 

@@ -61,7 +61,7 @@ def test_a_sweep_is_begun_in_one_worker_and_seen_in_another(
 ) -> None:
     file = Path(lite.removeprefix("sqlite:///"))
     before = hashlib.sha256(file.read_bytes()).digest()
-    begun = _started(worker, 'of: "trn2-16.48xlarge", fail: CHIP, measure: ALL_GATHER')
+    begun = _started(worker, 'scope: "trn2-16.48xlarge", fail: CHIP, measure: ALL_GATHER')
     assert (begun["state"], begun["done"], begun["total"], begun["error"]) == ("RUNNING", 0, None, None)
     with TestClient(create_app(lite, Settings(lite, jobs=place)), base_url="http://127.0.0.1") as other:
         ended = _ended(other, begun["id"])
@@ -77,7 +77,7 @@ def test_a_sweep_is_begun_in_one_worker_and_seen_in_another(
 
 
 def test_a_sweep_that_is_cancelled_ends(worker: TestClient) -> None:
-    begun = _started(worker, 'of: "trn2-16.48xlarge"')
+    begun = _started(worker, 'scope: "trn2-16.48xlarge"')
     cancel = "mutation($id: ID!) { cancelSweep(id: $id) { state } }"
     assert _sent(worker, cancel, id=begun["id"])["cancelSweep"]["state"] in ("RUNNING", "CANCELLED")
     ended = _ended(worker, begun["id"])
@@ -87,7 +87,7 @@ def test_a_sweep_that_is_cancelled_ends(worker: TestClient) -> None:
 
 
 def test_what_cannot_be_swept_says_why(worker: TestClient) -> None:
-    ended = _ended(worker, _started(worker, 'of: "trn2-16.48xlarge/d9"')["id"])
+    ended = _ended(worker, _started(worker, 'scope: "trn2-16.48xlarge/d9"')["id"])
     assert ended["state"] == "FAILED"
     assert "trn2-16.48xlarge/d9" in ended["error"]
 
@@ -124,7 +124,7 @@ def test_few_run_at_a_time(worker: TestClient, lite: str, place: Path) -> None:
         for number in range(MAX_RUNNING):
             lock = stack.enter_context((_kept(place, number) / "lock").open("w"))
             fcntl.flock(lock, fcntl.LOCK_EX)
-        assert _sent(worker, 'mutation { startSweep(of: "trn1.32xlarge") { id } }') == "BUSY"
+        assert _sent(worker, 'mutation { startSweep(scope: "trn1.32xlarge") { id } }') == "BUSY"
         with pytest.raises(BusyError, match="2 sweeps run already"):
             SweepStore(place, lite).start(of="trn1.32xlarge")
     with pytest.raises(InvalidArgumentError, match="2,000 classes at most"):
@@ -161,7 +161,7 @@ def test_progress_is_no_stale_page(worker: TestClient, place: Path) -> None:
 
 
 def test_without_a_service_there_are_no_jobs(run: Run, lite_fleet: BaseFleet) -> None:
-    status, out, _ = run("query", 'mutation { startSweep(of: "trn1.32xlarge") { id } }')
+    status, out, _ = run("query", 'mutation { startSweep(scope: "trn1.32xlarge") { id } }')
     assert (status, "trninv sweep" in out) == (1, True)
     told = both_ways(lite_fleet)('{ sweepJob(id: "x") { id } }')
     assert told["errors"][0]["extensions"]["code"] == "BAD_USE"
@@ -170,4 +170,4 @@ def test_without_a_service_there_are_no_jobs(run: Run, lite_fleet: BaseFleet) ->
 @pytest.mark.slow
 def test_a_process_may_be_its_own_service(lite: str) -> None:
     with TestClient(create_app(lite, Settings(lite)), base_url="http://127.0.0.1") as alone:
-        assert _ended(alone, _started(alone, 'of: "trn1.2xlarge"')["id"])["state"] in ("DONE", "FAILED")
+        assert _ended(alone, _started(alone, 'scope: "trn1.2xlarge"')["id"])["state"] in ("DONE", "FAILED")

@@ -225,10 +225,10 @@ def test_tokens(databases: Any, serve: Serve) -> None:
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         made = {scope: bearer_tokens.create_token(connection, scope, scope, None) for scope in ("read", "operate")}
     document = """mutation ($i: SetStateInput!) { setState(input: $i) { clientMutationId changes {
-        address before after factor thing { address ... on Chip { state } ... on Link { state } } } } }"""
+        address before after factor target { address ... on Chip { state } ... on Link { state } } } } }"""
     to = {"addresses": ["u-trn2x64/d0/s0/c0"], "state": "DOWN", "why": "x"}
     write = {"query": document, "variables": {"i": to}}
-    viewer = {"query": "{ viewer { name scope allows } }"}
+    viewer = {"query": "{ viewer { name scope scopes } }"}
     with serve(url, auth="tokens", allowed_hosts=("127.0.0.1",)) as client:
         for headers in ({}, {"Authorization": "Bearer nope"}, {"Authorization": f"Basic {made['read']}"}):
             refused = post(client, ASK, **headers)
@@ -280,7 +280,7 @@ def test_a_failure_has_a_number_that_is_in_the_log(
 
     monkeypatch.setattr(BaseFleet, "ask", broken)
     with serve(databases.seeded("sqlite"), log="json") as client:
-        failed = post(client, {"query": '{ bisection(of: "trn1.2xlarge") { exact } }'})
+        failed = post(client, {"query": '{ bisection(scope: "trn1.2xlarge") { exact } }'})
         assert failed.status_code == 500
         reference = failed.json()["errors"][0]["extensions"]["requestId"]
         assert "hunter2" not in failed.text
@@ -354,7 +354,7 @@ def test_what_takes_too_long_is_stopped(lite: str, serve: Serve, monkeypatch: py
     began, stopped = questions_without_end(monkeypatch)
     with serve(lite, request_seconds=0.3) as client:
         start = time.monotonic()
-        late = post(client, {"query": '{ bisection(of: "trn1.2xlarge") { exact } }'}).json()
+        late = post(client, {"query": '{ bisection(scope: "trn1.2xlarge") { exact } }'}).json()
         assert late["errors"][0]["extensions"]["code"] == "TIME_LIMIT"
         assert time.monotonic() - start < 3
         assert began.is_set()
@@ -378,7 +378,7 @@ def test_a_statement_that_takes_too_long_is_stopped(
 
 def test_a_client_that_leaves_stops_its_question(lite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     began, ended = questions_without_end(monkeypatch)
-    body = json.dumps({"query": '{ bisection(of: "trn1.2xlarge") { exact } }'}).encode()
+    body = json.dumps({"query": '{ bisection(scope: "trn1.2xlarge") { exact } }'}).encode()
     headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]
     scope = {"type": "http", "method": "POST", "path": "/graphql", "query_string": b"", "headers": headers}
 

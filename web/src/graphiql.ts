@@ -13,8 +13,8 @@ const FIRST_QUERY = `# Four questions about a Trn2 UltraServer. Bandwidths are o
   bandwidth(from: "u-trn2x64/d0/s0/c0", to: "u-trn2x64/d0/s2/c10") {
     maximumFlow { gigabytesPerSecond }
   }
-  memoryPool(of: "u-trn2x64/d0/s0/c0") { chips memory { gibibytes } byHops { hops chips } }
-  bisection(of: "u-trn2x64") { upper { gigabytesPerSecond } exact method disputed }
+  memoryPool(scope: "u-trn2x64/d0/s0/c0") { chips memory { gibibytes } byHops { hops chips } }
+  bisection(scope: "u-trn2x64") { upper { gigabytesPerSecond } exact method disputed }
 }
 `;
 

@@ -40,7 +40,7 @@ export const SET = graphql(`
     setState(input: $input) {
       changes {
         address before factorBefore after
-        thing {
+        target {
           ... on Server { state lastChange { event } }
           ... on Chip { state lastChange { event } }
           ... on Switch { state lastChange { event } }
@@ -65,9 +65,9 @@ const ABLE = graphql(`
 /** What a domain can do, as it is and as it would be. */
 export const CAPABILITY = graphql(
   `
-  query CapabilityIf($of: Address!, $down: [Address!]!, $derate: [Derating!]!) {
+  query CapabilityIf($of: Address!, $down: [Address!]!, $derate: [DeratingInput!]!) {
     whatIf(down: $down, derate: $derate) {
-      capability(of: $of) { ...Able difference { incomparable } baseline { ...Able } }
+      capability(scope: $of) { ...Able difference { incomparable } baseline { ...Able } }
     }
   }
 `,
@@ -75,7 +75,7 @@ export const CAPABILITY = graphql(
 );
 
 export const FLOW = graphql(`
-  query FlowIf($from: Address!, $to: Address!, $down: [Address!]!, $derate: [Derating!]!) {
+  query FlowIf($from: Address!, $to: Address!, $down: [Address!]!, $derate: [DeratingInput!]!) {
     whatIf(down: $down, derate: $derate) {
       bandwidth(from: $from, to: $to) {
         maximumFlow { gigabytesPerSecond }

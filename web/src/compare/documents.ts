@@ -32,17 +32,17 @@ const SIZE = graphql(`
 
 const WIRED = graphql(`
   query CompareWiring($of: Address!) {
-    bisection(of: $of) { sideA sideB reason lower { gigabytesPerSecond } upper { gigabytesPerSecond } }
-    collectives(of: $of) {
+    bisection(scope: $of) { sideA sideB reason lower { gigabytesPerSecond } upper { gigabytesPerSecond } }
+    collectives(scope: $of) {
       allGather { upper { gigabytesPerSecond } }
       allToAll { upper { gigabytesPerSecond } }
     }
-    distances(of: $of) { diameter mean reason }
+    distances(scope: $of) { diameter mean reason }
   }
 `);
 
 const REACH = graphql(`
-  query CompareReach($of: Address!) { memoryPool(of: $of) { of memory { gibibytes } } }
+  query CompareReach($of: Address!) { memoryPool(scope: $of) { scope memory { gibibytes } } }
 `);
 
 export const SUGGESTED = asking(

@@ -3,15 +3,15 @@ import { graphql, type Result } from "../api";
 
 export const WIRING = graphql(`
   query Wiring($at: Address!, $narrow: Boolean!) {
-    layout(of: $at, narrow: $narrow) {
+    layout(place: $at, narrow: $narrow) {
       box { x y width height }
       font
-      thick
+      strokeWidth
       panels { x y width height }
       labels { text x y anchor strong }
       places { address x y width height text sign solid { x y z } }
       routes { address strokes sign }
-      wrapping
+      wrapLinks
     }
     resolve(address: $at) {
       ... on Domain {
@@ -45,13 +45,13 @@ const RESTS = graphql(`
 // Without facts, an answer with what stands there is written by a plan: those of FLOW are the same links'.
 const WAYS = graphql(`
   fragment Ways on PathAnswer {
-    definition source target reachable reason equallyGood
+    definition source target reachable reason tiedPaths
     paths {
       hops
       bandwidth { gigabytesPerSecond }
       steps { kind address bandwidth { gigabytesPerSecond } }
     }
-    standing { server instance host }
+    instances { server instance host }
   }
 `);
 
@@ -76,7 +76,7 @@ export const SHORTEST = graphql(
 
 export const SHORTEST_IF = graphql(
   `
-  query ShortestIf($from: Address!, $to: Address!, $down: [Address!]!, $derate: [Derating!]!) {
+  query ShortestIf($from: Address!, $to: Address!, $down: [Address!]!, $derate: [DeratingInput!]!) {
     whatIf(down: $down, derate: $derate) { answer: path(from: $from, to: $to) { ...Ways baseline { ...Ways } } }
   }
 `,
@@ -92,7 +92,7 @@ export const WIDEST = graphql(
 
 export const WIDEST_IF = graphql(
   `
-  query WidestIf($from: Address!, $to: Address!, $down: [Address!]!, $derate: [Derating!]!) {
+  query WidestIf($from: Address!, $to: Address!, $down: [Address!]!, $derate: [DeratingInput!]!) {
     whatIf(down: $down, derate: $derate) {
       answer: path(from: $from, to: $to, by: BANDWIDTH) { ...Ways baseline { ...Ways } }
     }
@@ -110,7 +110,7 @@ export const BETWEEN = graphql(
 
 export const BETWEEN_IF = graphql(
   `
-  query BetweenIf($from: Address!, $to: Address!, $down: [Address!]!, $derate: [Derating!]!) {
+  query BetweenIf($from: Address!, $to: Address!, $down: [Address!]!, $derate: [DeratingInput!]!) {
     whatIf(down: $down, derate: $derate) { answer: bandwidth(from: $from, to: $to) { ...Flow baseline { ...Flow } } }
   }
 `,
@@ -132,15 +132,15 @@ const HALVES = graphql(
 
 export const BISECTION = graphql(
   `
-  query Bisection($of: Address!) { answer: bisection(of: $of) { ...Halves } }
+  query Bisection($of: Address!) { answer: bisection(scope: $of) { ...Halves } }
 `,
   [HALVES],
 );
 
 export const BISECTION_IF = graphql(
   `
-  query BisectionIf($of: Address!, $down: [Address!]!, $derate: [Derating!]!) {
-    whatIf(down: $down, derate: $derate) { answer: bisection(of: $of) { ...Halves difference { incomparable } baseline { ...Halves } } }
+  query BisectionIf($of: Address!, $down: [Address!]!, $derate: [DeratingInput!]!) {
+    whatIf(down: $down, derate: $derate) { answer: bisection(scope: $of) { ...Halves difference { incomparable } baseline { ...Halves } } }
   }
 `,
   [HALVES],
@@ -149,7 +149,7 @@ export const BISECTION_IF = graphql(
 const POOL = graphql(
   `
   fragment Pool on PoolAnswer {
-    definition of disputed chips
+    definition scope disputed chips
     facts { ...Rests }
     memory { gibibytes }
     own { gibibytes }
@@ -161,15 +161,15 @@ const POOL = graphql(
 
 export const MEMORY = graphql(
   `
-  query Memory($of: Address!) { answer: memoryPool(of: $of) { ...Pool } }
+  query Memory($of: Address!) { answer: memoryPool(scope: $of) { ...Pool } }
 `,
   [POOL],
 );
 
 export const MEMORY_IF = graphql(
   `
-  query MemoryIf($of: Address!, $down: [Address!]!, $derate: [Derating!]!) {
-    whatIf(down: $down, derate: $derate) { answer: memoryPool(of: $of) { ...Pool baseline { ...Pool } } }
+  query MemoryIf($of: Address!, $down: [Address!]!, $derate: [DeratingInput!]!) {
+    whatIf(down: $down, derate: $derate) { answer: memoryPool(scope: $of) { ...Pool baseline { ...Pool } } }
   }
 `,
   [POOL],

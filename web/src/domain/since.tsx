@@ -6,7 +6,7 @@ import { BETWEEN, type Flow, SHORTEST, type Ways } from "./documents";
 import { Metric } from "./metric";
 
 const WORST = graphql(`
-  query Worst($of: Address!) { incidents(scope: $of, first: 1) { nodes { id place causes causeCount since } } }
+  query Worst($of: Address!) { incidents(scope: $of, first: 1) { nodes { id place causes causeCount startedAt } } }
 `);
 
 interface Props {

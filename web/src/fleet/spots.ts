@@ -8,7 +8,7 @@ export const CAUSES = graphql(`
   query Causes($cluster: Address!) {
     incidents(scope: $cluster, first: 1000) {
       totalCount
-      nodes { id place causes causeCount why who since parts { kind state count } }
+      nodes { id place causes causeCount why who startedAt parts { kind state count } }
     }
   }
 `);

@@ -8,11 +8,11 @@ const INCIDENTS = graphql(`
       edges {
         cursor
         node {
-          id rule severity place causes causeCount staying since who why source truncated
+          id rule severity place causes causeCount independentFailures startedAt who why source truncated
           parts { kind state count }
-          lastChange { at who why }
-          standing { server instance host }
-          drift { id rule address found }
+          lastChange { time who why }
+          instances { server instance host }
+          findings { id rule address observed }
         }
       }
     }

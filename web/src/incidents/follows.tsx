@@ -7,7 +7,7 @@ import type { Incident } from "./documents";
 import type { Costs } from "./impact";
 
 const THERE = graphql(`
-  query JobsThere($of: Address!) { jobs(of: $of, first: 4) { totalCount nodes { name system externalId } } }
+  query JobsThere($of: Address!) { jobs(scope: $of, first: 4) { totalCount nodes { name system externalId } } }
 `);
 
 const CAUSES = 4;

@@ -12,7 +12,7 @@ const IMPACT = graphql(`
         impact {
           chips cores jobCount domainCount truncated
           memory { gibibytes }
-          jobs { name system externalId chips touched }
+          jobs { name system externalId chips affectedChips }
           domains {
             domain chipsBefore chipsNow idleLinksBefore idleLinksNow incomparable
             poolBefore { gibibytes }

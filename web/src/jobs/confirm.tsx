@@ -14,9 +14,9 @@ import { short } from "./fits";
 
 const MOST = 200;
 const FREE_THEN = graphql(`
-  query FreeThen($of: Address!, $with: [Holding!]!) {
-    free(of: $of) { free largest together { chips jobs } }
-    whatIf(with: $with) { free(of: $of) { free largest together { chips jobs } } }
+  query FreeThen($of: Address!, $with: [AssumedAllocationInput!]!) {
+    free(scope: $of) { free largestBlock concurrentJobs { chips jobs } }
+    whatIf(with: $with) { free(scope: $of) { free largestBlock concurrentJobs { chips jobs } } }
   }
 `);
 

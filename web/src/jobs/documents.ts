@@ -3,9 +3,9 @@ import { asking, graphql, type Result } from "../api";
 
 export const JOBS = graphql(`
   query Jobs($of: Address) {
-    jobs(of: $of, first: 500) {
+    jobs(scope: $of, first: 500) {
       totalCount
-      nodes { name system externalId cluster chips servers first wounded began pinned who }
+      nodes { name system externalId cluster chips servers firstServer failedChips startedAt pinned who }
     }
   }
 `);
@@ -20,12 +20,12 @@ export const SCOPES = asking(
 );
 
 export const FREE = graphql(`
-  query JobRoom($of: Address!) { free(of: $of) { held closed free degraded unusable largest together { chips jobs } } }
+  query JobRoom($of: Address!) { free(scope: $of) { allocated cordoned free degraded unusable largestBlock concurrentJobs { chips jobs } } }
 `);
 
 export const MAP = graphql(`
   query JobMap($at: Address!, $narrow: Boolean!) {
-    layout(of: $at, narrow: $narrow) {
+    layout(place: $at, narrow: $narrow) {
       box { x y width height }
       font
       panels { x y width height }
@@ -41,14 +41,14 @@ export const FITS = graphql(`
   query Fits(
     $of: Address!, $chips: Int, $servers: Int, $domains: Int, $memory: BigInt, $shape: String, $anyBlock: Boolean!
   ) {
-    fits(
-      of: $of, chips: $chips, servers: $servers, domains: $domains, memory: $memory, shape: $shape
+    placements(
+      scope: $of, chips: $chips, servers: $servers, domains: $domains, memory: $memory, shape: $shape
       anyBlock: $anyBlock, k: 8
     ) {
-      wanted chips why better positions free
-      steps { condition domains }
+      request chips reason suggestedShape positions free
+      filterSteps { condition domains }
       placements {
-        places shape chips degraded leaves
+        places shape chips degraded remainingFree
         allGather { gigabytesPerSecond }
         bisection { gigabytesPerSecond }
       }
@@ -57,14 +57,14 @@ export const FITS = graphql(`
 `);
 
 const MOVED = graphql(`
-  fragment Moved on JobMove { job chips source to stops }
+  fragment Moved on JobMove { job chips source destination mustStop }
 `);
 
 export const ROOM = graphql(
   `
   query MakeRoom($of: Address!, $chips: Int, $servers: Int, $domains: Int, $shape: String) {
-    makeRoom(of: $of, chips: $chips, servers: $servers, domains: $domains, shape: $shape) {
-      wanted chips possible places movedChips lower exact closed revision
+    makeRoom(scope: $of, chips: $chips, servers: $servers, domains: $domains, shape: $shape) {
+      request chips possible places movedChips lowerBoundMoves exact cordonedServers revision
       moves { ...Moved }
     }
   }
@@ -75,16 +75,16 @@ export const ROOM = graphql(
 export const DRAIN = graphql(
   `
   query Drain($of: Address!, $closes: Boolean!) {
-    free(of: $of) @include(if: $closes) { closed heldInClosed }
-    drainImpact(of: $of) {
-      of touched stopped chips largest largestThen revision
+    free(scope: $of) @include(if: $closes) { cordoned allocatedOnCordoned }
+    drainImpact(scope: $of) {
+      scope disrupted stopped chips largestBlock largestBlockAfter revision
       jobs {
-        job chips loses stops way to
+        job chips lostChips mustStop outcome destination
         allGather { gigabytesPerSecond }
-        allGatherThen { gigabytesPerSecond }
+        allGatherAfter { gigabytesPerSecond }
         moves { ...Moved }
       }
-      sizes { chips jobs jobsThen }
+      sizes { chips jobs jobsAfter }
     }
   }
 `,

@@ -3,9 +3,9 @@ import { graphql, type Result } from "../api";
 
 export const SEARCH = graphql(`
   query Search($text: String!, $here: Address) {
-    search(text: $text, here: $here) {
+    search(text: $text, near: $here) {
       kind name address
-      thing {
+      target {
         ... on Chip { state }
         ... on Server { state }
         ... on Switch { state }

@@ -28,7 +28,7 @@ const END = graphql(`
 export const PANEL = graphql(
   `
   query Panel($at: Address!) {
-    incidents(scope: $at, first: 3) { totalCount nodes { id place since who why severity } }
+    incidents(scope: $at, first: 3) { totalCount nodes { id place startedAt who why severity } }
     resolve(address: $at) {
       __typename
       address

@@ -3,13 +3,13 @@ import { ask, asking, graphql, type Result, useLoaded } from "../api";
 
 const PAST = graphql(`
   query Past($of: Address!, $since: String, $buckets: Int!) {
-    timeline(of: $of, since: $since, buckets: $buckets) { since until buckets { begin end worst { total } } }
+    timeline(scope: $of, since: $since, buckets: $buckets) { since until buckets { start end worst { total } } }
   }
 `);
 
 const CHANGES = graphql(`
   query PastEvents($of: Address, $since: String) {
-    events(last: 500, of: $of, since: $since, filter: { takenAlong: { eq: false }, action: { eq: null } }) {
+    events(last: 500, scope: $of, since: $since, filter: { takenAlong: { eq: false }, action: { eq: null } }) {
       totalCount
       nodes { event at address before after why }
     }

@@ -9,7 +9,7 @@ const CONFLICTS = graphql(`
   query Disagreements {
     conflicts(first: 1000) {
       nodes {
-        subject attribute differsIn note
+        subject attribute disagreement note
         facts { value quote readingUnit readingDirection grounds source { title } }
       }
     }

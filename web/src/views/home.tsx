@@ -36,10 +36,10 @@ const OPEN = graphql(`
   query HomeIncidents {
     incidents(first: 8) {
       totalCount
-      nodes { id severity place causes causeCount since who why parts { kind state count } }
+      nodes { id severity place causes causeCount startedAt who why parts { kind state count } }
     }
     drift(first: 1) { totalCount }
-    comparedAt
+    driftComparedAt
     events(last: 8, filter: { takenAlong: { eq: false } }) { nodes { event at who address before after action job why } }
   }
 `);

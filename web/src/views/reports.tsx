@@ -10,7 +10,7 @@ import { DataTable, useShown } from "../table/table";
 import { counted } from "../words";
 
 const REPORTS = graphql(`
-  query Reports { reportFormats reports { name title answers parameters { name default says } chart { x y by } } }
+  query Reports { reportFormats reports { name title summary parameters { name default description } chart { x y by } } }
 `);
 
 const ROWS = graphql(`
