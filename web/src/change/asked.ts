@@ -12,7 +12,7 @@ export interface Proposed {
   factor?: number | undefined;
 }
 
-const VIEWER = graphql("query Viewer { viewer { name scope allows } }");
+const VIEWER = graphql("query Viewer { viewer { name scope scopes } }");
 
 export type Viewer = Result<typeof VIEWER>["viewer"];
 
@@ -38,7 +38,7 @@ export function useViewer(): Viewer | undefined {
 /** A hook: whether what writes is shown. Never in the past, and only to whom mutations are allowed. */
 export function mayChange(): boolean {
   const viewer = useViewer();
-  return !useTurn().asof && Boolean(viewer?.allows.includes("OPERATE"));
+  return !useTurn().asof && Boolean(viewer?.scopes.includes("OPERATE"));
 }
 
 /** Open the dialog that sets a state, filled in; nothing is set until it is confirmed there. */

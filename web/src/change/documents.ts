@@ -65,9 +65,9 @@ const ABLE = graphql(`
 /** What a domain can do, as it is and as it would be. */
 export const CAPABILITY = graphql(
   `
-  query CapabilityIf($of: Address!, $down: [Address!]!, $derate: [DeratingInput!]!) {
+  query CapabilityIf($scope: Address!, $down: [Address!]!, $derate: [DeratingInput!]!) {
     whatIf(down: $down, derate: $derate) {
-      capability(scope: $of) { ...Able difference { incomparable } baseline { ...Able } }
+      capability(scope: $scope) { ...Able difference { incomparable } baseline { ...Able } }
     }
   }
 `,
@@ -87,8 +87,8 @@ export const FLOW = graphql(`
 
 /** The incident that a place belongs to, and what it costs. */
 export const BROUGHT = graphql(`
-  query Brought($of: Address!) {
-    incidents(scope: $of, first: 1) {
+  query Brought($scope: Address!) {
+    incidents(scope: $scope, first: 1) {
       nodes {
         id causes causeCount
         impact {

@@ -89,7 +89,7 @@ interface DomainProps {
 function Domain({ domain, supposed, route }: DomainProps) {
   const { from, to: end } = route.view === "domain" && route.of === domain ? route.options : {};
   const flow = from && end ? { from: within(domain, from), to: within(domain, end) } : null;
-  const able = useAsked(asking(CAPABILITY, { of: domain, ...supposed }));
+  const able = useAsked(asking(CAPABILITY, { scope: domain, ...supposed }));
   const between = useAsked(flow && asking(FLOW, { ...flow, ...supposed }));
   return (
     <>
@@ -156,7 +156,7 @@ function Able({ domain, chips, links, halves: [was, is], incomparable }: AblePro
 /** What comes back is known of a whole incident: what it took. */
 function Brought({ things, to }: { things: Thing[]; to: State }) {
   const first = things.find(({ state }) => state !== "up")?.address;
-  const found = useAsked(to === "up" && first ? asking(BROUGHT, { of: first }) : null);
+  const found = useAsked(to === "up" && first ? asking(BROUGHT, { scope: first }) : null);
   const places = new Set(things.map(({ address }) => address));
   if (to !== "up" || !first) return <p class="quiet">It carries more than now: how much shows when it is set.</p>;
   return (

@@ -175,9 +175,9 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
 }
 
 /** What was done, in words. */
-function outcome(things: Thing[], changes: { after: string; thing: object }[], to: State): string {
+function outcome(things: Thing[], changes: { after: string; target: object }[], to: State): string {
   if (!changes.length) return `Nothing changed: ${told(things)} had been ${worded(to)} already`;
-  const kept = changes.filter(({ after, thing }) => "state" in thing && thing.state !== after).length;
+  const kept = changes.filter(({ after, target }) => "state" in target && target.state !== after).length;
   const stays = kept ? `; ${number(kept)} not ${worded(to)} before the server is` : "";
   return `${does(things, to).replace("Set ", "")}${stays}`;
 }

@@ -15,7 +15,7 @@ export interface Done {
 
 /** The newest event of what was changed. */
 export const newest = (changes: Made[]) =>
-  Math.max(0, ...changes.map(({ thing }) => ("lastChange" in thing ? (thing.lastChange?.event ?? 0) : 0)));
+  Math.max(0, ...changes.map(({ target }) => ("lastChange" in target ? (target.lastChange?.event ?? 0) : 0)));
 
 /** Say that something was set; what was said before goes. */
 export const say = (done: Done) =>

@@ -5,10 +5,10 @@ import { designOf, SYSTEMS } from "./design";
 
 const SIZE = graphql(`
   query CompareSize(
-    $at: Address!, $chips: ChipFilter!, $servers: ServerFilter!, $nics: NicFilter!, $switches: SwitchFilter!
+    $address: Address!, $chips: ChipFilter!, $servers: ServerFilter!, $nics: NicFilter!, $switches: SwitchFilter!
     $links: LinkFilter!, $nodes: NetworkNodeFilter!, $domains: DomainFilter!
   ) {
-    resolve(address: $at) { __typename address ... on Domain { model } ... on Cluster { system } }
+    resolve(address: $address) { __typename address ... on Domain { model } ... on Cluster { system } }
     chips(first: 1, filter: $chips) {
       totalCount
       aggregates { memory { gibibytes } bandwidth { gigabytesPerSecond } teraflops }
@@ -31,18 +31,18 @@ const SIZE = graphql(`
 `);
 
 const WIRED = graphql(`
-  query CompareWiring($of: Address!) {
-    bisection(scope: $of) { sideA sideB reason lower { gigabytesPerSecond } upper { gigabytesPerSecond } }
-    collectives(scope: $of) {
+  query CompareWiring($scope: Address!) {
+    bisection(scope: $scope) { sideA sideB reason lower { gigabytesPerSecond } upper { gigabytesPerSecond } }
+    collectives(scope: $scope) {
       allGather { upper { gigabytesPerSecond } }
       allToAll { upper { gigabytesPerSecond } }
     }
-    distances(scope: $of) { diameter mean reason }
+    distances(scope: $scope) { diameter mean reason }
   }
 `);
 
 const REACH = graphql(`
-  query CompareReach($of: Address!) { memoryPool(scope: $of) { scope memory { gibibytes } } }
+  query CompareReach($scope: Address!) { memoryPool(scope: $scope) { scope memory { gibibytes } } }
 `);
 
 export const SUGGESTED = asking(
@@ -68,7 +68,7 @@ export const HEALTHY = "0";
 const askedSize = (at: string) => {
   const place = at.includes("/") ? { domain: { eq: at } } : { cluster: { eq: at } };
   return asking(SIZE, {
-    at,
+    address: at,
     chips: place,
     servers: place,
     nics: place,
@@ -113,8 +113,8 @@ export function useWired(of: string[], sizes: Told<Size>[] | undefined, at: stri
           ? undefined
           : told(
               Promise.all([
-                ask({ ...asking(WIRED, { of: place }), at }, signal),
-                first[index] ? told(ask({ ...asking(REACH, { of: first[index] }), at }, signal)) : undefined,
+                ask({ ...asking(WIRED, { scope: place }), at }, signal),
+                first[index] ? told(ask({ ...asking(REACH, { scope: first[index] }), at }, signal)) : undefined,
               ]).then(
                 ([wired, reach]): Wired => ({ ...wired, reach: reach?.data?.memoryPool.memory.gibibytes ?? null }),
               ),
@@ -124,7 +124,7 @@ export function useWired(of: string[], sizes: Told<Size>[] | undefined, at: stri
   );
 }
 
-export const askedOf = (of: string[]) => of.flatMap((place) => [askedSize(place), asking(WIRED, { of: place })]);
+export const askedOf = (of: string[]) => of.flatMap((place) => [askedSize(place), asking(WIRED, { scope: place })]);
 
 /** What of a place is not up. */
 export const wornOf = (size: Size): Count[] =>

@@ -55,8 +55,8 @@ export function Between({ title, supposing, mode, answers: { shortest, widest, f
               />
               <Metric
                 name={`Equally ${mode === "widest" ? "good" : "short"} paths`}
-                now={ways.equallyGood}
-                before={before(ways, (of) => of.equallyGood)}
+                now={ways.tiedPaths}
+                before={before(ways, (of) => of.tiedPaths)}
               />
               <Metric name="Its narrowest link" now={narrowest(ways)} before={before(ways, narrowest)} unit="GB/s" />
             </dl>

@@ -36,8 +36,8 @@ export function useAnswers(domain: string, from: string, to: string, scenario: S
     shortest: ends && (supposed ? asking(SHORTEST_IF, { ...ends, ...scenario }) : asking(SHORTEST, ends)),
     widest: ends && (supposed ? asking(WIDEST_IF, { ...ends, ...scenario }) : asking(WIDEST, ends)),
     flow: ends && (supposed ? asking(BETWEEN_IF, { ...ends, ...scenario }) : asking(BETWEEN, ends)),
-    halves: supposed ? asking(BISECTION_IF, { of: domain, ...scenario }) : asking(BISECTION, { of: domain }),
-    pool: from ? (supposed ? asking(MEMORY_IF, { of: from, ...scenario }) : asking(MEMORY, { of: from })) : null,
+    halves: supposed ? asking(BISECTION_IF, { scope: domain, ...scenario }) : asking(BISECTION, { scope: domain }),
+    pool: from ? (supposed ? asking(MEMORY_IF, { scope: from, ...scenario }) : asking(MEMORY, { scope: from })) : null,
   };
   const between = (of: { source: string; target: string }) => of.source === from && of.target === to;
   return {
@@ -45,7 +45,7 @@ export function useAnswers(domain: string, from: string, to: string, scenario: S
     widest: useAnswer<Ways>(asked.widest, between),
     flow: useAnswer<Flow>(asked.flow, between),
     halves: useAnswer<Halves>(asked.halves, () => true),
-    pool: useAnswer<Pool>(asked.pool, (pool) => pool.of === from),
+    pool: useAnswer<Pool>(asked.pool, (pool) => pool.scope === from),
     asked: Object.values(asked).filter((each) => each !== null),
   };
 }

@@ -2,8 +2,8 @@
 import { graphql, type Result } from "../api";
 
 export const WIRING = graphql(`
-  query Wiring($at: Address!, $narrow: Boolean!) {
-    layout(place: $at, narrow: $narrow) {
+  query Wiring($address: Address!, $narrow: Boolean!) {
+    layout(place: $address, narrow: $narrow) {
       box { x y width height }
       font
       strokeWidth
@@ -13,7 +13,7 @@ export const WIRING = graphql(`
       routes { address strokes sign }
       wrapLinks
     }
-    resolve(address: $at) {
+    resolve(address: $address) {
       ... on Domain {
         address model wiring
         servers(first: 64) {
@@ -132,15 +132,15 @@ const HALVES = graphql(
 
 export const BISECTION = graphql(
   `
-  query Bisection($of: Address!) { answer: bisection(scope: $of) { ...Halves } }
+  query Bisection($scope: Address!) { answer: bisection(scope: $scope) { ...Halves } }
 `,
   [HALVES],
 );
 
 export const BISECTION_IF = graphql(
   `
-  query BisectionIf($of: Address!, $down: [Address!]!, $derate: [DeratingInput!]!) {
-    whatIf(down: $down, derate: $derate) { answer: bisection(scope: $of) { ...Halves difference { incomparable } baseline { ...Halves } } }
+  query BisectionIf($scope: Address!, $down: [Address!]!, $derate: [DeratingInput!]!) {
+    whatIf(down: $down, derate: $derate) { answer: bisection(scope: $scope) { ...Halves difference { incomparable } baseline { ...Halves } } }
   }
 `,
   [HALVES],
@@ -161,15 +161,15 @@ const POOL = graphql(
 
 export const MEMORY = graphql(
   `
-  query Memory($of: Address!) { answer: memoryPool(scope: $of) { ...Pool } }
+  query Memory($scope: Address!) { answer: memoryPool(scope: $scope) { ...Pool } }
 `,
   [POOL],
 );
 
 export const MEMORY_IF = graphql(
   `
-  query MemoryIf($of: Address!, $down: [Address!]!, $derate: [DeratingInput!]!) {
-    whatIf(down: $down, derate: $derate) { answer: memoryPool(scope: $of) { ...Pool baseline { ...Pool } } }
+  query MemoryIf($scope: Address!, $down: [Address!]!, $derate: [DeratingInput!]!) {
+    whatIf(down: $down, derate: $derate) { answer: memoryPool(scope: $scope) { ...Pool baseline { ...Pool } } }
   }
 `,
   [POOL],

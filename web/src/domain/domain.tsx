@@ -31,7 +31,7 @@ const Timeline = later(async () => (await import("../timeline/timeline")).Timeli
 
 export function DomainView({ route }: { route: Route }) {
   const narrow = useNarrow();
-  const asked = asking(WIRING, { at: route.of, narrow });
+  const asked = asking(WIRING, { address: route.of, narrow });
   return (
     <Shown of={useAsked(asked)} page={route.of}>
       {(data) => {
@@ -159,7 +159,7 @@ function Answer({ mode, wiring, ends: [from, to], scenario, answers }: AnswerPro
         <Links
           title="Path, link by link"
           hops={hopsOf(ways.data)}
-          standing={ways.data.standing}
+          instances={ways.data.instances}
           taking={taking}
           stale={ways.loading}
         />

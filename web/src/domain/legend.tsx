@@ -79,7 +79,7 @@ export function Legend({ wiring, mode, marks, lost, worn }: Props) {
           supposed
         </li>
       )}
-      {wiring.wrapping.size > 0 && wiring.solid.size > 16 && <li>short ends: wraps around</li>}
+      {wiring.wrapLinks.size > 0 && wiring.solid.size > 16 && <li>short ends: wraps around</li>}
     </ul>
   );
 }

@@ -38,15 +38,15 @@ export const cutOf = (links: { address: string; bandwidth: { gigabytesPerSecond:
 interface Props {
   title: string;
   hops: Hop[];
-  standing?: Ways["standing"];
+  instances?: Ways["instances"];
   taking: Taking;
   /** Whether these are of what was asked before. */
   stale: boolean;
 }
 
-export function Links({ title, hops, standing = [], taking, stale }: Props) {
+export function Links({ title, hops, instances = [], taking, stale }: Props) {
   const { domain, scenario, widest } = taking;
-  const named = new Map(standing.map(({ server, host, instance }) => [server, host ?? instance]));
+  const named = new Map(instances.map(({ server, host, instance }) => [server, host ?? instance]));
   const there = (end: string) => named.get(end.slice(0, end.lastIndexOf("/")));
   return (
     <section class={stale ? "card flush stale" : "card flush"} aria-label={title} aria-busy={stale}>
@@ -55,7 +55,7 @@ export function Links({ title, hops, standing = [], taking, stale }: Props) {
         <thead>
           <tr>
             <th>#</th>
-            <th>Link{standing.length > 0 && ", and what stands there"}</th>
+            <th>Link{instances.length > 0 && ", and what stands there"}</th>
             <th colSpan={2}>One direction</th>
             <th>Change</th>
           </tr>

@@ -6,7 +6,7 @@ import { BETWEEN, type Flow, SHORTEST, type Ways } from "./documents";
 import { Metric } from "./metric";
 
 const WORST = graphql(`
-  query Worst($of: Address!) { incidents(scope: $of, first: 1) { nodes { id place causes causeCount startedAt } } }
+  query Worst($scope: Address!) { incidents(scope: $scope, first: 1) { nodes { id place causes causeCount startedAt } } }
 `);
 
 interface Props {
@@ -17,8 +17,8 @@ interface Props {
 }
 
 export function Since({ domain, ends, shortest, flow }: Props) {
-  const incident = useAsked(asking(WORST, { of: domain })).data?.incidents.nodes[0];
-  const at = incident?.since && new Date(Date.parse(incident.since) - 1000).toISOString();
+  const incident = useAsked(asking(WORST, { scope: domain })).data?.incidents.nodes[0];
+  const at = incident?.startedAt && new Date(Date.parse(incident.startedAt) - 1000).toISOString();
   const then = <D,>(asked: Asked<D>) => (at ? { ...asked, at } : null);
   const before = useAsked(then(asking(SHORTEST, ends))).data?.answer;
   const flowed = useAsked(then(asking(BETWEEN, ends))).data?.answer;
@@ -27,7 +27,7 @@ export function Since({ domain, ends, shortest, flow }: Props) {
   if (before.source !== ends.from || before.target !== ends.to || flowed.target !== ends.to) return null;
   const metrics = [
     { name: "Shortest path", of: [before, ways].map(({ paths }) => paths[0]?.hops ?? null), unit: "hop", less: true },
-    { name: "Equally short paths", of: [before.equallyGood, ways.equallyGood] },
+    { name: "Equally short paths", of: [before.tiedPaths, ways.tiedPaths] },
     { name: "Maximum flow", of: [flowed, most].map((each) => each.maximumFlow.gigabytesPerSecond), unit: "GB/s" },
     { name: "Minimum cut", of: [flowed, most].map((each) => each.minimumCut.totalCount), unit: "link" },
   ].filter(({ of: [was, is] }) => was !== is);

@@ -64,7 +64,7 @@ export function wiringOf(domain: Domain, placed: Placed): Wiring {
       ),
     },
     solid: new Map(placed.places.flatMap(({ address, solid }) => (solid ? [[address, solid]] : []))),
-    wrapping: new Set(placed.wrapping),
+    wrapLinks: new Set(placed.wrapLinks),
   };
 }
 

@@ -71,7 +71,7 @@ export interface Layout {
   box: Box;
   /** Height of texts, and width of the widest link. */
   font: number;
-  thick: number;
+  strokeWidth: number;
 }
 
 export interface Wiring {
@@ -83,7 +83,7 @@ export interface Wiring {
   /** Places in space, about the domain's middle, of a wiring that can be turned; else empty. */
   solid: Map<string, Solid>;
   /** Links that lead around the back: in space a stub at either end. */
-  wrapping: Set<string>;
+  wrapLinks: Set<string>;
 }
 
 const [STUB, MARGIN] = [26, 30];
@@ -110,7 +110,7 @@ export function turned(wiring: Wiring, yaw: number, pitch: number, narrow: boole
   return {
     places,
     routes: new Map(
-      wiring.wires.map((wire) => [wire.address, direct(places, wire, wiring.wrapping.has(wire.address))]),
+      wiring.wires.map((wire) => [wire.address, direct(places, wire, wiring.wrapLinks.has(wire.address))]),
     ),
     panels: [],
     labels: wiring.parts
@@ -118,7 +118,7 @@ export function turned(wiring: Wiring, yaw: number, pitch: number, narrow: boole
       .map((part) => beside(places.get(part.address) as Place, `s${part.server}`)),
     box: { x: -side, y: -side, width: 2 * side, height: 2 * side },
     font,
-    thick: 4,
+    strokeWidth: 4,
   };
 }
 

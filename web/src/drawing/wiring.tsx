@@ -110,7 +110,7 @@ export function WiringPicture(props: Props) {
   };
 
   const asked = marks.links.size > 0;
-  const wide = (wire: Wire) => layout.thick * Math.sqrt(wire.nominal / (classes[0] ?? 1));
+  const wide = (wire: Wire) => layout.strokeWidth * Math.sqrt(wire.nominal / (classes[0] ?? 1));
   const far = (wire: Wire) => {
     const [a, b] = [layout.places.get(wire.a), layout.places.get(wire.b)];
     return (a?.depth ?? 0) + (b?.depth ?? 0);

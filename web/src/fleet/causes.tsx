@@ -97,7 +97,7 @@ export function CauseTable({ spots }: { spots: Spot[] }) {
                 </td>
                 <td class="number">{beside ? "" : number(chips)}</td>
                 <td>{cause ? (cause.why ?? "no reason is known") : ""}</td>
-                <td>{cause?.since && dated(cause.since)}</td>
+                <td>{cause?.startedAt && dated(cause.startedAt)}</td>
               </tr>
             ))}
           </tbody>

@@ -7,7 +7,7 @@ import type { Incident } from "./documents";
 import type { Costs } from "./impact";
 
 const THERE = graphql(`
-  query JobsThere($of: Address!) { jobs(scope: $of, first: 4) { totalCount nodes { name system externalId } } }
+  query JobsThere($scope: Address!) { jobs(scope: $scope, first: 4) { totalCount nodes { name system externalId } } }
 `);
 
 const CAUSES = 4;
@@ -28,9 +28,9 @@ export function Follows({ of, costs }: { of: Incident; costs: Costs | undefined 
           <Counts of={of.parts} />
         </li>
       )}
-      {of.staying > 0 && (
+      {of.independentFailures > 0 && (
         <li class="follows">
-          {counted(of.staying, "part")} not up by themselves: they stay so when the causes are back
+          {counted(of.independentFailures, "part")} not up by themselves: they stay so when the causes are back
         </li>
       )}
       {costs?.domains.map((each) => (
@@ -86,7 +86,7 @@ function Touched({ of: { jobCount, jobs } }: { of: Costs }) {
         {jobs.slice(0, CAUSES).map((job) => (
           <span key={`${job.system} ${job.externalId}`} class="quiet">
             {" "}
-            <Job of={job} />: {number(job.touched)} of its {counted(job.chips, "chip")}
+            <Job of={job} />: {number(job.affectedChips)} of its {counted(job.chips, "chip")}
           </span>
         ))}
       </span>
@@ -106,7 +106,7 @@ const isSlower = ({
 
 /** Jobs of a domain that lost none of its chips, but bandwidth between them. */
 function Slower({ domain, known }: { domain: string; known: Named[] }) {
-  const { data } = useAsked(asking(THERE, { of: domain }));
+  const { data } = useAsked(asking(THERE, { scope: domain }));
   const isKnown = ({ system, externalId }: Named) =>
     known.some((each) => each.system === system && each.externalId === externalId);
   const others = data?.jobs.nodes.filter((job) => !isKnown(job)) ?? [];

@@ -13,7 +13,7 @@ export function Opened({ of, after }: { of: Incident; after: string | null }) {
   const { asof } = useTurn();
   const costs = useCosts(of.id, after);
   const isChanging = mayChange();
-  const before = of.since && new Date(Date.parse(of.since) - 1000).toISOString();
+  const before = of.startedAt && new Date(Date.parse(of.startedAt) - 1000).toISOString();
   return (
     <aside class="card flush panel" aria-label={`Incident ${of.id}`}>
       <h2>
@@ -26,7 +26,7 @@ export function Opened({ of, after }: { of: Incident; after: string | null }) {
         <strong>{of.why ?? "No reason is known"}</strong>
         <span>
           {of.who}
-          {of.since && `, ${dated(of.since)}, ${lasted(of.since, now(asof))} ago`}
+          {of.startedAt && `, ${dated(of.startedAt)}, ${lasted(of.startedAt, now(asof))} ago`}
           {of.source && `, by ${of.source}`}
         </span>
       </div>
@@ -56,22 +56,22 @@ export function Opened({ of, after }: { of: Incident; after: string | null }) {
       <div class="inner">
         <h3>What follows from it</h3>
         <Follows of={of} costs={costs.data} />
-        {of.standing.map(({ server, instance, host }) => (
+        {of.instances.map(({ server, instance, host }) => (
           <p key={server} class="quiet">
             {below(server)} is {[instance, host].filter(Boolean).join(", ")}
           </p>
         ))}
-        {of.drift.map((each) => (
+        {of.findings.map((each) => (
           <p key={each.id}>
             Drift: {each.rule.replaceAll("_", " ")} of <a href={href("at", each.address)}>{each.address}</a>
-            {each.found && `: ${each.found}`}
+            {each.observed && `: ${each.observed}`}
           </p>
         ))}
       </div>
       <Cost of={costs} />
-      {of.lastChange && of.lastChange.at !== of.since && (
+      {of.lastChange && of.lastChange.time !== of.startedAt && (
         <p class="inner quiet">
-          Last change {clock(of.lastChange.at)} UTC, {of.lastChange.who}: {of.lastChange.why}
+          Last change {clock(of.lastChange.time)} UTC, {of.lastChange.who}: {of.lastChange.why}
         </p>
       )}
     </aside>

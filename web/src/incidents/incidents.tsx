@@ -104,7 +104,7 @@ function Table({ nodes, sel }: { nodes: Incident[]; sel: string }) {
             {each.parts.map(({ kind, state, count }) => `${counted(count, nounOf(kind))} ${worded(state)}`).join(", ")}
           </td>
           <td class="roomy">{each.who}</td>
-          <td class="number">{each.since ? lasted(each.since, now(asof)) : "not known"}</td>
+          <td class="number">{each.startedAt ? lasted(each.startedAt, now(asof)) : "not known"}</td>
         </Row>
       ))}
     </Listed>

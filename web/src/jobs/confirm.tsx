@@ -14,9 +14,9 @@ import { short } from "./fits";
 
 const MOST = 200;
 const FREE_THEN = graphql(`
-  query FreeThen($of: Address!, $with: [AssumedAllocationInput!]!) {
-    free(scope: $of) { free largestBlock concurrentJobs { chips jobs } }
-    whatIf(with: $with) { free(scope: $of) { free largestBlock concurrentJobs { chips jobs } } }
+  query FreeThen($scope: Address!, $with: [AssumedAllocationInput!]!) {
+    free(scope: $scope) { free largestBlock concurrentJobs { chips jobs } }
+    whatIf(with: $with) { free(scope: $scope) { free largestBlock concurrentJobs { chips jobs } } }
   }
 `);
 
@@ -37,7 +37,7 @@ function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
   const [done, setDone] = useState(0);
   const [failed, fail] = useState<ApiError>();
   const [busy, setBusy] = useState(false);
-  const { title, asks, steps, held, warns } = doing;
+  const { title, asks, steps, allocated, warns } = doing;
   // what is left was planned for another state: no second try is of use
   const isOver = failed !== undefined && (done > 0 || failed.code === "STALE_PLAN");
   useLayoutEffect(() => {
@@ -104,7 +104,7 @@ function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
                 </li>
               ))}
             </ol>
-            {held && <Left {...held} />}
+            {allocated && <FreeChange {...allocated} />}
             {warns && <p class="quiet">{warns}</p>}
           </section>
           {failed && (
@@ -138,16 +138,16 @@ function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
 }
 
 /** What of the scope is free before and after. */
-function Left({ of, places }: { of: string; places: string[] }) {
-  const found = useAsked(asking(FREE_THEN, { of, with: [{ job: "what is held", places }] }));
+function FreeChange({ scope, places }: { scope: string; places: string[] }) {
+  const found = useAsked(asking(FREE_THEN, { scope, with: [{ job: "what is held", places }] }));
   return (
     <Shown of={found}>
       {({ free, whatIf: { free: then } }) => {
-        const after = new Map(then.together.map(({ chips, jobs }) => [chips, jobs]));
+        const after = new Map(then.concurrentJobs.map(({ chips, jobs }) => [chips, jobs]));
         const rows: [string, number, number][] = [
-          [`Free chips in ${of}`, free.free, then.free],
-          ["Largest free block", free.largest, then.largest],
-          ...free.together.map(({ chips, jobs }): [string, number, number] => [
+          [`Free chips in ${scope}`, free.free, then.free],
+          ["Largest free block", free.largestBlock, then.largestBlock],
+          ...free.concurrentJobs.map(({ chips, jobs }): [string, number, number] => [
             `Jobs of ${counted(chips, "chip")} at once`,
             jobs,
             after.get(chips) ?? 0,
@@ -158,7 +158,7 @@ function Left({ of, places }: { of: string; places: string[] }) {
             <div>
               <dt>Chips</dt>
               <dd>
-                <strong>{short(of, places)}</strong>
+                <strong>{short(scope, places)}</strong>
               </dd>
             </div>
             {rows

@@ -2,8 +2,8 @@
 import { asking, graphql, type Result } from "../api";
 
 export const JOBS = graphql(`
-  query Jobs($of: Address) {
-    jobs(scope: $of, first: 500) {
+  query Jobs($scope: Address) {
+    jobs(scope: $scope, first: 500) {
       totalCount
       nodes { name system externalId cluster chips servers firstServer failedChips startedAt pinned who }
     }
@@ -20,12 +20,12 @@ export const SCOPES = asking(
 );
 
 export const FREE = graphql(`
-  query JobRoom($of: Address!) { free(scope: $of) { allocated cordoned free degraded unusable largestBlock concurrentJobs { chips jobs } } }
+  query JobRoom($scope: Address!) { free(scope: $scope) { allocated cordoned free degraded unusable largestBlock concurrentJobs { chips jobs } } }
 `);
 
 export const MAP = graphql(`
-  query JobMap($at: Address!, $narrow: Boolean!) {
-    layout(place: $at, narrow: $narrow) {
+  query JobMap($domain: Address!, $narrow: Boolean!) {
+    layout(place: $domain, narrow: $narrow) {
       box { x y width height }
       font
       panels { x y width height }
@@ -33,16 +33,16 @@ export const MAP = graphql(`
       places { address x y width height text sign }
       routes { address strokes }
     }
-    chips(filter: { domain: { eq: $at } }, first: 1000) { nodes { address state job use } }
+    chips(filter: { domain: { eq: $domain } }, first: 1000) { nodes { address state job use } }
   }
 `);
 
 export const FITS = graphql(`
   query Fits(
-    $of: Address!, $chips: Int, $servers: Int, $domains: Int, $memory: BigInt, $shape: String, $anyBlock: Boolean!
+    $scope: Address!, $chips: Int, $servers: Int, $domains: Int, $memory: BigInt, $shape: String, $anyBlock: Boolean!
   ) {
     placements(
-      scope: $of, chips: $chips, servers: $servers, domains: $domains, memory: $memory, shape: $shape
+      scope: $scope, chips: $chips, servers: $servers, domains: $domains, memory: $memory, shape: $shape
       anyBlock: $anyBlock, k: 8
     ) {
       request chips reason suggestedShape positions free
@@ -62,8 +62,8 @@ const MOVED = graphql(`
 
 export const ROOM = graphql(
   `
-  query MakeRoom($of: Address!, $chips: Int, $servers: Int, $domains: Int, $shape: String) {
-    makeRoom(scope: $of, chips: $chips, servers: $servers, domains: $domains, shape: $shape) {
+  query MakeRoom($scope: Address!, $chips: Int, $servers: Int, $domains: Int, $shape: String) {
+    makeRoom(scope: $scope, chips: $chips, servers: $servers, domains: $domains, shape: $shape) {
       request chips possible places movedChips lowerBoundMoves exact cordonedServers revision
       moves { ...Moved }
     }
@@ -74,9 +74,9 @@ export const ROOM = graphql(
 
 export const DRAIN = graphql(
   `
-  query Drain($of: Address!, $closes: Boolean!) {
-    free(scope: $of) @include(if: $closes) { cordoned allocatedOnCordoned }
-    drainImpact(scope: $of) {
+  query DrainImpact($place: Address!, $cordonable: Boolean!) {
+    free(scope: $place) @include(if: $cordonable) { cordoned allocatedOnCordoned }
+    drainImpact(place: $place) {
       scope disrupted stopped chips largestBlock largestBlockAfter revision
       jobs {
         job chips lostChips mustStop outcome destination
@@ -91,7 +91,7 @@ export const DRAIN = graphql(
   [MOVED],
 );
 
-export type Fits = Result<typeof FITS>["fits"];
+export type Fits = Result<typeof FITS>["placements"];
 export type Placement = Fits["placements"][number];
 export type Room = Result<typeof ROOM>["makeRoom"];
 export type Drain = Result<typeof DRAIN>;

@@ -1,15 +1,15 @@
-// What the page changes for real: chips held and released, jobs moved, servers closed and opened, each a plan of steps.
+// What the page changes for real: chips held and release, jobs moved, servers closed and opened, each a plan of steps.
 import { ask, asking, graphql } from "../api";
 import { counted } from "../words";
 import type { Moved } from "./documents";
 
-const HOLD = graphql("mutation HoldChips($input: HoldInput!) { hold(input: $input) { job { name } } }");
-const RELEASE = graphql("mutation ReleaseJob($input: ReleaseInput!) { release(input: $input) { job { name } } }");
-const MOVE = graphql("mutation Move($input: MoveJobsInput!) { moveJobs(input: $input) { jobs { name } } }");
-const CLOSE = graphql(
-  "mutation Close($input: CloseServerInput!) { closeServer(input: $input) { closings { server } } }",
+const ALLOCATE = graphql("mutation Allocate($input: AllocateInput!) { allocate(input: $input) { job { name } } }");
+const RELEASE = graphql("mutation Release($input: ReleaseInput!) { release(input: $input) { job { name } } }");
+const MOVE = graphql("mutation MoveJobs($input: MoveJobsInput!) { moveJobs(input: $input) { jobs { name } } }");
+const CORDON = graphql("mutation Cordon($input: CordonInput!) { cordon(input: $input) { cordons { server } } }");
+const UNCORDON = graphql(
+  "mutation Uncordon($input: UncordonInput!) { uncordon(input: $input) { cordons { server } } }",
 );
-const OPEN = graphql("mutation Open($input: OpenServerInput!) { openServer(input: $input) { closings { server } } }");
 
 /** What whoever confirms it says. */
 export interface Given {
@@ -28,7 +28,7 @@ export interface Doing {
   asks: ("job" | "why" | "who")[];
   steps: Step[];
   /** What would be held, of which the dialog shows what that leaves. */
-  held?: { of: string; places: string[] };
+  allocated?: { scope: string; places: string[] };
   /** What else is to be known before it is done. */
   warns?: string | undefined;
   done: (given: Given) => string;
@@ -39,19 +39,19 @@ export interface Doing {
 export const propose = (doing: Doing) => void import("./confirm").then((dialog) => dialog.open(doing));
 
 const now = { at: "" };
-const released = (job: string, who: string | null) => ask({ ...asking(RELEASE, { input: { job, who } }), ...now });
-const opened = (place: string, who: string | null) =>
-  ask({ ...asking(OPEN, { input: { servers: [place], who } }), ...now });
+const release = (job: string, who: string | null) => ask({ ...asking(RELEASE, { input: { job, who } }), ...now });
+const uncordon = (place: string, who: string | null) =>
+  ask({ ...asking(UNCORDON, { input: { servers: [place], who } }), ...now });
 
-function holding(places: string[], chips: number): Step {
+function allocateStep(places: string[], chips: number): Step {
   return {
     says: `Hold ${counted(chips, "chip")}`,
-    does: ({ job, who }) => ask({ ...asking(HOLD, { input: { job, places, who } }), ...now }),
+    does: ({ job, who }) => ask({ ...asking(ALLOCATE, { input: { job, places, who } }), ...now }),
   };
 }
 
-function moving(of: string, moves: { job: string; to: string[] }[], revision: string): Step {
-  const input = { of, revision, moves: moves.map(({ job, to }) => ({ job, to })) };
+function moveStep(scope: string, moves: { job: string; destination: string[] }[], revision: string): Step {
+  const input = { scope, revision, moves: moves.map(({ job, destination }) => ({ job, destination })) };
   return {
     says: `Move ${counted(moves.length, "job")}: all, or none`,
     does: ({ who }) => ask({ ...asking(MOVE, { input: { ...input, who } }), ...now }),
@@ -59,59 +59,65 @@ function moving(of: string, moves: { job: string; to: string[] }[], revision: st
 }
 
 /** Hold places for a new job. */
-export const toHold = (of: string, places: string[], chips: number, warns?: string): Doing => ({
+export const toAllocate = (scope: string, places: string[], chips: number, warns?: string): Doing => ({
   title: `Hold ${counted(chips, "chip")}`,
   asks: ["job", "who"],
-  steps: [holding(places, chips)],
-  held: { of, places },
+  steps: [allocateStep(places, chips)],
+  allocated: { scope, places },
   warns,
   done: ({ job }) => `${job} holds ${counted(chips, "chip")}`,
-  undo: ({ job, who }) => released(job, who),
+  undo: ({ job, who }) => release(job, who),
 });
 
 /** Move whom a plan of makeRoom moves, then hold what is free. */
-export const toMakeRoom = (of: string, moves: Moved[], places: string[], chips: number, revision: string): Doing => ({
+export const toMakeRoom = (
+  scope: string,
+  moves: Moved[],
+  places: string[],
+  chips: number,
+  revision: string,
+): Doing => ({
   title: `Move ${counted(moves.length, "job")}, then hold ${counted(chips, "chip")}`,
   asks: ["job", "who"],
-  steps: [moving(of, moves, revision), holding(places, chips)],
+  steps: [moveStep(scope, moves, revision), allocateStep(places, chips)],
   warns: "What moved stays where it is then: Undo only gives the held chips back.",
   done: ({ job }) => `${counted(moves.length, "job")} moved, ${job} holds ${counted(chips, "chip")}`,
-  undo: ({ job, who }) => released(job, who),
+  undo: ({ job, who }) => release(job, who),
 });
 
 /** Move the jobs of a drained place. */
-export const toMove = (of: string, moves: { job: string; to: string[] }[], revision: string): Doing => ({
+export const toMove = (scope: string, moves: { job: string; destination: string[] }[], revision: string): Doing => ({
   title: `Move ${counted(moves.length, "job")}`,
   asks: ["who"],
-  steps: [moving(of, moves, revision)],
+  steps: [moveStep(scope, moves, revision)],
   warns: "There is no way back but another plan.",
   done: () => `${counted(moves.length, "job")} moved`,
 });
 
-export const toClose = (place: string): Doing => ({
+export const toCordon = (place: string): Doing => ({
   title: `Close ${place}`,
   asks: ["why", "who"],
   steps: [
     {
       says: "Let its servers take no new jobs; what runs there goes on",
-      does: ({ why, who }) => ask({ ...asking(CLOSE, { input: { servers: [place], why, who } }), ...now }),
+      does: ({ why, who }) => ask({ ...asking(CORDON, { input: { servers: [place], why, who } }), ...now }),
     },
   ],
   done: () => `${place} takes no new jobs`,
-  undo: ({ who }) => opened(place, who),
+  undo: ({ who }) => uncordon(place, who),
 });
 
-export const toOpen = (place: string): Doing => ({
+export const toUncordon = (place: string): Doing => ({
   title: `Open ${place}`,
   asks: ["who"],
-  steps: [{ says: "Let its servers take new jobs again", does: ({ who }) => opened(place, who) }],
+  steps: [{ says: "Let its servers take new jobs again", does: ({ who }) => uncordon(place, who) }],
   done: () => `${place} takes new jobs`,
 });
 
 export const toRelease = (job: string, chips: number): Doing => ({
   title: `Release ${job}`,
   asks: ["who"],
-  steps: [{ says: `End the job, and give ${counted(chips, "chip")} back`, does: ({ who }) => released(job, who) }],
+  steps: [{ says: `End the job, and give ${counted(chips, "chip")} back`, does: ({ who }) => release(job, who) }],
   warns: "There is no way back: the job has to be held anew.",
-  done: () => `${job} is released`,
+  done: () => `${job} is release`,
 });

@@ -6,7 +6,7 @@ import { Shown } from "../parts";
 import { change } from "../route";
 import { below, counted, gigabytes, number } from "../words";
 import { bytes, FITS, type Fits, given, KINDS, type Kind, type Placement, type Want, wanted } from "./documents";
-import { propose, toHold } from "./doing";
+import { propose, toAllocate } from "./doing";
 import { MakeRoom } from "./plans";
 
 /** Whether anything flows between its halves; one chip has none. */
@@ -41,8 +41,7 @@ interface Props {
 
 export function WhereFits({ scope, options, show }: Props) {
   const want = wanted(options.fit);
-  const asked =
-    want && asking(FITS, { of: scope, ...given(want), memory: bytes(want), anyBlock: options.any === "yes" });
+  const asked = want && asking(FITS, { scope, ...given(want), memory: bytes(want), anyBlock: options.any === "yes" });
   const fits = useAsked(asked);
   return (
     <section class="card flush" aria-labelledby="fits">
@@ -53,7 +52,7 @@ export function WhereFits({ scope, options, show }: Props) {
       )}
       {want && (
         <Shown of={fits}>
-          {({ fits: found }) => (
+          {({ placements: found }) => (
             <>
               <Found fits={found} scope={scope} show={show} />
               {!found.placements.length && want.kind !== "memory" && <MakeRoom scope={scope} want={want} />}
@@ -116,12 +115,12 @@ function Found({ fits, scope, show }: { fits: Fits; scope: string; show: (places
     return (
       <div class="inner">
         <p>
-          <strong>Nowhere:</strong> {fits.why}.
+          <strong>Nowhere:</strong> {fits.reason}.
         </p>
-        {fits.better && <p>{fits.better}</p>}
+        {fits.suggestedShape && <p>{fits.suggestedShape}</p>}
         <table>
           <tbody>
-            {fits.steps.map(({ condition, domains }) => (
+            {fits.filterSteps.map(({ condition, domains }) => (
               <tr key={condition}>
                 <th scope="row">{condition}</th>
                 <td class="number">{counted(domains, "domain")}</td>
@@ -152,7 +151,7 @@ function Found({ fits, scope, show }: { fits: Fits; scope: string; show: (places
                   {[
                     each.shape?.replaceAll("x", " × "),
                     `all-gather ${gigabytes(each.allGather)}`,
-                    `leaves ${number(each.leaves)} free`,
+                    `leaves ${number(each.remainingFree)} free`,
                     each.degraded && "degraded",
                   ]
                     .filter(Boolean)
@@ -174,13 +173,13 @@ function Found({ fits, scope, show }: { fits: Fits; scope: string; show: (places
             class="main"
             data-writes
             aria-haspopup="dialog"
-            onClick={() => propose(toHold(scope, picked.places, fits.chips, warning(picked)))}
+            onClick={() => propose(toAllocate(scope, picked.places, fits.chips, warning(picked)))}
           >
             Hold {counted(fits.chips, "chip")}…
           </button>
         )}
         <span class="quiet">
-          {fits.wanted} of {counted(fits.free, "free chip")}; {counted(fits.positions, "place")}, by all-gather, then
+          {fits.request} of {counted(fits.free, "free chip")}; {counted(fits.positions, "place")}, by all-gather, then
           bisection (shown).
           {!may && (
             <>

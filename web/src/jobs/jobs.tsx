@@ -17,7 +17,7 @@ type Cluster = Result<(typeof SCOPES)["document"]>["clusters"]["nodes"][number];
 
 export function Jobs({ options }: { options: Record<string, string> }) {
   const scope = (options.in ?? "").toLowerCase();
-  const asked = asking(JOBS, { of: scope || null });
+  const asked = asking(JOBS, { scope: scope || null });
   const [jobs, clusters] = [useAsked(asked), useAsked(SCOPES)];
   return (
     <article>
@@ -81,8 +81,8 @@ function Opened({ jobs, clusters, scope, options }: OpenedProps) {
   const domain =
     domainOf(proposed[0]) ??
     domainOf(scope) ??
-    domainOf(chosen?.first) ??
-    domainOf(jobs.nodes.find(({ cluster }) => cluster === within)?.first) ??
+    domainOf(chosen?.firstServer) ??
+    domainOf(jobs.nodes.find(({ cluster }) => cluster === within)?.firstServer) ??
     clusters.find(({ address }) => address === within)?.domains.nodes[0]?.address;
   const map = useMap(domain);
   const letters = useMemo(() => new Map([...map.counts.keys()].map((job, at) => [job, letterOf(at)])), [map.counts]);
@@ -105,7 +105,7 @@ function Opened({ jobs, clusters, scope, options }: OpenedProps) {
 }
 
 function Room({ scope }: { scope: string }) {
-  const room = useAsked(asking(FREE, { of: scope }));
+  const room = useAsked(asking(FREE, { scope }));
   return (
     <section class="card" aria-label="Room">
       <h2>Room in {scope}</h2>
@@ -114,12 +114,12 @@ function Room({ scope }: { scope: string }) {
           <dl class="figures">
             {(
               [
-                ["Held", free.held],
+                ["Held", free.allocated],
                 ["Free", free.free],
                 ["Free, but degraded", free.degraded],
                 ["Not usable", free.unusable],
-                ["Not usable, in closed servers", free.closed],
-                ["Largest free block", free.largest],
+                ["Not usable, in closed servers", free.cordoned],
+                ["Largest free block", free.largestBlock],
               ] as const
             )
               .filter(([name, count]) => count || name === "Free" || name === "Held")
@@ -131,7 +131,7 @@ function Room({ scope }: { scope: string }) {
                   </dd>
                 </div>
               ))}
-            {free.together
+            {free.concurrentJobs
               .filter(({ jobs: fit }) => fit > 0)
               .map(({ chips, jobs: fit }) => (
                 <div key={chips}>

@@ -20,7 +20,7 @@ export const lies = (address: string, places: string[]) =>
 /** What is drawn of a domain, and the jobs in it, those with most chips first: the order of their letters. */
 export function useMap(domain: string | undefined) {
   const narrow = useNarrow();
-  const drawn = useAsked(domain ? asking(MAP, { at: domain, narrow }) : null);
+  const drawn = useAsked(domain ? asking(MAP, { domain, narrow }) : null);
   const counts = useMemo(() => countsOf(drawn.data), [drawn.data]);
   return { drawn, counts };
 }

@@ -6,12 +6,12 @@ import { Change, Shown } from "../parts";
 import { change, href } from "../route";
 import { counted, gigabytes, number } from "../words";
 import { DRAIN, type Drain, given, type Moved, ROOM, type Room, type Want } from "./documents";
-import { propose, toClose, toHold, toMakeRoom, toMove, toOpen } from "./doing";
+import { propose, toAllocate, toCordon, toMakeRoom, toMove, toUncordon } from "./doing";
 import { short } from "./fits";
 
 export function MakeRoom({ scope, want }: { scope: string; want: Want }) {
   const [open, opened] = useState(false);
-  const room = useAsked(open ? asking(ROOM, { of: scope, ...given(want) }) : null);
+  const room = useAsked(open ? asking(ROOM, { scope, ...given(want) }) : null);
   return (
     <div class="inner">
       <button type="button" onClick={() => opened(true)} disabled={open}>
@@ -30,7 +30,7 @@ function Plan({ room, scope }: { room: Room; scope: string }) {
         {room.possible === null
           ? "No plan was found, and none is ruled out."
           : "No moves make room for it: even with every job elsewhere there is none."}
-        {room.closed.length > 0 && ` Open, these servers would help: ${room.closed.join(", ")}.`}
+        {room.cordonedServers.length > 0 && ` Open, these servers would help: ${room.cordonedServers.join(", ")}.`}
       </p>
     );
   return (
@@ -43,7 +43,7 @@ function Plan({ room, scope }: { room: Room; scope: string }) {
       </h3>
       <Steps moves={room.moves} scope={scope} />
       <p>
-        Then {room.wanted} are free: <strong>{short(scope, room.places)}</strong>
+        Then {room.request} are free: <strong>{short(scope, room.places)}</strong>
       </p>
       {may && (
         <button
@@ -55,7 +55,7 @@ function Plan({ room, scope }: { room: Room; scope: string }) {
             propose(
               room.moves.length
                 ? toMakeRoom(scope, room.moves, room.places, room.chips, room.revision)
-                : toHold(scope, room.places, room.chips),
+                : toAllocate(scope, room.places, room.chips),
             )
           }
         >
@@ -73,8 +73,8 @@ function Steps({ moves, scope }: { moves: Moved[]; scope: string }) {
         <li key={move.job}>
           <a href={href("jobs", "", { sel: move.job })}>{move.job}</a>{" "}
           <span class="quiet">{counted(move.chips, "chip")}</span> {short(scope, move.source)} →{" "}
-          <strong>{short(scope, move.to)}</strong>
-          {move.stops && <span class="less">stops first</span>}
+          <strong>{short(scope, move.destination)}</strong>
+          {move.mustStop && <span class="less">stops first</span>}
         </li>
       ))}
     </ol>
@@ -82,8 +82,8 @@ function Steps({ moves, scope }: { moves: Moved[]; scope: string }) {
 }
 
 export function Draining({ scope, drain }: { scope: string; drain: string }) {
-  const closes = !drain.includes("--") && /(^@[^/]+|\/[srd]\d+)$/.test(drain);
-  const asked = useAsked(drain ? asking(DRAIN, { of: drain, closes }) : null);
+  const cordonable = !drain.includes("--") && /(^@[^/]+|\/[srd]\d+)$/.test(drain);
+  const asked = useAsked(drain ? asking(DRAIN, { place: drain, cordonable }) : null);
   const ask = (event: SubmitEvent) => {
     event.preventDefault();
     change({
@@ -115,7 +115,7 @@ export function Draining({ scope, drain }: { scope: string; drain: string }) {
   );
 }
 
-const WAYS: Record<Drain["drainImpact"]["jobs"][number]["way"], string> = {
+const WAYS: Record<Drain["drainImpact"]["jobs"][number]["outcome"], string> = {
   REPLACED: "what it loses is replaced, the rest stays",
   STAYS: "loses spares only, and stays",
   ELSEWHERE: "goes elsewhere as a whole",
@@ -126,29 +126,29 @@ const WAYS: Record<Drain["drainImpact"]["jobs"][number]["way"], string> = {
 /** What is carried out of a drain: its servers take no new jobs, then what runs there moves, in order, each job once. */
 function Carrying({ plan: { drainImpact: plan, free }, scope }: { plan: Drain; scope: string }) {
   const last = new Map<string, string[]>();
-  for (const { job, way, to, moves } of plan.jobs) {
-    for (const move of moves) last.set(move.job, move.to);
-    if (to.length && way !== "STAYS") last.set(job, to);
+  for (const { job, outcome, destination, moves } of plan.jobs) {
+    for (const move of moves) last.set(move.job, move.destination);
+    if (destination.length && outcome !== "STAYS") last.set(job, destination);
   }
-  const moves = [...last].map(([job, to]) => ({ job, to }));
-  const isClosed = Boolean(free && free.closed + free.heldInClosed > 0);
+  const moves = [...last].map(([job, destination]) => ({ job, destination }));
+  const isCordoned = Boolean(free && free.cordoned + free.allocatedOnCordoned > 0);
   return (
     <div class="fit">
       {free && (
         <button
           type="button"
-          class={isClosed ? undefined : "main"}
+          class={isCordoned ? undefined : "main"}
           data-writes
           aria-haspopup="dialog"
-          onClick={() => propose(isClosed ? toOpen(plan.of) : toClose(plan.of))}
+          onClick={() => propose(isCordoned ? toUncordon(plan.scope) : toCordon(plan.scope))}
         >
-          {isClosed ? "Open again…" : "1. Close to new jobs…"}
+          {isCordoned ? "Open again…" : "1. Close to new jobs…"}
         </button>
       )}
       {moves.length > 0 && (
         <button
           type="button"
-          class={!free || isClosed ? "main" : undefined}
+          class={!free || isCordoned ? "main" : undefined}
           data-writes
           aria-haspopup="dialog"
           onClick={() => propose(toMove(scope, moves, plan.revision))}
@@ -167,24 +167,27 @@ function Impact({ plan: whole, scope }: { plan: Drain; scope: string }) {
     <div class="inner">
       <p>
         {counted(plan.chips, "chip")} go;{" "}
-        {plan.touched ? `${counted(plan.touched, "job")} touched, ${number(plan.stopped)} stop` : "no job is touched"}.
+        {plan.disrupted
+          ? `${counted(plan.disrupted, "job")} touched, ${number(plan.stopped)} stop`
+          : "no job is touched"}
+        .
       </p>
       <ol class="steps">
         {plan.jobs.map((job) => (
           <li key={job.job}>
             <a href={href("jobs", "", { sel: job.job })}>{job.job}</a>{" "}
             <span class="quiet">
-              loses {number(job.loses)} of {counted(job.chips, "chip")}
+              loses {number(job.lostChips)} of {counted(job.chips, "chip")}
             </span>{" "}
-            <span class={job.way === "NOWHERE" ? "less" : ""}>{WAYS[job.way]}</span>
+            <span class={job.outcome === "NOWHERE" ? "less" : ""}>{WAYS[job.outcome]}</span>
             <Steps moves={job.moves} scope={scope} />
-            {job.to.length > 0 && (
+            {job.destination.length > 0 && (
               <p>
-                → <strong>{short(scope, job.to)}</strong>
-                {job.allGatherThen && (
+                → <strong>{short(scope, job.destination)}</strong>
+                {job.allGatherAfter && (
                   <span class="quiet">
                     {" "}
-                    all-gather <Change before={gigabytes(job.allGather)} now={gigabytes(job.allGatherThen)} />
+                    all-gather <Change before={gigabytes(job.allGather)} now={gigabytes(job.allGatherAfter)} />
                   </span>
                 )}
               </p>
@@ -197,16 +200,16 @@ function Impact({ plan: whole, scope }: { plan: Drain; scope: string }) {
         <div>
           <dt>Largest free block, chips</dt>
           <dd>
-            <Change before={number(plan.largest)} now={number(plan.largestThen)} />
+            <Change before={number(plan.largestBlock)} now={number(plan.largestBlockAfter)} />
           </dd>
         </div>
         {plan.sizes
-          .filter(({ jobs, jobsThen }) => jobs !== jobsThen)
-          .map(({ chips, jobs, jobsThen }) => (
+          .filter(({ jobs, jobsAfter }) => jobs !== jobsAfter)
+          .map(({ chips, jobs, jobsAfter }) => (
             <div key={chips}>
               <dt>Jobs of {counted(chips, "chip")} at once</dt>
               <dd>
-                <Change before={number(jobs)} now={number(jobsThen)} />
+                <Change before={number(jobs)} now={number(jobsAfter)} />
               </dd>
             </div>
           ))}

@@ -22,12 +22,12 @@ const shownAs = (of: Job) => of.name || nameOf(of);
 
 const COLUMNS: [string, (of: Job) => Cell][] = [
   ["job", shownAs],
-  ["where", (of) => of.first ?? of.cluster],
+  ["where", (of) => of.firstServer ?? of.cluster],
   ["chips", (of) => of.chips],
   ["servers", (of) => of.servers],
-  ["chips_not_up", (of) => of.wounded],
+  ["failed_chips", (of) => of.failedChips],
   ["who", (of) => of.who],
-  ["began", (of) => of.began],
+  ["started", (of) => of.startedAt],
 ];
 /** Columns that are there only where they tell jobs apart. */
 const RARE: [string, (of: Job) => Cell][] = [
@@ -94,13 +94,13 @@ export function Chosen({ job }: { job: Job }) {
       <h2>{name}</h2>
       <p>
         {counted(job.chips, "chip")} in {counted(job.servers, "server")} of{" "}
-        <a href={href("cluster", job.cluster, { colour: "job" })}>{job.cluster}</a>, for {lasted(job.began, now(asof))},
-        by {job.who}
+        <a href={href("cluster", job.cluster, { colour: "job" })}>{job.cluster}</a>, for{" "}
+        {lasted(job.startedAt, now(asof))}, by {job.who}
         {job.pinned && "; plans leave it where it is"}
       </p>
       <p>
-        {job.wounded ? (
-          <Told state="down">{counted(job.wounded, "chip")} not up</Told>
+        {job.failedChips ? (
+          <Told state="down">{counted(job.failedChips, "chip")} not up</Told>
         ) : (
           <Told state="up">all of its chips are up</Told>
         )}

@@ -57,7 +57,7 @@ const ALWAYS: Action[] = [
 export function actions(text: string, first: Hit | undefined, route: Route, mayChange: boolean): Action[] {
   const words = text.toLowerCase().split(/\s+/);
   const here = chosen(route) || (route.view === "at" ? route.of : "");
-  const found = first ? setting(first.address, first.thing) : setting(here, { state: "up" });
+  const found = first ? setting(first.address, first.target) : setting(here, { state: "up" });
   const settings = mayChange && found ? [found] : [];
   const named = [...(first ? [] : settings), ...ALWAYS].filter(({ name }) =>
     words.every((word) => name.toLowerCase().includes(word)),
@@ -65,9 +65,9 @@ export function actions(text: string, first: Hit | undefined, route: Route, mayC
   return [...(first ? [...settings, ...about(first, route)] : []), ...named];
 }
 
-function setting(place: string | null, thing: Hit["thing"] | { state: string }): Action | undefined {
-  if (!place || place.startsWith("@") || !thing || !("state" in thing)) return undefined;
-  const state = thing.state === "up" ? "down" : "up";
+function setting(place: string | null, target: Hit["target"] | { state: string }): Action | undefined {
+  if (!place || place.startsWith("@") || !target || !("state" in target)) return undefined;
+  const state = target.state === "up" ? "down" : "up";
   return {
     name: `Set state of ${shortened(place)}…`,
     icon: "incidents",

@@ -2,8 +2,8 @@
 import { graphql, type Result } from "../api";
 
 export const SEARCH = graphql(`
-  query Search($text: String!, $here: Address) {
-    search(text: $text, near: $here) {
+  query Search($text: String!, $near: Address) {
+    search(text: $text, near: $near) {
       kind name address
       target {
         ... on Chip { state }

@@ -45,7 +45,7 @@ function useHits(text: string, here: string): Answer {
     if (!text) return setAnswer({ text, hits: [] });
     const control = new AbortController();
     const timer = setTimeout(() => {
-      ask(asking(SEARCH, { text, here: here || null }), control.signal).then(
+      ask(asking(SEARCH, { text, near: here || null }), control.signal).then(
         ({ search }) => control.signal.aborted || setAnswer({ text, hits: search }),
         (error) => control.signal.aborted || setAnswer({ text, hits: [], error }),
       );
@@ -67,7 +67,7 @@ function optionsOf({ text, hits }: Answer, typed: string, here: string, route: R
     name: isHere(hit) && hit.name === hit.address ? below(place, hit.name) : hit.name,
     says: [NOUNS[hit.kind] ?? hit.kind, hit.address !== hit.name && hit.address].filter(Boolean).join(" · "),
     icon: hit.kind === "job" ? "jobs" : hit.address === null ? "reports" : undefined,
-    state: (hit.thing && "state" in hit.thing && hit.thing.state) || "up",
+    state: (hit.target && "state" in hit.target && hit.target.state) || "up",
     does: opens(hit, route),
   });
   const done = actions(typed, text === typed ? hits[0] : undefined, route, may);

@@ -48,7 +48,7 @@ export function Actions({ of, domain }: { of: Thing; domain: string }) {
 export function Wanting() {
   const viewer = useViewer();
   const { asof } = useTurn();
-  if (!viewer || asof || viewer.allows.includes("OPERATE")) return null;
+  if (!viewer || asof || viewer.scopes.includes("OPERATE")) return null;
   return (
     <p class="inner quiet">
       To set its state takes a token of scope operate; {viewer.name} is of scope {viewer.scope.toLowerCase()}.

@@ -27,9 +27,9 @@ const END = graphql(`
 
 export const PANEL = graphql(
   `
-  query Panel($at: Address!) {
-    incidents(scope: $at, first: 3) { totalCount nodes { id place startedAt who why severity } }
-    resolve(address: $at) {
+  query Panel($address: Address!) {
+    incidents(scope: $address, first: 3) { totalCount nodes { id place startedAt who why severity } }
+    resolve(address: $address) {
       __typename
       address
       ... on Chip {

@@ -12,7 +12,7 @@ import { type Changed, PANEL, type Thing, type Wire } from "./documents";
 const KINDS: Record<string, string> = { NetworkNode: "Network node", Nic: "NIC" };
 
 export function Panel({ address, close }: { address: string; close?: () => void }) {
-  const asked = asking(PANEL, { at: address });
+  const asked = asking(PANEL, { address });
   return (
     <aside class="panel" aria-label={`About ${address}`}>
       <Shown of={useAsked(asked)}>

@@ -7,8 +7,8 @@ import { counted, number, shortened } from "../words";
 import { Icon } from "./icons";
 
 const SINCE = graphql(`
-  query Since($of: Address, $since: String, $after: Int!) {
-    events(last: 12, scope: $of, since: $since, filter: { takenAlong: { eq: false }, event: { gt: $after } }) {
+  query Since($scope: Address, $since: String, $after: Int!) {
+    events(last: 12, scope: $scope, since: $since, filter: { takenAlong: { eq: false }, event: { gt: $after } }) {
       totalCount
       nodes { event at who address before after action job why }
     }
@@ -23,7 +23,7 @@ export function Bygone({ asof, route }: { asof: string; route: Route }) {
   const since = isTime(asof) ? asof : null;
   const isKnown = since !== null || /^\d{1,15}$/.test(asof);
   const { data } = useLoaded(isKnown ? `since ${asof} ${of}` : null, (signal) =>
-    ask({ ...asking(SINCE, { of, since, after: since ? 0 : Number(asof) }), at: "" }, signal),
+    ask({ ...asking(SINCE, { scope: of, since, after: since ? 0 : Number(asof) }), at: "" }, signal),
   );
   const found = data?.events;
   return (

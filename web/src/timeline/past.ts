@@ -2,14 +2,14 @@
 import { ask, asking, graphql, type Result, useLoaded } from "../api";
 
 const PAST = graphql(`
-  query Past($of: Address!, $since: String, $buckets: Int!) {
-    timeline(scope: $of, since: $since, buckets: $buckets) { since until buckets { start end worst { total } } }
+  query Past($scope: Address!, $since: String, $buckets: Int!) {
+    timeline(scope: $scope, since: $since, buckets: $buckets) { since until buckets { start end worst { total } } }
   }
 `);
 
 const CHANGES = graphql(`
-  query PastEvents($of: Address, $since: String) {
-    events(last: 500, scope: $of, since: $since, filter: { takenAlong: { eq: false }, action: { eq: null } }) {
+  query PastEvents($scope: Address, $since: String) {
+    events(last: 500, scope: $scope, since: $since, filter: { takenAlong: { eq: false }, action: { eq: null } }) {
       totalCount
       nodes { event at address before after why }
     }
@@ -52,8 +52,8 @@ export function usePast(of: string | undefined, span: Span) {
     const now = <D>(asked: { document: D; variables: unknown }) => ask({ ...asked, at: "" }, signal);
     const places = of ? [of] : (await now(asking(PLACES, {}))).clusters.nodes.map(({ address }) => address);
     const [events, ...found] = await Promise.all([
-      now(asking(CHANGES, { of: of ?? null, since })),
-      ...places.slice(0, MOST).map((place) => now(asking(PAST, { of: place, since, buckets: BUCKETS }))),
+      now(asking(CHANGES, { scope: of ?? null, since })),
+      ...places.slice(0, MOST).map((place) => now(asking(PAST, { scope: place, since, buckets: BUCKETS }))),
     ]);
     const lines = found.map(({ timeline }) => timeline);
     const known = Math.min(until, ...lines.map((line) => Date.parse(line.since)));
@@ -78,8 +78,8 @@ function added(lines: Line[], since: number, until: number): number[] {
   const at = (time: string) => ((Date.parse(time) - since) / Math.max(1, until - since)) * BUCKETS;
   for (const line of lines) {
     const own = new Array<number>(BUCKETS).fill(0);
-    for (const { begin, end, worst } of line.buckets) {
-      const [first, last] = [Math.max(0, Math.floor(at(begin))), Math.min(BUCKETS - 1, Math.ceil(at(end)) - 1)];
+    for (const { start, end, worst } of line.buckets) {
+      const [first, last] = [Math.max(0, Math.floor(at(start))), Math.min(BUCKETS - 1, Math.ceil(at(end)) - 1)];
       for (let bucket = first; bucket <= last; bucket++) own[bucket] = Math.max(own[bucket] ?? 0, worst.total);
     }
     for (const [bucket, count] of own.entries()) counts[bucket] = (counts[bucket] ?? 0) + count;

@@ -6,7 +6,7 @@ import { Shown } from "../parts";
 import { href, type Route } from "../route";
 
 const FIND = graphql(`
-  query Find($at: Address!) { resolve(address: $at) { __typename address } }
+  query Find($address: Address!) { resolve(address: $address) { __typename address } }
 `);
 
 /** Things that have a view of their own. */
@@ -14,7 +14,7 @@ const VIEWS: Record<string, string> = { Cluster: "cluster", Domain: "domain", Ra
 
 export function At({ route }: { route: Route }) {
   return (
-    <Shown of={useAsked(asking(FIND, { at: route.of }))} page={route.of}>
+    <Shown of={useAsked(asking(FIND, { address: route.of }))} page={route.of}>
       {({ resolve: { __typename: kind, address } }) => {
         const view = VIEWS[kind];
         if (view) return <Onward to={href(view, address)} />;

@@ -49,15 +49,15 @@ export function Disagreements({ route }: { route: Route }) {
           <>
             <p>
               {counted(conflicts.length, "number")} that documents give differently,{" "}
-              {conflicts.filter(({ differsIn }) => differsIn !== "VALUE").length} of them by rounding or unit only. The
-              first line counts.
+              {conflicts.filter(({ disagreement }) => disagreement !== "VALUE").length} of them by rounding or unit
+              only. The first line counts.
             </p>
-            {conflicts.map(({ subject, attribute, differsIn, note, facts }) => {
+            {conflicts.map(({ subject, attribute, disagreement, note, facts }) => {
               const name = nameOf({ subject, attribute });
               return (
                 <section key={name} id={name} class={name === wanted ? "card wanted" : "card"}>
                   <h2>{name.replaceAll("_", " ")}</h2>
-                  {DIFFERENCES[differsIn] && <p>{DIFFERENCES[differsIn]}</p>}
+                  {DIFFERENCES[disagreement] && <p>{DIFFERENCES[disagreement]}</p>}
                   {note && <p>{note}</p>}
                   {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
                   <section class="scroll" aria-label={name} tabIndex={0}>

@@ -169,8 +169,8 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
         </p>
         {open && (
           <p class={open.drift.totalCount ? "warned" : "quiet"}>
-            {open.comparedAt
-              ? `Drift: ${counted(open.drift.totalCount, "finding")}, compared ${dated(open.comparedAt)}`
+            {open.driftComparedAt
+              ? `Drift: ${counted(open.drift.totalCount, "finding")}, compared ${dated(open.driftComparedAt)}`
               : "Never compared with what was seen (trninv drift)"}
           </p>
         )}
@@ -181,16 +181,16 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
 
 function Oldest({ open }: { open: Open }) {
   const { asof } = useTurn();
-  const nodes = open.incidents.nodes.filter(({ since }) => since);
+  const nodes = open.incidents.nodes.filter(({ startedAt }) => startedAt);
   const oldest = nodes.reduce(
-    (least, each) => (!least || (each.since ?? "") < (least.since ?? "") ? each : least),
+    (least, each) => (!least || (each.startedAt ?? "") < (least.startedAt ?? "") ? each : least),
     nodes[0],
   );
   if (!oldest) return <p class="quiet">Nothing is open.</p>;
   return (
     <p class="quiet">
       Oldest {open.incidents.totalCount > open.incidents.nodes.length && "of the worst "}
-      {lasted(oldest.since ?? "", now(asof))}: {oldest.place}
+      {lasted(oldest.startedAt ?? "", now(asof))}: {oldest.place}
     </p>
   );
 }
@@ -253,7 +253,7 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
                   {each.who && ` · ${each.who}`}
                 </span>
               </span>
-              <span class="quiet">{each.since && lasted(each.since, now(asof))}</span>
+              <span class="quiet">{each.startedAt && lasted(each.startedAt, now(asof))}</span>
             </a>
           </li>
         ))}

@@ -6,8 +6,8 @@ import { href, type Route } from "../route";
 import { attributeOf, counted, grounds } from "../words";
 
 const RACK = graphql(`
-  query Rack($at: Address!) {
-    resolve(address: $at) {
+  query Rack($address: Address!) {
+    resolve(address: $address) {
       ... on Rack {
         address ordinal rackUnits
         cluster { slug racks(first: 1) { totalCount } }
@@ -24,14 +24,14 @@ const RACK = graphql(`
         }
       }
     }
-    switches(filter: { rack: { eq: $at } }, first: 1) { totalCount }
+    switches(filter: { rack: { eq: $address } }, first: 1) { totalCount }
   }
 `);
 
 type Rack = Extract<Result<typeof RACK>["resolve"], { rackUnits: number }>;
 
 export function RackView({ route }: { route: Route }) {
-  const asked = asking(RACK, { at: route.of });
+  const asked = asking(RACK, { address: route.of });
   return (
     <Shown of={useAsked(asked)} page={route.of}>
       {({ resolve: rack, switches }) =>

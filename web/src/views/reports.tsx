@@ -54,7 +54,7 @@ function List({ reports }: { reports: Report[] }) {
             <h2>
               <a href={href("reports", report.name)}>{report.title}</a>
             </h2>
-            <p>{report.answers}</p>
+            <p>{report.summary}</p>
           </li>
         ))}
       </ul>
@@ -95,11 +95,11 @@ function One({ report, reports, route, formats }: OneProps) {
             <a href={href("reports")}>All reports</a>
             <Copy asked={[asked]} />
           </div>
-          <p>{report.answers}</p>
+          <p>{report.summary}</p>
         </header>
         {report.parameters.length > 0 && (
           <form class="ends" onSubmit={(event) => event.preventDefault()}>
-            {report.parameters.map(({ name, default: usual, says }) => (
+            {report.parameters.map(({ name, default: usual, description }) => (
               <label key={name}>
                 {name}{" "}
                 <input
@@ -109,7 +109,7 @@ function One({ report, reports, route, formats }: OneProps) {
                     change({ [name]: event.currentTarget.value === usual ? undefined : event.currentTarget.value })
                   }
                 />{" "}
-                <span class="quiet">{says}</span>
+                <span class="quiet">{description}</span>
               </label>
             ))}
           </form>
