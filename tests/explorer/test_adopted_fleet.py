@@ -33,8 +33,8 @@ def figure(page: Page, name: str) -> Locator:
 
 def test_a_mixed_fleet_and_a_domain_with_an_empty_slot_are_drawn(opened: Open) -> None:  # noqa: F811
     page = opened("#/cluster/prod?colour=free")
-    expect(page.get_by_text("11 domains in 14 racks, adopted from what was imported")).to_be_visible()
-    expect(page.get_by_text("is not known of this cluster")).to_be_visible()
+    expect(page.get_by_text("11 domains in 14 racks, adopted from imported data")).to_be_visible()
+    expect(page.get_by_text("Free blocks are unavailable")).to_be_visible()
     page.get_by_role("radio", name="State").check()
     expect(page.get_by_role("button", name="333 up")).to_be_visible()
     expect(page.get_by_role("button", name="148 down")).to_be_visible()
@@ -67,5 +67,5 @@ def test_paths_and_bisections_of_its_domains_are_those_of_their_models(
     expect(figure(page, "Shortest path")).to_have_text(f"{hops} hops")
     expect(figure(page, "Bisection bandwidth")).to_have_text(bisection)
     expect(page.locator(".wire.path")).to_have_count(hops)
-    table = page.get_by_role("table").filter(has=page.get_by_role("columnheader", name="stands there"))
+    table = page.get_by_role("table").filter(has=page.get_by_role("columnheader", name="instances"))
     expect(table.get_by_role("row").nth(1)).to_contain_text(re.compile("i-[0-9a-f]+|ip-|compute"))

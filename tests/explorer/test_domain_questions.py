@@ -107,7 +107,7 @@ def test_what_is_supposed_is_taken_back_changed_and_cleared(opened: Open) -> Non
     page.locator('.wiring [data-at="u-trn2x64/d0/s0/c1"]').click(modifiers=["Shift"])
     bar = page.get_by_role("region", name="What if")
     expect(bar).to_contain_text("s0/c1")
-    expect(page.locator(".answers .pill").first).to_have_text("supposing 1 down")
+    expect(page.locator(".answers .pill").first).to_have_text("what if 1 down")
     settled(page)
     assert figure(page, "Maximum flow") == "before 640 → 512 GB/s −20 %"
     assert figure(page, "Minimum cut") == "before 6 → 5 links −1"
@@ -115,12 +115,12 @@ def test_what_is_supposed_is_taken_back_changed_and_cleared(opened: Open) -> Non
     expect(page.locator("article > [role=status]")).to_contain_text("maximum flow 640 GB/s, then 512 GB/s")
     page.get_by_role("button", name="Take down s0/c6 – s0/c10").click()
     expect(bar.get_by_role("listitem")).to_have_count(2)
-    bar.get_by_label("s0/c6 – s0/c10 is supposed").select_option("0.5")
+    bar.get_by_label("State of s0/c6 – s0/c10 in this scenario").select_option("0.5")
     page.wait_for_url(re.compile(r"down=s0/c1&derate=s0/c6--s0/c10%3D0.5$"))
     expect(page.locator(".wire.degraded")).to_have_count(1)
     page.reload()
-    expect(bar.get_by_label("s0/c6 – s0/c10 is supposed")).to_have_value("0.5")
-    bar.get_by_role("button", name="Bring back s0/c1").click()
+    expect(bar.get_by_label("State of s0/c6 – s0/c10 in this scenario")).to_have_value("0.5")
+    bar.get_by_role("button", name="Restore s0/c1").click()
     expect(bar.get_by_role("listitem")).to_have_count(1)
     bar.get_by_role("button", name="Clear").click()
     expect(bar).to_have_count(0)
@@ -155,7 +155,7 @@ def test_the_keyboard_supposes_and_escape_lets_go_one_by_one(opened: Open) -> No
     page.locator("main").focus()
     page.keyboard.press("d")
     page.wait_for_url(re.compile("down=s0/c1$"))
-    button = page.get_by_role("button", name="Bring back s0/c1")
+    button = page.get_by_role("button", name="Restore s0/c1")
     button.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("region", name="What if")).to_have_count(0)
@@ -168,14 +168,14 @@ def test_the_keyboard_supposes_and_escape_lets_go_one_by_one(opened: Open) -> No
 
 def test_set_for_real_proposes_what_is_supposed_but_not_in_the_past(opened: Open) -> None:  # noqa: F811
     page = opened(f"{U}?down=s0/c1,s0/c2&derate=s0/c6--s0/c10=0.5")
-    expect(page.get_by_role("button", name="Set at 50 % for real…")).to_be_visible()
-    page.get_by_role("button", name="Set down for real…").click()
+    expect(page.get_by_role("button", name="Apply at 50 %…")).to_be_visible()
+    page.get_by_role("button", name="Apply down…").click()
     dialog = page.get_by_role("dialog")
     for place in ("s0/c1", "s0/c2"):
         expect(dialog).to_contain_text(place)
     page = opened(f"{U}?down=s0/c1&asof=1")
     expect(page.get_by_role("region", name="What if")).to_be_visible()
-    expect(page.get_by_role("button", name="for real")).to_have_count(0)
+    expect(page.get_by_role("button", name="Apply")).to_have_count(0)
 
 
 @pytest.mark.slow
@@ -194,20 +194,20 @@ def test_a_link_that_carries_nothing_says_whose_fault_that_is(opened: Open) -> N
     page = opened(f"{U}?down=s0/c0")
     titles = page.locator(".wire.off title").all_text_contents()
     assert len(titles) == 12
-    assert sum("0 GB/s" in each and "carries nothing: s1/c5 is down" in each for each in titles) == 6
-    assert sum("carries nothing: s0/c0 is supposed down" in each for each in titles) == 6
+    assert sum("0 GB/s" in each and "idle: s1/c5 is down" in each for each in titles) == 6
+    assert sum("idle: s0/c0 is down in this scenario" in each for each in titles) == 6
     page = opened(f"{U}?sel=s1/c5--s1/c6")
     panel = page.get_by_role("complementary")
-    expect(panel.locator("dl > div", has_text="Because")).to_contain_text("u-trn2x64/d0/s1/c5 is down")
+    expect(panel.locator("dl > div", has_text="Cause")).to_contain_text("u-trn2x64/d0/s1/c5 is down")
 
 
 @pytest.mark.slow
 def test_what_an_incident_costs_two_chips_is_told(opened: Open) -> None:  # noqa: F811
     page = opened(f"{U}?from=s0/c5&to=s2/c5")
     card = page.get_by_role("region", name="Since the worst incident")
-    expect(card.get_by_role("heading")).to_contain_text("Since s1/c5 is not up")
+    expect(card.get_by_role("heading")).to_contain_text("Since the incident at s1/c5")
     rows = card.locator("dl > div")
-    expect(rows.filter(has_text="Equally short paths")).to_contain_text(re.compile("before 2\\s*→\\s*1\\s*−1"))
+    expect(rows.filter(has_text="Tied paths")).to_contain_text(re.compile("before 2\\s*→\\s*1\\s*−1"))
     card.get_by_role("link", name="incident 2").click()
     page.wait_for_url(re.compile(r"#/incidents\?sel=2$"))
     page = opened(f"{U}?from=s0/c5&to=s2/c5&down=s0/c1")
@@ -219,7 +219,7 @@ def test_who_holds_which_chips_is_told_by_letters(opened: Open) -> None:  # noqa
     page = opened(f"{U}?show=jobs")
     expect(page.locator(".wiring .chip.held")).to_have_count(16)
     expect(page.locator(".wiring .chip.held text").first).to_have_text("A")
-    expect(page.get_by_role("region", name="Jobs")).to_contain_text("47 chips free")
+    expect(page.get_by_role("region", name="Jobs")).to_contain_text("47 free chips")
     page.get_by_role("tabpanel").get_by_role("link", name="train-7b").click()
     page.wait_for_url(re.compile("#/jobs"))
 

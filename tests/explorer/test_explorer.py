@@ -163,7 +163,7 @@ def test_what_happens_when_a_chip_is_down_is_found_by_clicking(opened: Open) -> 
     part(page, "s0/c1").click(modifiers=["Shift"])
     expect(figure(page, "Bisection bandwidth")).to_have_text("before 2,048 → 1,984 GB/s not comparable")
     expect(figure(page, "Maximum flow")).to_have_text("before 640 → 512 GB/s −20 %")
-    expect(figure(page, "Memory within reach")).to_have_text("before 6,144 → 6,048 GiB −2 %")
+    expect(figure(page, "Reachable memory")).to_have_text("before 6,144 → 6,048 GiB −2 %")
     page.get_by_role("tab", name="Bisection").click()
     expect(page.locator(".wire.cut")).to_have_count(31)
     page.get_by_role("button", name="Clear").click()
@@ -238,7 +238,7 @@ def test_links_and_switches_are_taken_down_too(opened: Open) -> None:  # noqa: F
     page = opened("#/domain/trn3-gen2/d0?from=s0/c0&to=s1/c0")
     expect(figure(page, "Shortest path")).to_have_text("2 hops")
     page.locator("summary", has_text="…").click()
-    page.get_by_label("A click takes down").check()
+    page.get_by_label("Click to take down").check()
     part(page, "sw36", "trn3-gen2/d0").click()
     expect(figure(page, "Shortest path")).to_have_text("before 2 → 4 hops +2")
 
@@ -248,7 +248,7 @@ def test_a_server_down_takes_its_chips_along_and_ends_stand_in_either_order(open
     page = opened(f"{U}?from=S0/c0&to=s1/c5&down=s2,s0/c1--s0/c0")
     expect(page.locator(".wiring .chip.off")).to_have_count(16)
     expect(wire(page, "s0/c0--s0/c1").locator("..")).to_have_class(re.compile("off"))
-    page.get_by_role("button", name="Bring back s0/c0--s0/c1").first.click()
+    page.get_by_role("button", name="Restore s0/c0--s0/c1").first.click()
     page.wait_for_url(re.compile(r"down=s2$"))
 
 
@@ -479,8 +479,8 @@ def test_a_token_is_asked_for_and_kept(watched: Watched, databases: Databases) -
         token = create_token(connection, "explorer", "read", None)
     with serving(url, TRNINV_AUTH="tokens") as guarded:
         page = watched.open("#/cluster/u-trn2x64", url=guarded)
-        page.get_by_label(re.compile("asks for a token")).first.fill(token)
-        page.get_by_role("button", name="Use it").first.click()
+        page.get_by_label(re.compile("requires a token")).first.fill(token)
+        page.get_by_role("button", name="Use token").first.click()
         expect(page.get_by_text("1 × Trn2 UltraServer")).to_be_visible()
         watched.close()
     assert all("401" in each for each in watched.said)
@@ -495,14 +495,14 @@ def test_a_page_whose_token_is_revoked_says_so(watched: Watched, databases: Data
     with serving(url, TRNINV_AUTH="tokens") as guarded:
         page = watched.open("#/cluster/u-trn2x64", url=guarded)
         for number, token in enumerate(tokens):
-            page.get_by_label(re.compile("revoked or expired" if number else "asks for a token")).first.fill(token)
-            page.get_by_role("button", name="Use it").first.click()
+            page.get_by_label(re.compile("revoked or expired" if number else "requires a token")).first.fill(token)
+            page.get_by_role("button", name="Use token").first.click()
             expect(page.get_by_text("1 × Trn2 UltraServer")).to_be_visible()
             with temporary_engine(url) as engine, write_transaction(engine) as connection:
                 revoke_token(connection, "second" if number else "first")
         expect(page.get_by_label(re.compile("revoked or expired")).first).to_be_visible()
         expect(page.get_by_text("1 × Trn2 UltraServer")).to_be_hidden()
-        expect(page.locator(".clock summary")).to_have_text("Refused asks for a token")
+        expect(page.locator(".clock summary")).to_have_text("No access token required")
         watched.close()
     assert all("401" in each for each in watched.said)
     watched.said.clear()
@@ -513,7 +513,7 @@ def test_a_service_that_has_gone_is_told(watched: Watched, databases: Databases)
     with serving(databases.seeded("sqlite")) as short:
         page = watched.open(url=short)
     page.evaluate("location.hash = '#/reports'")
-    expect(page.locator(".failure")).to_contain_text("does not answer")
+    expect(page.locator(".failure")).to_contain_text("not responding")
     watched.close()
     watched.said.clear()
 

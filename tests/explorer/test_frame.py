@@ -44,8 +44,8 @@ def test_from_a_switch_down_to_its_reason_impact_and_past_in_three_clicks(opened
     panel = page.get_by_role("complementary", name=re.compile("Incident"))
     for says in (SWITCH, WHY, "m.chen"):
         expect(panel).to_contain_text(says)
-    expect(panel).to_contain_text(re.compile(r"No job holds chips.*Bisection.*GB/s", re.DOTALL), timeout=60_000)
-    panel.get_by_role("link", name="Show it").click()
+    expect(panel).to_contain_text(re.compile(r"No jobs affected.*Bisection.*GB/s", re.DOTALL), timeout=60_000)
+    panel.get_by_role("link", name="Open", exact=True).click()
     thing = page.get_by_role("complementary", name=f"About {SWITCH}")
     expect(thing.locator(".band")).to_contain_text(WHY)
     page.get_by_role("link", name=re.compile("^Incident ")).click()
@@ -80,7 +80,7 @@ def test_what_changes_is_shown_or_told_and_a_service_that_is_gone_too(
         expect(live.locator("tr", has_text="u-trn2x64")).to_contain_text("1 chip down")
         still.bring_to_front()
         expect(still.locator(".clock")).to_have_class(re.compile("behind"))
-        expect(still.locator(".toasts[role=status]")).to_contain_text("1 thing changed")
+        expect(still.locator(".toasts[role=status]")).to_contain_text("1 item changed")
         assert still.locator(".wiring .chip.down").count() == 0
         still.get_by_role("button", name="Show").last.click()
         expect(still.locator(".wiring .chip.down")).to_have_count(1)
@@ -132,7 +132,7 @@ def test_an_empty_database_says_how_to_begin(watched: Watched, databases: Databa
         page.get_by_role("button", name="Copy trninv seed u-trn2x64").click()
         copies(page, "^trninv seed u-trn2x64$")
         page.get_by_role("link", name="Incidents").click()
-        expect(page.get_by_text("Nothing is open")).to_be_visible()
+        expect(page.get_by_text("No open incidents")).to_be_visible()
         page.close()  # before what it listens to
 
 
@@ -141,15 +141,15 @@ def test_the_past_says_what_has_changed_since_then_and_where(opened: Open) -> No
     page = opened("#/?asof=0")
     past = page.get_by_role("region", name="The past")
     for at, says in {
-        "#/?asof=0": "Since then 1 change.",
-        "#/domain/trn3-gen2/d0?asof=0": "Since then 1 change here.",
-        "#/domain/u-trn2x64/d0?asof=0": "Since then nothing changed here.",
-        "#/domain/trn3-gen2/d0?asof=1": "Since then nothing changed here.",
+        "#/?asof=0": "1 change since then.",
+        "#/domain/trn3-gen2/d0?asof=0": "1 change here since then.",
+        "#/domain/u-trn2x64/d0?asof=0": "No changes here since then.",
+        "#/domain/trn3-gen2/d0?asof=1": "No changes here since then.",
     }.items():
         page.evaluate("to => { location.hash = to }", at)
         expect(past).to_contain_text(says)
     page.evaluate("location.hash = '#/?asof=0'")
-    past.get_by_text("Show what changed").click()
+    past.get_by_text("Show changes").click()
     expect(past.get_by_role("listitem")).to_contain_text(re.compile(rf"{SWITCH} up → down.*m\.chen"))
     page.set_viewport_size({"width": 390, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

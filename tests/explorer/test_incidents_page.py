@@ -52,14 +52,14 @@ def test_the_tree_says_what_carries_nothing_what_is_reached_and_whose_job_is_slo
     expect(page.locator("header.title")).to_contain_text("3 root causes explain")
     for cause, says in {
         SWITCH: [
-            "72 links carry nothing",
-            "144 chips still reached of 144",
-            "No job holds chips",
+            "72 links idle",
+            "144 of 144 chips still reachable",
+            "No jobs affected",
             "slower",
             "serve-eu",
         ],
-        SERVER: [f"{LINKS} links carry nothing", f"{CUBE - 16} chips still reached of {CUBE}", "llama-ft: 16 of"],
-        CHIP: ["5 links carry nothing", "15 chips still reached of 16", "No job holds chips"],
+        SERVER: [f"{LINKS} links idle", f"{CUBE - 16} of {CUBE} chips still reachable", "llama-ft: 16 of"],
+        CHIP: ["5 links idle", "15 of 16 chips still reachable", "No jobs affected"],
     }.items():
         tree = panel(page, cause).locator(".tree").first
         for text in says:
@@ -70,13 +70,13 @@ def test_the_timeline_and_before_it_lead_to_how_it_was(opened: Open) -> None:  #
     page = opened("#/incidents")
     expect(page.get_by_role("region", name="Timeline").locator(".change").first).to_be_visible()
     since = panel(page, SWITCH).locator(".band").inner_text()
-    page.get_by_role("link", name="Before it").click()
+    page.get_by_role("link", name="View before").click()
     page.wait_for_url(re.compile(r"asof="))
     asof = re.search(r"T(\d\d:\d\d:\d\d)", page.evaluate("decodeURIComponent(location.hash)"))
     assert asof
     assert asof[1] < re.findall(r"\d\d:\d\d:\d\d", since)[0]
     expect(page.locator(".clock")).to_have_class(re.compile("past"))
-    assert page.get_by_role("button", name=re.compile("Bring back")).count() == 0
+    assert page.get_by_role("button", name=re.compile("Restore")).count() == 0
     page.evaluate("location.hash = '#/incidents' + location.hash.slice(location.hash.indexOf('?'))")
     settled(page)
     assert page.locator("table.pick", has_text=SWITCH).count() == 0
@@ -95,6 +95,6 @@ def test_when_nothing_is_open_the_last_one_that_closed_is_named(watched: Watched
     change(url, CHIP, "up", "swapped")
     with serving(url) as short:
         page = watched.open("#/incidents", url=short)
-        card = page.locator(".card", has_text="Nothing is open")
-        expect(card).to_contain_text(re.compile(rf"Last closed: {CHIP}, \d{{4}}-.*m\.chen: swapped"))
+        card = page.locator(".card", has_text="No open incidents")
+        expect(card).to_contain_text(re.compile(rf"Last resolved: {CHIP}, \d{{4}}-.*m\.chen: swapped"))
         watched.close()

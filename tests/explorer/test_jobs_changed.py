@@ -82,9 +82,9 @@ def test_a_fit_is_held_by_keys_alone_and_undo_releases_it(opened: Open, service_
     expect(second).to_have_attribute("aria-pressed", "true")
     ringed = page.locator("g:has(.proposed) title").all_text_contents()
     assert len(ringed) == 4
-    page.get_by_role("button", name="Hold 4 chips…").focus()
+    page.get_by_role("button", name="Allocate 4 chips…").focus()
     page.keyboard.press("Enter")
-    expect(dialog(page).get_by_label("Name of the job")).to_be_focused()
+    expect(dialog(page).get_by_label("Job name")).to_be_focused()
     expect(dialog(page)).to_contain_text(re.compile(r"Free chips in u-trn2x64/d0.*36.*→.*32", re.DOTALL))
     confirm(page, job="llama-ft", who="kim")
     expect(dialog(page).get_by_role("alert")).to_contain_text("job llama-ft holds other chips")
@@ -105,7 +105,7 @@ def test_a_fit_is_held_by_keys_alone_and_undo_releases_it(opened: Open, service_
 
 def test_who_was_faster_is_said_and_nothing_is_held(opened: Open, service_database: str) -> None:  # noqa: F811
     page = opened(f"#/jobs?in={FULL}&fit=chips:16")
-    page.get_by_role("button", name="Hold 16 chips…").click()
+    page.get_by_role("button", name="Allocate 16 chips…").click()
     expect(dialog(page)).to_be_visible()
     with trninv.open(service_database) as fleet:
         fleet.allocate("quick", [f"{FULL}/s0/c3"], who="others")
@@ -113,7 +113,7 @@ def test_who_was_faster_is_said_and_nothing_is_held(opened: Open, service_databa
     expect(dialog(page).get_by_role("alert")).to_contain_text("quick")
     assert "late" not in held(service_database)
     page.keyboard.press("Escape")
-    expect(page.get_by_text("Nowhere:")).to_be_visible()
+    expect(page.get_by_text("No placement:")).to_be_visible()
     page.evaluate("to => { location.hash = to }", f"#/jobs?in={FULL}&sel=quick")
     page.get_by_role("button", name="Release…").click()
     confirm(page)
@@ -125,7 +125,7 @@ def test_who_was_faster_is_said_and_nothing_is_held(opened: Open, service_databa
 def test_room_is_made_by_moves_and_a_stale_plan_is_refused(opened: Open, service_database: str) -> None:  # noqa: F811
     page = opened(f"#/jobs?in={D}&fit=servers:2")
     page.get_by_role("button", name="Make room…").click()
-    page.get_by_role("button", name="Move and hold…").click()
+    page.get_by_role("button", name="Move and allocate…").click()
     expect(dialog(page)).to_be_visible()
     with trninv.open(service_database) as fleet:
         fleet.allocate("between", [f"{D}/s3/c15"], who="others")
@@ -139,9 +139,9 @@ def test_room_is_made_by_moves_and_a_stale_plan_is_refused(opened: Open, service
     page.reload()
     settled(page)
     page.get_by_role("button", name="Make room…").click()
-    page.get_by_role("button", name="Move and hold…").click()
+    page.get_by_role("button", name="Move and allocate…").click()
     confirm(page, job="wide", who="kim")
-    expect(page.get_by_role("status").filter(has_text="wide holds 32 chips")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="32 chips allocated to wide")).to_be_visible()
     assert held(service_database) == before | {"wide": 32}
     page.keyboard.press("Control+z")
     expect(page.get_by_role("status").filter(has_text="Undone")).to_be_visible()
@@ -155,7 +155,7 @@ def test_a_step_that_fails_after_another_asks_for_a_new_plan(opened: Open, servi
 
     def be_faster(route: Route) -> None:
         asked = route.request.post_data_json or {}
-        if "HoldChips" in asked.get("query", "") and not taken:
+        if "mutation Allocate" in asked.get("query", "") and not taken:
             taken.append(asked["variables"]["input"]["places"][0])
             with trninv.open(service_database) as fleet:
                 fleet.allocate("between", [f"{taken[-1]}/c0"], who="others")
@@ -163,19 +163,19 @@ def test_a_step_that_fails_after_another_asks_for_a_new_plan(opened: Open, servi
 
     page.route("**/graphql", be_faster)
     page.get_by_role("button", name="Make room…").click()
-    page.get_by_role("button", name="Move and hold…").click()
+    page.get_by_role("button", name="Move and allocate…").click()
     confirm(page, job="wide", who="kim")
-    expect(dialog(page).get_by_role("alert")).to_contain_text("Step 1 is done, step 2 is not: ")
-    expect(dialog(page).get_by_role("alert")).to_contain_text("The page behind has a new plan.")
+    expect(dialog(page).get_by_role("alert")).to_contain_text("Step 1 succeeded, step 2 failed: ")
+    expect(dialog(page).get_by_role("alert")).to_contain_text("The page now shows a new plan.")
     expect(dialog(page).get_by_role("button", name=re.compile("^(Move|Go on|Cancel)"))).to_have_count(0)
     dialog(page).locator("[name=who]").press("Enter")
     expect(dialog(page)).to_have_count(0)
     assert len(taken) == 1
     assert "wide" not in held(service_database)
     settled(page)
-    page.get_by_role("button", name="Move and hold…").click()
+    page.get_by_role("button", name="Move and allocate…").click()
     confirm(page, job="wide", who="kim")
-    expect(page.get_by_role("status").filter(has_text="wide holds 32 chips")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="32 chips allocated to wide")).to_be_visible()
     assert held(service_database)["wide"] == 32
     fill(service_database)
 
@@ -193,18 +193,18 @@ def test_a_place_is_drained_step_by_step(opened: Open, service_database: str) ->
         place = next(str(job.first_server) for job in fleet.jobs() if job.name == "llama-ft")
         page = opened(f"#/jobs?in=u-trn2x64&drain={place}")
         page.route("**/graphql", _plans_late)
-        page.get_by_role("button", name="1. Close to new jobs…").click()
+        page.get_by_role("button", name="1. Cordon…").click()
         confirm(page, why="cooling, ticket 12", who="kim")
-        expect(page.get_by_role("button", name="Open again…")).to_be_visible()
+        expect(page.get_by_role("button", name="Uncordon…")).to_be_visible()
         assert [(each.server, each.why) for each in fleet.cordons()] == [(place, "cooling, ticket 12")]
         page.get_by_role("button", name=re.compile(r"^2. Move \d jobs?…")).click()
         confirm(page, who="kim")
-        plan = page.get_by_role("region", name="What if a place is drained?")
-        expect(plan).to_contain_text("no job is touched")
+        plan = page.get_by_role("region", name="Drain impact")
+        expect(plan).to_contain_text("no jobs disrupted")
         assert held(service_database)["llama-ft"] == 16
-        page.get_by_role("button", name="Open again…").click()
+        page.get_by_role("button", name="Uncordon…").click()
         confirm(page)
-        expect(page.get_by_role("button", name="1. Close to new jobs…")).to_be_visible()
+        expect(page.get_by_role("button", name="1. Cordon…")).to_be_visible()
         assert fleet.cordons() == []
 
 
@@ -215,8 +215,8 @@ def guarded(watched: Watched, url: str, at: str, scope: str) -> Iterator[Page]: 
         token = create_token(connection, f"jobs-{scope}", scope, None)
     with serving(url, TRNINV_AUTH="tokens") as address:
         page = watched.open(at, url=address)
-        page.get_by_label(re.compile("asks for a token")).first.fill(token)
-        page.get_by_role("button", name="Use it").first.click()
+        page.get_by_label(re.compile("requires a token")).first.fill(token)
+        page.get_by_role("button", name="Use token").first.click()
         settled(page)
         yield page
         watched.close()
@@ -235,10 +235,10 @@ def test_who_may_not_write_and_who_looks_at_the_past_have_no_button_that_does(
     assert page.locator("[data-writes]").count() == 0
     with guarded(watched, service_database, at, "read") as reader:
         expect(reader.locator(".fits button").first).to_be_visible()
-        expect(reader.get_by_text("trninv hold NAME")).to_be_visible()
+        expect(reader.get_by_text("trninv allocate NAME")).to_be_visible()
         assert reader.locator("[data-writes]").count() == 0
     with guarded(watched, service_database, at, "operate") as keeper:
-        keeper.get_by_role("button", name="Hold 4 chips…").click()
+        keeper.get_by_role("button", name="Allocate 4 chips…").click()
         expect(dialog(keeper)).to_contain_text("As jobs-operate")
         assert dialog(keeper).locator("[name=who]").count() == 0
 
@@ -247,7 +247,7 @@ def test_who_may_not_write_and_who_looks_at_the_past_have_no_button_that_does(
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_dialog_is_accessible_and_fits_a_phone(opened: Open, scheme: str) -> None:  # noqa: F811
     page = opened(f"#/jobs?in={D}&fit=chips:4&sel=llama-ft", width=390, height=844, scheme=scheme)
-    page.get_by_role("button", name="Hold 4 chips…").click()
+    page.get_by_role("button", name="Allocate 4 chips…").click()
     expect(dialog(page)).to_contain_text("Free chips in")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     assert [each["id"] for each in Axe().run(page).response["violations"]] == []

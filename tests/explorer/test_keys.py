@@ -27,10 +27,10 @@ def at(page: Page, to: str) -> None:
 
 def keys(page: Page) -> None:
     page.keyboard.press("Control+k")
-    page.keyboard.type("keys")
-    expect(page.get_by_role("option", name="Keys")).to_be_visible()
+    page.keyboard.type("shortcuts")
+    expect(page.get_by_role("option", name="Keyboard shortcuts")).to_be_visible()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
 
 
 def test_single_keys_go_places_and_press_what_names_them(opened: Open) -> None:  # noqa: F811
@@ -46,7 +46,7 @@ def test_single_keys_go_places_and_press_what_names_them(opened: Open) -> None: 
     expect(page.get_by_label("As of (UTC)")).to_be_visible()
     page.keyboard.press("Escape")
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Keys")).to_contain_text("next, previous cause")
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_contain_text("next, previous cause")
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
     page.set_viewport_size({"width": 390, "height": 800})
@@ -56,7 +56,7 @@ def test_single_keys_go_places_and_press_what_names_them(opened: Open) -> None: 
 def test_turned_off_no_single_key_does_anything_and_ctrl_k_stays(opened: Open) -> None:  # noqa: F811
     page = opened(DOMAIN)
     page.keyboard.press("?")
-    page.get_by_label("Single letters and signs act").uncheck()
+    page.get_by_label("Enable single-key shortcuts").uncheck()
     page.keyboard.press("Escape")
     page.reload()
     settled(page)
@@ -78,7 +78,7 @@ def test_turned_off_no_single_key_does_anything_and_ctrl_k_stays(opened: Open) -
     page.wait_for_url(re.compile("sel=s1/c5$"))
     settled(page)
     keys(page)
-    page.get_by_label("Single letters and signs act").check()
+    page.get_by_label("Enable single-key shortcuts").check()
     page.keyboard.press("Escape")
     page.keyboard.press("d")
     page.wait_for_url(re.compile("down=s1/c5"))
@@ -87,7 +87,7 @@ def test_turned_off_no_single_key_does_anything_and_ctrl_k_stays(opened: Open) -
 def test_a_key_in_the_frame_in_which_a_dialog_closes_acts(opened: Open) -> None:  # noqa: F811
     page = opened(DOMAIN)
     page.keyboard.press("?")
-    page.get_by_label("Single letters and signs act").focus()
+    page.get_by_label("Enable single-key shortcuts").focus()
     page.evaluate(
         """() => {
             document.querySelector("dialog").close();

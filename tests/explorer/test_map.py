@@ -239,12 +239,12 @@ def test_n_and_p_go_from_cause_to_cause_the_worst_first(opened: Open) -> None:  
 def test_colours_say_who_holds_what_and_the_legend_fades_the_rest(opened: Open) -> None:  # noqa: F811
     page = opened(f"{FLEET}?colour=job")
     keys = page.locator(".keys")
-    for says in ("128 pretrain", "16 eval", "2,909 held by no job", "17 down", "1 degraded", "1 in maintenance"):
+    for says in ("128 pretrain", "16 eval", "2,909 not allocated", "17 down", "1 degraded", "1 in maintenance"):
         expect(keys.get_by_role("button", name=says, exact=True)).to_be_visible()
     all_of_it = shot(page)
     held, free = (0x2F, 0x6F, 0xC4), (0xE1, 0xE5, 0xEB)
     assert np.count_nonzero(alike(all_of_it, held)) > np.count_nonzero(alike(all_of_it, (0xE0, 0xA1, 0x00)))
-    keys.get_by_role("button", name="2,909 held by no job").click()
+    keys.get_by_role("button", name="2,909 not allocated").click()
     page.wait_for_url(re.compile("only=free"))
     assert page.locator(".marker").count() > 0
     faded = shot(page)
@@ -252,9 +252,9 @@ def test_colours_say_who_holds_what_and_the_legend_fades_the_rest(opened: Open) 
     assert np.count_nonzero(alike(faded, free)) == pytest.approx(np.count_nonzero(alike(all_of_it, free)), rel=0.05)
     tint = tuple(round(255 - 0.15 * (255 - each)) for each in held)
     assert np.count_nonzero(alike(faded, tint)) > 1_000  # type: ignore[arg-type] # three
-    keys.get_by_role("button", name="2,909 held by no job").click()
+    keys.get_by_role("button", name="2,909 not allocated").click()
     page.get_by_role("radio", name="Free block").check()
-    expect(keys.get_by_role("button", name=re.compile("no chip free"))).to_contain_text("128")
+    expect(keys.get_by_role("button", name=re.compile("no free chips"))).to_contain_text("128")
     page.get_by_role("radio", name="Memory pool").check()
     expect(keys.get_by_role("button", name=re.compile("pools 52 to 64 chips"))).to_contain_text("3,005")
     page.get_by_role("radio", name="Rack").check()
@@ -295,9 +295,9 @@ def test_arrows_go_chip_by_chip_and_a_fleet_pans_and_zooms(opened: Open) -> None
     assert (shot(page) == seen).all()
     page.reload()
     settled(page)
-    page.get_by_role("button", name="All of it").click()
+    page.get_by_role("button", name="Show all").click()
     assert "zoom=" not in page.evaluate("location.href")
-    page.get_by_text("marks of the map as a table").click()
+    page.get_by_text("markers as a table").click()
     expect(page.locator("tr", has_text="lab/d30/s2")).to_contain_text(re.compile("down *16 *BMC silent"))
 
 

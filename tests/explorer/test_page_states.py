@@ -22,7 +22,7 @@ ASKING = {
     "#/": ("HomeIncidents", "Clusters"),
     "#/incidents?sel=1": ("Impact", "why not"),
     "#/domain/u-trn2x64/d0": ("Bisection", "NeuronLink"),
-    "#/jobs?in=u-trn2x64/d0": ("JobMap", "No job holds chips"),
+    "#/jobs?in=u-trn2x64/d0": ("JobMap", "No chips are allocated"),
     "#/reports/capacity": ("Report(", "generation"),
 }
 """Pages: a document that fails, and what is there in spite of it."""
@@ -113,15 +113,15 @@ def test_what_is_shown_stays_while_the_service_is_away_and_is_live_again_after(
         page = watched.open(url=short)
         first[0].terminate()
         first[0].wait(20)
-        toast = page.get_by_role("status").filter(has_text=re.compile(r"does not answer since \d\d:\d\d:\d\d UTC"))
+        toast = page.get_by_role("status").filter(has_text=re.compile(r"not responding.*\d\d:\d\d:\d\d UTC"))
         expect(toast).to_be_visible()
         expect(page.locator("tr", has_text="u-trn2x64")).to_contain_text("all up")
         page.evaluate("location.hash = '#/incidents'")
-        expect(page.locator(".failure").first).to_contain_text("does not answer")
+        expect(page.locator(".failure").first).to_contain_text("not responding")
         command = [sys.executable, "-m", "trninv", "--database", url, "serve", "--port", short.rsplit(":", 1)[1]]
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as again:
             expect(page.locator(".clock")).to_have_class(re.compile("live"))
-            expect(page.get_by_text("Nothing is open")).to_be_visible()
+            expect(page.get_by_text("No open incidents")).to_be_visible()
             expect(page.locator(".failure")).to_have_count(0)
             watched.close()
             again.terminate()
@@ -134,7 +134,7 @@ def test_a_page_that_does_not_follow_says_how_much_changed(watched: Watched, dat
         page = watched.open("#/reports/not-up", url=short)
         for chip in range(3):
             down(url, f"u-trn2x64/d0/s1/c{chip}")
-        expect(page.locator(".toasts")).to_contain_text("3 things changed")
+        expect(page.locator(".toasts")).to_contain_text("3 items changed")
         assert page.locator("tbody tr", has_text="u-trn2x64").count() == 0
         page.get_by_role("button", name="Show", exact=True).click()
         expect(page.locator("tbody tr", has_text="u-trn2x64")).to_have_count(3)

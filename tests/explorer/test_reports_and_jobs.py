@@ -146,7 +146,7 @@ def test_a_report_of_ones_own_has_the_chart_that_its_header_declares(
         page.evaluate("location.hash = '#/reports/flat'")
         expect(page.locator("#plot circle")).to_have_count(2)
         page.evaluate("location.hash = '#/reports/less'")
-        expect(page.get_by_text("No chart: its header names cores, and the report has no such column.")).to_be_visible()
+        expect(page.get_by_text("No chart: the report header names cores, which is not a column of the report.")).to_be_visible()
         assert page.locator("#plot").count() == 0
 
 
@@ -166,16 +166,16 @@ def cell(page: Page, metric: str, place: int) -> str:
 def test_places_are_compared_as_they_are_and_as_they_were_made(opened: Open) -> None:  # noqa: F811
     page = opened("#/compare?of=u-trn2x64/d0,trn3-gen1,nothing")
     expect(page.locator(".compare")).to_contain_text("1,984", timeout=60_000)
-    assert cell(page, "Chips that carry", 0) == "63"
-    assert cell(page, "Chips that carry", 1) == "64 best × 1.02"
+    assert cell(page, "Working chips", 0) == "63"
+    assert cell(page, "Working chips", 1) == "64 best × 1.02"
     assert "4,096 GB/s best" in cell(page, "Bisection", 1)
     assert "best" in cell(page, "Diameter", 1)  # the least
-    assert cell(page, "Bisection", 2) == "not known"
+    assert cell(page, "Bisection", 2) == "unknown"
     expect(page.get_by_role("columnheader", name="nothing")).to_contain_text("no cluster nothing")
     page.get_by_role("button", name="Remove nothing").click()
     page.get_by_label("When healthy").check()
     expect(page.locator(".compare")).to_contain_text("2,048", timeout=60_000)
-    assert cell(page, "Chips that carry", 0) == "64"
+    assert cell(page, "Working chips", 0) == "64"
     assert page.evaluate("location.hash") == "#/compare?of=u-trn2x64/d0,trn3-gen1&as=healthy"
 
 
@@ -184,9 +184,9 @@ def test_a_system_that_is_not_seeded_is_compared_by_its_design(opened: Open) -> 
     head = page.get_by_role("columnheader", name="rainier")
     expect(head).to_contain_text("design only, not seeded: trninv seed rainier")
     assert head.get_by_role("link").count() == 0
-    assert cell(page, "Chips that carry", 1) == "400,000 best × 6349.21"
+    assert cell(page, "Working chips", 1) == "400,000 best × 6349.21"
     assert "38,400,000 GiB" in cell(page, "HBM", 1)
-    assert "known once seeded" in cell(page, "Bisection", 1)
+    assert "known after seeding" in cell(page, "Bisection", 1)
     expect(page.locator(".compare")).to_contain_text("1,984", timeout=60_000)
 
 
@@ -194,7 +194,7 @@ def test_a_system_that_is_not_seeded_is_compared_by_its_design(opened: Open) -> 
 def test_what_is_chosen_anywhere_is_compared_by_c_and_seen_in_small(opened: Open) -> None:  # noqa: F811
     page = opened("#/domain/u-trn2x64/d0?sel=s1/c5")
     page.keyboard.press("c")
-    expect(page.get_by_role("status").filter(has_text="u-trn2x64/d0: 1 of 4 to compare.")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="u-trn2x64/d0 added, 1 of 4 to compare.")).to_be_visible()
     for at, count in (("cluster/trn3-gen2", 2), ("rack/u-trn2x64/r0", 3), ("cluster/lab", 4)):
         page.evaluate("to => { location.hash = to }", f"#/{at}")
         settled(page)
@@ -203,7 +203,7 @@ def test_what_is_chosen_anywhere_is_compared_by_c_and_seen_in_small(opened: Open
     page.evaluate("location.hash = '#/cluster/trn1.2xlarge'")
     settled(page)
     page.keyboard.press("c")
-    said = page.get_by_role("status").filter(has_text="trn1.2xlarge is one too many")
+    said = page.get_by_role("status").filter(has_text="trn1.2xlarge was not added")
     said.get_by_role("link", name="Compare").click()
     assert page.evaluate("location.hash") == "#/compare?of=u-trn2x64/d0,trn3-gen2,u-trn2x64,lab"
     little = page.locator(".little")
@@ -228,8 +228,8 @@ def test_what_is_chosen_anywhere_is_compared_by_c_and_seen_in_small(opened: Open
 @pytest.mark.slow
 def test_now_against_an_earlier_time_says_what_does_not_compare(opened: Open) -> None:  # noqa: F811
     page = opened("#/compare?of=u-trn2x64/d0&as=then&since=300")
-    expect(page.locator(".compare")).to_contain_text("not comparable: halves of 64, now 63 chips", timeout=60_000)
-    assert cell(page, "Chips that carry", 0) == "64 → 63 −1"
+    expect(page.locator(".compare")).to_contain_text("not comparable: 64 chips before, 63 now", timeout=60_000)
+    assert cell(page, "Working chips", 0) == "64 → 63 −1"
     expect(page.get_by_text("event 300 → now")).to_be_visible()
 
 
@@ -237,7 +237,7 @@ def test_now_against_an_earlier_time_says_what_does_not_compare(opened: Open) ->
 def test_the_timeline_shows_what_was_and_takes_the_page_there(opened: Open) -> None:  # noqa: F811
     page = opened("#/?span=all")
     slider = page.get_by_role("slider")
-    expect(slider).to_have_attribute("aria-valuetext", re.compile("301 parts not up"))
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("301 unhealthy parts"))
     slider.focus()
     page.keyboard.press("[")
     page.wait_for_url(re.compile("asof="))
@@ -262,22 +262,22 @@ def test_the_timeline_shows_what_was_and_takes_the_page_there(opened: Open) -> N
 def test_where_a_job_fits_is_ranked_and_ringed(opened: Open) -> None:  # noqa: F811
     page = opened("#/jobs?in=u-trn2x64&fit=chips:8")
     expect(page.locator(".proposed")).to_have_count(8)
-    picture = page.get_by_role("img", name=re.compile("A llama-ft holds 16, B dpo-sweep holds 2"))
+    picture = page.get_by_role("img", name=re.compile("A llama-ft: 16 chips, B dpo-sweep: 2 chips"))
     assert picture.get_by_text("A", exact=True).count() == 16
     ranks = page.locator(".fits button")
     expect(ranks.first).to_have_attribute("aria-pressed", "true")
     expect(page.locator(".fits")).to_contain_text("GB/s")
     ranks.last.click()
     expect(ranks.last).to_have_attribute("aria-pressed", "true")
-    page.get_by_label("How much").fill("64")
+    page.get_by_label("Amount").fill("64")
     page.get_by_role("button", name="Find", exact=True).click()
     expect(page.get_by_text("no domain has 64 chips usable")).to_be_visible()
     page.get_by_role("button", name="Make room").click()
-    expect(page.get_by_text("No moves make room")).to_be_visible()
+    expect(page.get_by_text("Moving jobs cannot make room")).to_be_visible()
     page.evaluate("location.hash = '#/jobs?in=u-trn2x64&fit=chips:7'")
     expect(page.locator(".failure")).to_contain_text("7 chips are not legal")
     page.evaluate("location.hash = '#/jobs?in=u-trn2x64&fit=<b>:7'")
-    expect(page.locator(".failure")).to_contain_text("<b>:7 is no size")
+    expect(page.locator(".failure")).to_contain_text("<b>:7 is not a valid size")
 
 
 @pytest.mark.slow
@@ -285,9 +285,9 @@ def test_a_drain_is_a_plan_step_by_step(opened: Open) -> None:  # noqa: F811
     page = opened("#/jobs?in=u-trn2x64")
     page.get_by_role("textbox", name="Place").fill("u-trn2x64/d0/s2")
     page.get_by_role("button", name="Plan").click()
-    plan = page.get_by_role("region", name="What if a place is drained?")
-    expect(plan).to_contain_text("1 job touched, 1 stop")
-    expect(plan.locator(".steps").first).to_contain_text(re.compile("llama-ft.*goes elsewhere", re.DOTALL))
+    plan = page.get_by_role("region", name="Drain impact")
+    expect(plan).to_contain_text("1 job disrupted, 1 stopped")
+    expect(plan.locator(".steps").first).to_contain_text(re.compile("llama-ft.*moves elsewhere", re.DOTALL))
     page.reload()
     expect(plan).to_contain_text("loses 16 of 16 chips")
 

@@ -65,8 +65,8 @@ def guarded(watched: Watched, url: str, at: str, scope: str, scheme: str = "ligh
         token = create_token(connection, f"{scope}-{scheme}", scope, None)
     with serving(url, TRNINV_AUTH="tokens") as address:
         page = watched.open(at, url=address, scheme=scheme)
-        page.get_by_label(re.compile("asks for a token")).first.fill(token)
-        page.get_by_role("button", name="Use it").first.click()
+        page.get_by_label(re.compile("requires a token")).first.fill(token)
+        page.get_by_role("button", name="Use token").first.click()
         settled(page)
         yield page
         watched.close()
@@ -75,12 +75,12 @@ def guarded(watched: Watched, url: str, at: str, scope: str, scheme: str = "ligh
 
 
 def dialog(page: Page) -> Locator:
-    return page.get_by_role("dialog", name="Set a state")
+    return page.get_by_role("dialog", name="Set state")
 
 
 def previewed(page: Page) -> Locator:
     """What it would change, once that is computed."""
-    would = dialog(page).get_by_label("What it would change")
+    would = dialog(page).get_by_label("What this would change")
     expect(would).to_be_visible()
     settled(page)
     expect(would.get_by_text("Computing…")).to_have_count(0)
@@ -121,7 +121,7 @@ def by_keys(page: Page, url: str, chip: str, who: str) -> None:
     expect(page.locator("[name=why]")).to_be_focused()
     would = previewed(page)
     bisection = "1,952 → 1,888 GB/snot comparable: 62 chips are halved instead of 63"
-    for says in ("63 → 62", "7 → 14", bisection, "640 → 512 GB/s−20 %", "job dpo-sweep runs on 1 chip"):
+    for says in ("63 → 62", "7 → 14", bisection, "640 → 512 GB/s−20 %", "job dpo-sweep uses 1 of these chips"):
         expect(would).to_contain_text(says)
     page.keyboard.type(WHY)
     if not who:
@@ -133,7 +133,7 @@ def by_keys(page: Page, url: str, chip: str, who: str) -> None:
     page.locator("[name=why]").focus()
     page.keyboard.press("Enter")
     expect(dialog(page)).to_have_count(0)
-    expect(page.get_by_role("status").filter(has_text="1 chip down")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="1 chip set to down")).to_be_visible()
     assert states(url) == {**was, f"{D}/{chip}": "down"}
     expect(page.get_by_role("complementary", name=f"About {D}/{chip}")).to_contain_text(WHY)
     page.keyboard.press("Control+z")
@@ -152,7 +152,7 @@ def test_a_chip_is_set_down_and_back_by_keys_alone(opened: Open, service_databas
     }""")
     by_keys(page, service_database, "s0/c1", "")
     page.evaluate("window.told")
-    expect(page.get_by_text("thing changed")).to_have_count(0)  # of what it changed itself
+    expect(page.get_by_text("item changed")).to_have_count(0)  # of what it changed itself
 
 
 def test_the_key_of_undo_is_heard_as_soon_as_it_is_offered(opened: Open, service_database: str) -> None:  # noqa: F811
@@ -166,7 +166,7 @@ def test_the_key_of_undo_is_heard_as_soon_as_it_is_offered(opened: Open, service
     page.get_by_role("button", name="Set state…").click()
     page.locator("[name=why]").fill(WHY)
     page.locator("[name=who]").fill("j.ortiz")
-    page.get_by_role("button", name="Set 1 chip down").click()
+    page.get_by_role("button", name="Set 1 chip to down").click()
     expect(page.get_by_role("status").filter(has_text="Undone")).to_be_visible()
     assert states(service_database) == was
 
@@ -181,7 +181,7 @@ def test_with_a_token_the_change_is_its_own(watched: Watched, service_database: 
 def test_who_may_only_read_has_no_control_that_writes(watched: Watched, service_database: str) -> None:  # noqa: F811
     with guarded(watched, service_database, f"#/domain/{D}?sel=s1/c5", "read") as page:
         panel = page.get_by_role("complementary", name=f"About {D}/s1/c5")
-        expect(panel).to_contain_text("takes a token of scope operate; read-light is of scope read")
+        expect(panel).to_contain_text("requires a token with scope operate. read-light has scope read")
         expect(panel.get_by_role("link", name="From", exact=True)).to_be_visible()
         page.keyboard.press("s")
         page.keyboard.press("/")
@@ -192,7 +192,7 @@ def test_who_may_only_read_has_no_control_that_writes(watched: Watched, service_
         page.evaluate("location.hash = '#/incidents'")
         settled(page)
         page.locator("td", has_text="ticket 4711").locator("..").get_by_role("link").first.click()
-        expect(page.get_by_text("takes a token of scope operate")).to_be_visible()
+        expect(page.get_by_text("requires a token with scope operate")).to_be_visible()
         assert page.locator("[data-writes], dialog").count() == 0
 
 
@@ -222,22 +222,22 @@ def test_what_somebody_else_has_changed_is_shown_and_asked_again(opened: Open, s
     page.locator("[name=why]").fill(WHY)
     page.locator("[name=who]").fill("j.ortiz")
     setting(service_database, f"{D}/s3/c3", "maintenance", why="<b>fans</b>")
-    page.get_by_role("button", name="Set 1 chip down").click()
+    page.get_by_role("button", name="Set 1 chip to down").click()
     alert = dialog(page).get_by_role("alert")
-    expect(alert).to_contain_text("was up, is in maintenance now")
+    expect(alert).to_contain_text("was up, now in maintenance")
     expect(alert).to_contain_text("m.chen: <b>fans</b>")
     assert alert.count() == 1
     assert states(service_database)[f"{D}/s3/c3"] == "maintenance"
     asked_for = sent(page)
-    page.get_by_role("button", name="Set 1 chip down").click()  # not before that is agreed to
-    page.get_by_label("Set it all the same").check()
-    page.get_by_role("button", name="Set 1 chip down").click()
+    page.get_by_role("button", name="Set 1 chip to down").click()  # not before that is agreed to
+    page.get_by_label("Set anyway").check()
+    page.get_by_role("button", name="Set 1 chip to down").click()
     expect(dialog(page)).to_have_count(0)
     assert len(asked_for) == 1
     assert states(service_database)[f"{D}/s3/c3"] == "down"
     setting(service_database, f"{D}/s3/c3", "up")
     page.get_by_role("button", name="Undo Ctrl Z").click()
-    expect(page.get_by_role("status").filter(has_text=re.compile("Not undone: .*down to up"))).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text=re.compile("Undo failed: .*down to up"))).to_be_visible()
     assert f"{D}/s3/c3" not in states(service_database)
 
 
@@ -256,7 +256,7 @@ def test_many_chips_take_their_number_and_come_back_as_they_were(
     page.keyboard.type(f"{D}/s9")
     page.keyboard.press("Enter")
     expect(dialog(page).get_by_role("alert")).to_contain_text("no u-trn2x64/d0/s9")
-    page.get_by_role("button", name=f"Leave {D}/s9 out").click()
+    page.get_by_role("button", name=f"Remove {D}/s9").click()
     expect(dialog(page).get_by_role("alert")).to_have_count(0)
     for address in (f"{D}/s3", f"{D}/s2/c1", f"{D}/s0/c0--{D}/s0/c1"):
         previewed(page)
@@ -264,7 +264,7 @@ def test_many_chips_take_their_number_and_come_back_as_they_were(
         page.keyboard.type(address)
         page.keyboard.press("Enter")
     page.get_by_role("radio", name="maintenance").check()
-    button = page.get_by_role("button", name="Set 2 servers, 1 chip, 1 link in maintenance")
+    button = page.get_by_role("button", name="Set 2 servers, 1 chip, 1 link to maintenance")
     expect(button).to_be_enabled()
     expect(previewed(page)).to_contain_text("→")
     assert Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]}).response["violations"] == []
@@ -272,7 +272,7 @@ def test_many_chips_take_their_number_and_come_back_as_they_were(
     page.locator("[name=who]").fill("j.ortiz")
     asked_for = sent(page)
     for typed in ("", "31", "32"):
-        page.get_by_label("type their number").fill(typed)
+        page.get_by_label("Type the number to confirm").fill(typed)
         button.click()
     expect(dialog(page)).to_have_count(0)
     assert len(asked_for) == 1
@@ -286,12 +286,12 @@ def test_many_chips_take_their_number_and_come_back_as_they_were(
 @pytest.mark.slow
 def test_a_panel_asks_about_its_chip_and_the_palette_sets_its_state(opened: Open) -> None:  # noqa: F811
     page = opened(f"#/domain/{D}?sel=s0/c0")
-    for chip, name in (("s0/c0", "From"), ("s2/c10", "To"), ("s0/c1", "Suppose down"), ("s0/c1", "Suppose up")):
+    for chip, name in (("s0/c0", "From"), ("s2/c10", "To"), ("s0/c1", "What if down?"), ("s0/c1", "Remove from scenario")):
         page.evaluate("to => { location.hash = location.hash.replace(/sel=[^&]*/, `sel=${to}`) }", chip)
         panel = page.get_by_role("complementary", name=f"About {D}/{chip}")
         panel.get_by_role("link", name=name, exact=True).click()
         settled(page)
-        flow = re.compile(r"640( GB/s)? → 512 GB/s" if name == "Suppose down" else r"640 GB/s\s*$")
+        flow = re.compile(r"640( GB/s)? → 512 GB/s" if name == "What if down?" else r"640 GB/s\s*$")
         if chip != "s0/c0":
             expect(page.locator(".figures div", has_text="Maximum flow").first).to_have_text(flow)
     page.keyboard.press("/")
@@ -316,10 +316,10 @@ def test_a_panel_asks_about_its_chip_and_the_palette_sets_its_state(opened: Open
 def test_an_incident_is_brought_back_with_a_reason(opened: Open, service_database: str) -> None:  # noqa: F811
     page = opened("#/incidents")
     page.locator("td", has_text="ticket 4711").locator("..").get_by_role("link").first.click()
-    page.get_by_role("button", name="Bring back…").click()
-    expect(previewed(page)).to_contain_text(re.compile(r"Chips that carry in u-trn2x64/d0\s*63 → 64"))
+    page.get_by_role("button", name="Restore…").click()
+    expect(previewed(page)).to_contain_text(re.compile(r"Working chips in u-trn2x64/d0\s*63 → 64"))
     page.keyboard.press("Escape")
-    expect(page.get_by_role("button", name="Bring back…")).to_be_focused()
+    expect(page.get_by_role("button", name="Restore…")).to_be_focused()
     page.keyboard.press("Enter")
     asked_for = sent(page)
     page.get_by_role("button", name="Set 1 chip up").click()  # without a reason nothing is set

@@ -95,7 +95,7 @@ def cause_cost_and_what_it_was_like_an_hour_ago(hand: Hand) -> None:
     hand.reads(WHY)
     hand.click(hand.page.locator(".clock summary"))
     hand.click(hand.page.get_by_role("button", name="An hour ago"))
-    hand.reads("As of", "Nothing is open")
+    hand.reads("As of", "No open incidents")
 
 
 def how_two_chips_are_linked(hand: Hand) -> None:

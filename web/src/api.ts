@@ -78,7 +78,7 @@ export const mayPass = ({ code }: ApiError) => PASSING.includes(code);
 /** The service does not answer. */
 export function gone(): ApiError {
   unreachable();
-  return new ApiError("the service does not answer: is trninv serve running?", UNREACHABLE);
+  return new ApiError("The service is not responding. Check that trninv serve is running.", UNREACHABLE);
 }
 
 const TOKEN = "trninv token";
@@ -104,8 +104,8 @@ async function request(path: string, options: RequestInit): Promise<Response> {
 async function refusal(response: Response): Promise<ApiError> {
   const body = await response.json().catch(() => ({}));
   const told = body.errors?.[0];
-  if (told?.message.endsWith("Not Found: see /"))
-    return new ApiError("Not Found: nothing has this name; Fleet lists what there is", "NOT_FOUND");
+  if (/\bNot Found\b/.test(told?.message ?? ""))
+    return new ApiError("Not found. The Fleet page lists every cluster.", "NOT_FOUND");
   return new ApiError(told?.message ?? `${response.status} ${response.statusText}`, told?.extensions?.code ?? "");
 }
 

@@ -5,7 +5,7 @@ import { createElement } from "react";
 import { createRoot } from "react-dom/client";
 import "graphiql/graphiql.css";
 
-const FIRST_QUERY = `# Four questions about a Trn2 UltraServer. Bandwidths are of one direction.
+const FIRST_QUERY = `# Four questions about a Trn2 UltraServer. Bandwidths are in one direction.
 {
   path(from: "u-trn2x64/d0/s0/c0", to: "u-trn2x64/d0/s2/c10") {
     paths { hops bandwidth { gigabytesPerSecond } steps { kind address } }

@@ -112,9 +112,9 @@ export function Seed() {
     setCopied(command);
   };
   return (
-    <section class="card empty" aria-label="How to begin">
-      <h2>Nothing is here yet</h2>
-      <p>Seed one documented system, all small ones, or make a cluster of what was imported:</p>
+    <section class="card empty" aria-label="Get started">
+      <h2>No clusters yet</h2>
+      <p>Seed one documented system, seed all small systems, or create a cluster from imported data:</p>
       <ul class="plain">
         {COMMANDS.map((command) => (
           <li key={command}>

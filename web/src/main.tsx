@@ -53,7 +53,7 @@ function View({ route }: { route: Route }) {
     default:
       return (
         <Unshown page={route.view}>
-          <p class="failure">There is no page {route.view.slice(0, 80)}.</p>
+          <p class="failure">Page {route.view.slice(0, 80)} does not exist.</p>
         </Unshown>
       );
   }
@@ -76,7 +76,7 @@ function App() {
   return (
     <>
       <button type="button" class="skip" onClick={() => document.getElementById("main")?.focus()}>
-        Skip to the content
+        Skip to content
       </button>
       <Bar route={route} />
       <Rail view={route.view} />
@@ -99,7 +99,7 @@ function App() {
 function Broken({ error }: { error: Error }) {
   return (
     <p class="failure">
-      This page failed: {String(error)}. <a href={href("home")}>To the start.</a>
+      This page failed: {String(error)}. <a href={href("home")}>Go to Fleet</a>
     </p>
   );
 }

@@ -36,18 +36,20 @@ export function Failure({ error, again, asked }: Failed) {
   return (
     <form class="failure" onSubmit={keep}>
       <label>
-        This service asks for a token{hasToken() && ", and this page's is unknown, revoked or expired"} (trninv token
-        create){" "}
+        {hasToken()
+          ? "This token is unknown, revoked or expired. Create another one with "
+          : "This service requires a token. Create one with "}
+        <code>trninv token create</code>{" "}
         <input
           name="token"
           type="password"
           autocomplete="off"
           required
           pattern="[!-~]+"
-          title="A token as it was shown"
+          title="The token exactly as it was shown"
         />
       </label>{" "}
-      <button type="submit">Use it</button>
+      <button type="submit">Use token</button>
     </form>
   );
 }
@@ -61,7 +63,7 @@ export function Unshown({ page, children }: { page: string; children?: Component
       </header>
       {children}
       <p>
-        <a href={href("home")}>To the fleet</a>, or look for another address with <kbd>/</kbd>.
+        <a href={href("home")}>Go to Fleet</a>, or press <kbd>/</kbd> to find another address.
       </p>
     </article>
   );
@@ -96,7 +98,7 @@ export function Shown<T>({
 }
 
 export function Copy({ asked }: { asked: Asked[] }) {
-  const title = "The query behind this view, ready for GraphiQL";
+  const title = "Copy the queries behind this view, ready for GraphiQL";
   return <Copied name="Copy as GraphQL" text={() => written(asked)} title={title} aria-keyshortcuts="Y" />;
 }
 
@@ -113,7 +115,7 @@ function Copied({ name, text, ...more }: CopiedProps) {
       await navigator.clipboard.writeText(text());
       setTold("Copied");
     } catch {
-      setTold("The browser did not allow it");
+      setTold("The browser blocked copying");
     }
     setTimeout(() => setTold(""), 2000);
   };

@@ -24,11 +24,11 @@ export function Preview({ things, to, factor, route }: Props) {
   const domains = [...new Set(things.map(({ address }) => domainOf(address)))].filter(Boolean);
   const isIdle = found && !found.down.length && !found.derate.length;
   return (
-    <section class="would" aria-label="What it would change">
+    <section class="would" aria-label="What this would change">
       <h3>
-        What it would change <span class="quiet">as of {clock(reached)} UTC</span>
+        What this would change <span class="quiet">as of {clock(reached)} UTC</span>
       </h3>
-      {isIdle && <p class="quiet">Nothing: what carries anything now goes on as it does.</p>}
+      {isIdle && <p class="quiet">No effect on capacity.</p>}
       {found &&
         !isIdle &&
         domains
@@ -37,7 +37,7 @@ export function Preview({ things, to, factor, route }: Props) {
       {found && !isIdle && domains.length > MOST_DOMAINS && (
         <p class="quiet">and {counted(domains.length - MOST_DOMAINS, "more domain")}</p>
       )}
-      {found && !domains.length && !isIdle && <p class="quiet">No scale-up domain holds it: no NeuronLink changes.</p>}
+      {found && !domains.length && !isIdle && <p class="quiet">Not in a scale-up domain, so no NeuronLink changes.</p>}
       {!found && <Brought things={things} to={to} />}
       <Jobs things={things} to={to} />
     </section>
@@ -140,8 +140,8 @@ interface AbleProps {
 function Able({ domain, chips, links, halves: [was, is], incomparable }: AbleProps) {
   return (
     <>
-      <Row name={`Chips that carry in ${domain}`} before={chips[0]} now={chips[1]} />
-      <Row name="Links that carry nothing" before={links[0]} now={links[1]} isBad />
+      <Row name={`Working chips in ${domain}`} before={chips[0]} now={chips[1]} />
+      <Row name="Idle links" before={links[0]} now={links[1]} isBad />
       <Row
         name={was.exact && is.exact ? "Bisection" : "Bisection, at most"}
         before={was.upper.gigabytesPerSecond}
@@ -158,17 +158,18 @@ function Brought({ things, to }: { things: Thing[]; to: State }) {
   const first = things.find(({ state }) => state !== "up")?.address;
   const found = useAsked(to === "up" && first ? asking(BROUGHT, { scope: first }) : null);
   const places = new Set(things.map(({ address }) => address));
-  if (to !== "up" || !first) return <p class="quiet">It carries more than now: how much shows when it is set.</p>;
+  if (to !== "up" || !first)
+    return <p class="quiet">Capacity will increase. The numbers are known once the state is set.</p>;
   return (
     <Rows of={found}>
       {({ incidents: { nodes } }) => {
         const of = nodes[0];
-        if (!of) return <p class="quiet">It is no part of an incident.</p>;
+        if (!of) return <p class="quiet">Not part of an incident.</p>;
         if (of.causeCount > of.causes.length || !of.causes.every((cause) => places.has(cause)))
           return (
             <p class="quiet">
-              It belongs to incident {of.id}, which has {counted(of.causeCount, "cause")}: what the others took stays
-              away.
+              Part of incident {of.id}, which has {counted(of.causeCount, "cause")}. What the other causes took down
+              stays down.
             </p>
           );
         return of.impact.domains.map((each) => (
@@ -194,13 +195,13 @@ function Jobs({ things, to }: { things: Thing[]; to: State }) {
     <ul class="plain">
       {[...jobs].map(([job, chips]) => (
         <li key={job}>
-          <Glyph state="degraded" /> job {job} runs on {counted(chips.length, "chip")} of it
+          <Glyph state="degraded" /> job {job} uses {number(chips.length)} of these chips{" "}
           <a
             href={href("jobs", "", { in: domainOf(chips[0] ?? ""), fit: `chips:${chips.length}` })}
             target="_blank"
             rel="noopener"
           >
-            Where else it fits
+            Find another placement
           </a>
         </li>
       ))}

@@ -46,10 +46,10 @@ function Toast({ said: { says, undo }, close }: { said: Said; close: () => void 
     keep(true);
     undo?.().then(
       () => {
-        follow("Undone: all is as it was");
+        follow("Undone. Everything is back as it was.");
         keep(false);
       },
-      (error: ApiError) => follow(`Not undone: ${error.message}`),
+      (error: ApiError) => follow(`Undo failed: ${error.message}`),
     );
   };
   const isUndoable = undo !== undefined && !since && !asof;
@@ -77,7 +77,7 @@ function Toast({ said: { says, undo }, close }: { said: Said; close: () => void 
           Undo <kbd>Ctrl Z</kbd>
         </button>
       )}
-      {since.startsWith("Not") && (
+      {since.startsWith("Undo failed") && (
         <button type="button" onClick={close}>
           Close
         </button>

@@ -82,7 +82,7 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
     <dialog class="change" ref={box} aria-labelledby="change" onClose={close}>
       <form onSubmit={send}>
         <header>
-          <h2 id="change">Set a state</h2>
+          <h2 id="change">Set state</h2>
           <button type="button" class="square" aria-label="Close" onClick={() => box.current?.close()}>
             <span aria-hidden="true">×</span>
           </button>
@@ -95,7 +95,7 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
           />
           {isCut && (
             <p class="failure" role="alert">
-              {number(places.length)} addresses, of which {number(things.length)} are listed: set fewer at once.
+              Only {number(things.length)} of {number(places.length)} parts were loaded. Set fewer at once.
             </p>
           )}
           {found.error && (
@@ -104,7 +104,7 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
             </p>
           )}
           <fieldset class="to">
-            <legend>To</legend>
+            <legend>New state</legend>
             {ORDER.map((state) => (
               <label key={state} class={state}>
                 <input type="radio" name="to" value={state} checked={state === to} onChange={() => setTo(state)} />
@@ -114,7 +114,7 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
           </fieldset>
           {to === "degraded" && (
             <label>
-              Part that it still carries
+              Remaining capacity, between 0 and 1
               <input
                 type="number"
                 name="factor"
@@ -128,7 +128,7 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
             </label>
           )}
           <label>
-            Why, kept with the change
+            Reason, kept with the change
             <input name="why" required maxLength={MOST_WHY} pattern=".*\S.*" title="A reason" autocomplete="off" />
           </label>
           <WhoField viewer={viewer} most={MOST_WHY} />
@@ -137,7 +137,7 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
           )}
           {chips > FEW && (
             <label>
-              This is about {number(chips)} chips: type their number
+              This affects {number(chips)} chips. Type the number to confirm
               <input
                 name="count"
                 required
@@ -156,7 +156,7 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
           )}
         </div>
         <footer>
-          <span class="quiet">{viewer?.name ? `As ${viewer.name} · ` : ""}every answer heeds it at once</span>
+          <span class="quiet">{viewer?.name ? `As ${viewer.name} · takes` : "Takes"} effect immediately</span>
           <button type="button" onClick={() => box.current?.close()}>
             Cancel
           </button>
@@ -176,10 +176,10 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
 
 /** What was done, in words. */
 function outcome(things: Thing[], changes: { after: string; target: object }[], to: State): string {
-  if (!changes.length) return `Nothing changed: ${told(things)} had been ${worded(to)} already`;
+  if (!changes.length) return `No change: ${told(things)} already ${worded(to)}`;
   const kept = changes.filter(({ after, target }) => "state" in target && target.state !== after).length;
-  const stays = kept ? `; ${number(kept)} not ${worded(to)} before the server is` : "";
-  return `${does(things, to).replace("Set ", "")}${stays}`;
+  const stays = kept ? `; ${number(kept)} will be ${worded(to)} once the server is` : "";
+  return `${told(things)} set to ${to}${stays}`;
 }
 
 interface WhatProps {
@@ -197,7 +197,7 @@ function What({ things, places, set }: WhatProps) {
   };
   return (
     <div class="what">
-      <h3>What</h3>
+      <h3>Parts</h3>
       <ul>
         {things.slice(0, 8).map(({ address, state }) => (
           <li key={address}>
@@ -206,7 +206,7 @@ function What({ things, places, set }: WhatProps) {
               <button
                 type="button"
                 class="plain"
-                aria-label={`Leave ${address} out`}
+                aria-label={`Remove ${address}`}
                 onClick={() => set(places.filter((place) => place !== address))}
               >
                 ×
@@ -245,17 +245,17 @@ function What({ things, places, set }: WhatProps) {
 function Conflict({ things, seen }: { things: Thing[]; seen: Seen }) {
   return (
     <div class="conflict" role="alert">
-      <strong>Changed since you opened this</strong>
+      <strong>Changed since you opened this dialog</strong>
       <ul class="plain">
         {things.map(({ address, state, lastChange }) => (
           <li key={address}>
-            <Glyph state={state} /> {shortened(address)} was {seen.get(address)?.state}, is {worded(state)} now
+            <Glyph state={state} /> {shortened(address)} was {seen.get(address)?.state}, now {worded(state)}
             {lastChange && `, ${clock(lastChange.at)} UTC, ${lastChange.who}: ${lastChange.why}`}
           </li>
         ))}
       </ul>
       <label key={things.map(({ lastChange }) => lastChange?.event).join()}>
-        <input type="checkbox" required /> Set it all the same
+        <input type="checkbox" required /> Set anyway
       </label>
     </div>
   );

@@ -1,5 +1,5 @@
 // What is to be set: its kinds and counts, what has changed of it, what a scenario may suppose of it.
-import { type State, worded } from "../state";
+import type { State } from "../state";
 import { counted } from "../words";
 import type { Named } from "./documents";
 
@@ -39,8 +39,8 @@ export function told(things: { kind: string }[]): string {
   return [...counts].map(([kind, count]) => counted(count, NOUNS[kind] ?? kind.toLowerCase())).join(", ");
 }
 
-/** What a button does: Set 1 chip down. */
-export const does = (things: { kind: string }[], to: State) => `Set ${told(things)} ${worded(to)}`;
+/** What a button does: Set 1 chip to down. */
+export const does = (things: { kind: string }[], to: State) => `Set ${told(things)} to ${to}`;
 
 export interface Chip {
   address: string;

@@ -16,7 +16,7 @@ export function WhoField({ viewer, most }: { viewer: Viewer | undefined; most: n
   if (!viewer || viewer.name) return null;
   return (
     <label>
-      Who you are, kept with the change
+      Your name, kept with the change
       <input
         name="who"
         required

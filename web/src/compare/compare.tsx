@@ -14,7 +14,7 @@ import { Little } from "./little";
 import { type Answers, best, GROUPS, type Metric } from "./metrics";
 
 // biome-ignore lint/suspicious/noThenProperty: an option of the address, never awaited
-const AS = { now: "As they are now", healthy: "When healthy", then: "Now and earlier" };
+const AS = { now: "Now", healthy: "When healthy", then: "Now and earlier" };
 
 export function Compare({ options }: { options: Record<string, string> }) {
   const of = placesOf(options.of);
@@ -82,8 +82,8 @@ function Columns({ of, as, since }: ColumnsProps) {
         }
       </Shown>
       <p class="quiet">
-        ▲ the best of a row, where better is defined; × relative to the first. Bandwidths are of one direction.
-        {as === "healthy" && " Before the first change, with every part up."}
+        ▲ marks the best value in a row. × is relative to the first place. Bandwidths are in one direction.
+        {as === "healthy" && " Shown as seeded, with every part up."}
       </p>
     </>
   );
@@ -113,11 +113,11 @@ interface TableProps {
 function Table({ of, now, before, sizes, errors, healthy, waiting }: TableProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-    <section class="card flush scroll compare" aria-label="Side by side" aria-busy={waiting} tabIndex={0}>
+    <section class="card flush scroll compare" aria-label="Comparison" aria-busy={waiting} tabIndex={0}>
       <table class="full">
         <thead>
           <tr>
-            <td class="quiet">{of.length > 1 && "× refers to the first"}</td>
+            <td class="quiet">{of.length > 1 && "× relative to the first"}</td>
             {of.map((place, at) => (
               <th key={place} scope="col">
                 <Head
@@ -178,7 +178,7 @@ function Head({ place, size, error, healthy, remove }: HeadProps) {
       )}
       {size && !size.design && (
         <span class="states">
-          {worn.length ? <Counts of={worn} /> : <State state="up">{healthy ? "all up, as made" : "all up"}</State>}
+          {worn.length ? <Counts of={worn} /> : <State state="up">{healthy ? "all up, as seeded" : "all up"}</State>}
         </span>
       )}
       {error && <span class="less">{error.message}</span>}
@@ -220,7 +220,7 @@ function Row({ metric, of, now, before, errors }: RowProps) {
               {now[at]?.size.design ? (
                 <Unseeded system={now[at].size.design} />
               ) : value === null || errors[at] ? (
-                "not known"
+                "unknown"
               ) : (
                 "…"
               )}
@@ -239,7 +239,7 @@ function Row({ metric, of, now, before, errors }: RowProps) {
               {leading.has(at) && <span class="unseen">best</span>}
               {differs ? (
                 <span class="note">
-                  not comparable: halves of {number(then)}, now {number(chips)} chips
+                  not comparable: {number(then)} chips before, {number(chips)} now
                 </span>
               ) : (
                 was !== undefined &&
@@ -262,9 +262,9 @@ function Row({ metric, of, now, before, errors }: RowProps) {
 
 /** A number that takes wiring: of a cluster, which a system is once it is seeded. */
 const Unseeded = ({ system }: { system: string }) => (
-  <span title={`trninv seed ${system} gives the wiring that this is computed from`}>
+  <span title={`Run trninv seed ${system} to compute this from its wiring`}>
     <span aria-hidden="true">—</span>
-    <span class="unseen">known once seeded</span>
+    <span class="unseen">known after seeding</span>
   </span>
 );
 

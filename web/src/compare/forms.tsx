@@ -40,7 +40,7 @@ export function Add({ of }: { of: string[] }) {
                     ref={field}
                     aria-keyshortcuts="C"
                     list="places"
-                    placeholder="a place or system"
+                    placeholder="cluster, domain or system"
                     required
                     autocomplete="off"
                     spellcheck={false}
@@ -60,8 +60,12 @@ export function Add({ of }: { of: string[] }) {
               </form>
             )}
             {of.length < 2 && (
-              <section class="card" aria-label="How to begin">
-                <p>{of.length ? "Add a second one." : "Choose two to four clusters, domains or documented systems."}</p>
+              <section class="card" aria-label="Get started">
+                <p>
+                  {of.length
+                    ? "Add a second place to compare."
+                    : "Choose two to four clusters, domains or documented systems."}
+                </p>
                 {before.length > 0 && (
                   <p>
                     <button type="button" class="main" onClick={() => compare(before)}>
@@ -80,7 +84,7 @@ export function Add({ of }: { of: string[] }) {
                     ))}
                   {!clusters.length && (
                     <span>
-                      Nothing is seeded: <code>trninv seed</code> makes all small systems.
+                      Nothing is seeded yet. Run <code>trninv seed</code> to create all small systems.
                     </span>
                   )}
                 </p>

@@ -7,7 +7,9 @@ export function add(place: string): void {
   tell({
     says: (
       <>
-        {full ? `${place} is one too many: ${MOST} are compared at most.` : `${place}: ${count} of ${MOST} to compare.`}{" "}
+        {full
+          ? `${place} was not added: you can compare at most ${MOST} places.`
+          : `${place} added, ${count} of ${MOST} to compare.`}{" "}
         <a href={to}>Compare</a>
       </>
     ),

@@ -53,12 +53,8 @@ export function Between({ title, supposing, mode, answers: { shortest, widest, f
                 unit="hop"
                 less
               />
-              <Metric
-                name={`Equally ${mode === "widest" ? "good" : "short"} paths`}
-                now={ways.tiedPaths}
-                before={before(ways, (of) => of.tiedPaths)}
-              />
-              <Metric name="Its narrowest link" now={narrowest(ways)} before={before(ways, narrowest)} unit="GB/s" />
+              <Metric name="Tied paths" now={ways.tiedPaths} before={before(ways, (of) => of.tiedPaths)} />
+              <Metric name="Narrowest link" now={narrowest(ways)} before={before(ways, narrowest)} unit="GB/s" />
             </dl>
             {!ways.reachable && <p class="failure inner">No path: {ways.reason}</p>}
           </>
@@ -133,7 +129,7 @@ function Bounds({ halves }: { halves: Supposed<Halves> }) {
       />
       {!halves.exact && (
         <Metric
-          name="at least"
+          name="At least"
           now={halves.lower.gigabytesPerSecond}
           before={before(halves, (of) => of.lower.gigabytesPerSecond)}
           unit="GB/s"
@@ -154,7 +150,7 @@ function Bounds({ halves }: { halves: Supposed<Halves> }) {
 function Reach({ pool }: { pool: Supposed<Pool> }) {
   return (
     <Metric
-      name="Memory within reach"
+      name="Reachable memory"
       now={pool.memory.gibibytes}
       before={before(pool, (of) => of.memory.gibibytes)}
       unit="GiB"
@@ -185,7 +181,7 @@ export function Bisection({ title, supposing, halves }: BisectionProps) {
               )}
             </dl>
             <p class="quiet inner">
-              {of.exact ? "Exact" : "Between these bounds"}, one direction; by {of.method}.
+              {of.exact ? "Exact" : "Bounds"}, one direction. Method: {of.method}.
             </p>
             <Grounds of={of} />
           </>
@@ -210,7 +206,7 @@ export function MemoryPool({ title, supposing, pool, from }: PoolProps) {
           <>
             <dl class="figures inner">
               <Reach pool={of} />
-              <Metric name="On" now={of.chips} before={before(of, (each) => each.chips)} unit="chip" />
+              <Metric name="Provided by" now={of.chips} before={before(of, (each) => each.chips)} unit="chip" />
             </dl>
             <Hops pool={of} from={from} />
             <Grounds of={of} />
@@ -236,7 +232,7 @@ function Hops({ pool, from }: { pool: Pool; from: string }) {
             <th>Hops</th>
             <th>Chips</th>
             <th>Memory</th>
-            <th>Delivers</th>
+            <th>Bandwidth</th>
           </tr>
         </thead>
         <tbody>
@@ -244,7 +240,7 @@ function Hops({ pool, from }: { pool: Pool; from: string }) {
             <td>
               <span class="swatch hop h0" /> 0
             </td>
-            <td>own</td>
+            <td>itself</td>
             <td>{gibibytes(pool.own)}</td>
             <td />
           </tr>
@@ -275,7 +271,7 @@ function Grounds({ of }: { of: Grounded }) {
   const facts = new Map(of.facts.map((fact) => [`${fact.subject} ${fact.attribute}`, fact]));
   return (
     <details class="inner">
-      <summary>What this means and rests on{of.disputed && <span class="mark"> ⚠ sources disagree</span>}</summary>
+      <summary>Definition and sources{of.disputed && <span class="mark"> ⚠ sources disagree</span>}</summary>
       <p>{of.definition}.</p>
       <ul>
         {[...facts].map(([name, fact]) => (

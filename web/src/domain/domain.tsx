@@ -36,7 +36,7 @@ export function DomainView({ route }: { route: Route }) {
     <Shown of={useAsked(asked)} page={route.of}>
       {(data) => {
         const domain = data.resolve;
-        if (!("wiring" in domain)) return <p class="failure">{route.of} is no domain.</p>;
+        if (!("wiring" in domain)) return <p class="failure">{route.of} is not a domain.</p>;
         return <Opened domain={domain} placed={data.layout} route={route} asked={asked} narrow={narrow} />;
       }}
     </Shown>
@@ -171,13 +171,13 @@ function Answer({ mode, wiring, ends: [from, to], scenario, answers }: AnswerPro
 /** What is supposed, in few words. */
 function supposed({ down, derate }: Scenario): string {
   const parts = [down.length && `${down.length} down`, derate.length && `${derate.length} degraded`].filter(Boolean);
-  return parts.length ? `supposing ${parts.join(", ")}` : "";
+  return parts.length ? `what if ${parts.join(", ")}` : "";
 }
 
 function Choose({ what }: { what: string }) {
   return (
     <p class="card hint">
-      Choose {what}: click, or press <kbd>F</kbd> and <kbd>T</kbd> on a chosen one.
+      Choose {what}: click in the picture, or select a chip and press <kbd>F</kbd> or <kbd>T</kbd>.
     </p>
   );
 }

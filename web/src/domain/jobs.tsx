@@ -4,7 +4,7 @@ import type { Wiring } from "../drawing/layout";
 import { letterOf } from "../drawing/letter";
 import type { Letter } from "../drawing/wiring";
 import { href } from "../route";
-import { counted, number } from "../words";
+import { counted } from "../words";
 
 /** A job, its letter, and how many chips it holds. */
 interface Held extends Letter {
@@ -37,7 +37,7 @@ export function Jobs({ wiring }: { wiring: Wiring }) {
   return (
     <section class="card flush" aria-label="Jobs">
       <h2>
-        {jobs.length ? counted(jobs.length, "job") : "No job"} <span class="quiet">{number(free)} chips free</span>
+        {jobs.length ? counted(jobs.length, "job") : "No jobs"} <span class="quiet">{counted(free, "free chip")}</span>
       </h2>
       <ul class="rows tight">
         {jobs.map(({ job, chips: holds, text, tone }) => (
@@ -51,7 +51,7 @@ export function Jobs({ wiring }: { wiring: Wiring }) {
         ))}
       </ul>
       <p class="inner">
-        <a href={href("jobs", "", { in: wiring.domain })}>Where does another one fit?</a>
+        <a href={href("jobs", "", { in: wiring.domain })}>Find a placement</a>
       </p>
     </section>
   );

@@ -11,12 +11,12 @@ const MEANS: Record<Mode, [string, string][]> = {
   path: [PATH],
   widest: [PATH],
   cut: [CUT],
-  bisection: [CUT, ["side", "one half"], ["other", "the other"]],
+  bisection: [CUT, ["side", "one half"], ["other", "other half"]],
   pool: [
-    ["hop h0", "the chip"],
-    ["hop h1", "one hop"],
-    ["hop h3", "three"],
-    ["hop h6", "six or more"],
+    ["hop h0", "selected chip"],
+    ["hop h1", "1 hop"],
+    ["hop h3", "3 hops"],
+    ["hop h6", "6 or more hops"],
   ],
   jobs: [],
 };
@@ -52,8 +52,7 @@ export function Legend({ wiring, mode, marks, lost, worn }: Props) {
         ))}
       {marks.before.size > 0 && (
         <li>
-          <span class="swatch line before" />
-          path before
+          <span class="swatch line before" /> previous path
         </li>
       )}
       {wires.some((wire) => wire.state === "degraded" || worn.has(wire.address)) && (
@@ -64,8 +63,7 @@ export function Legend({ wiring, mode, marks, lost, worn }: Props) {
       )}
       {wires.some((wire) => lost.has(wire.address)) && (
         <li>
-          <span class="swatch line idle" />
-          carries nothing
+          <span class="swatch line idle" /> idle link
         </li>
       )}
       {STATES.filter((state) => state !== "up" && has(state)).map((state) => (
@@ -75,11 +73,10 @@ export function Legend({ wiring, mode, marks, lost, worn }: Props) {
       ))}
       {supposed && (
         <li>
-          <span class="swatch supposed" />
-          supposed
+          <span class="swatch supposed" /> what if
         </li>
       )}
-      {wiring.wrapLinks.size > 0 && wiring.solid.size > 16 && <li>short ends: wraps around</li>}
+      {wiring.wrapLinks.size > 0 && wiring.solid.size > 16 && <li>short stubs wrap around</li>}
     </ul>
   );
 }
@@ -91,7 +88,7 @@ function joins({ parts, wires }: Wiring, bandwidth: number): string {
     const ends = [known.get(a), known.get(b)];
     const through = ends.find((end) => end?.kind === "switch");
     if (through) return through.server === null ? "rack switch" : "server switch";
-    if (scope === "SERVER") return "in a server";
+    if (scope === "SERVER") return "within a server";
     return ends[0]?.rack === ends[1]?.rack || !parts.some((part) => part.kind === "switch")
       ? "between servers"
       : "between racks";

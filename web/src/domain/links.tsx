@@ -55,9 +55,9 @@ export function Links({ title, hops, instances = [], taking, stale }: Props) {
         <thead>
           <tr>
             <th>#</th>
-            <th>Link{instances.length > 0 && ", and what stands there"}</th>
+            <th>Link{instances.length > 0 && " and instances"}</th>
             <th colSpan={2}>One direction</th>
-            <th>Change</th>
+            <th>What if</th>
           </tr>
         </thead>
         <tbody>
@@ -72,7 +72,7 @@ export function Links({ title, hops, instances = [], taking, stale }: Props) {
                 <td>
                   <a
                     href={href("domain", domain, { ...asWritten(), sel: below(domain, address) })}
-                    title="What is known of it"
+                    title="Show details"
                   >
                     {ends.map((end) => below(domain, end)).join(" – ")}
                   </a>
@@ -88,8 +88,8 @@ export function Links({ title, hops, instances = [], taking, stale }: Props) {
                   <button
                     type="button"
                     class="square"
-                    aria-label={`${gone ? "Bring back" : "Take down"} ${ends.map((end) => below(domain, end)).join(" – ")}`}
-                    title={gone ? "Bring back" : "Suppose it down"}
+                    aria-label={`${gone ? "Restore" : "Take down"} ${ends.map((end) => below(domain, end)).join(" – ")}`}
+                    title={gone ? "Restore" : "Take down in this scenario"}
                     onClick={() => suppose(domain, scenario, address, gone ? 1 : 0)}
                   >
                     <span aria-hidden="true">{gone ? "↺" : "✕"}</span>

@@ -136,14 +136,15 @@ export function More({ breaking, setBreaking }: { breaking: boolean; setBreaking
       <div class="card">
         <label class="toggle">
           <input type="checkbox" checked={breaking} onChange={() => setBreaking(!breaking)} />
-          <span>A click takes down</span>
+          <span>Click to take down</span>
         </label>
         <p class="quiet">
-          Click two chips to see what links them. Shift-click a chip, link or switch to suppose it down.
+          Click two chips to see how they are connected. Shift-click a chip, link or switch to see what happens when it
+          is down.
         </p>
         <p class="quiet">
-          <kbd>F</kbd> <kbd>T</kbd> make the chosen chip From or To, <kbd>X</kbd> swaps them, <kbd>D</kbd> supposes the
-          chosen down, <kbd>Esc</kbd> goes back.
+          <kbd>F</kbd> and <kbd>T</kbd> set the selected chip as From or To, <kbd>X</kbd> swaps them, <kbd>D</kbd> takes
+          the selection down, <kbd>Esc</kbd> goes back.
         </p>
       </div>
     </details>

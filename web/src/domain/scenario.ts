@@ -68,7 +68,7 @@ export function lost({ domain, parts, wires }: Wiring, { down }: Scenario): Set<
 export function faults({ domain, parts, wires }: Wiring, gone: Set<string>): Map<string, string> {
   const own = new Map(parts.map((part) => [part.address, part.state]));
   const says = (what: string, state = "up") =>
-    `${what} is ${state === "down" || state === "maintenance" ? worded(state) : "supposed down"}`;
+    `${what} is ${state === "down" || state === "maintenance" ? worded(state) : "down in this scenario"}`;
   const found = new Map<string, string>();
   for (const { address, a, b, state } of wires) {
     if (!gone.has(address)) continue;

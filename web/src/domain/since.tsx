@@ -27,7 +27,7 @@ export function Since({ domain, ends, shortest, flow }: Props) {
   if (before.source !== ends.from || before.target !== ends.to || flowed.target !== ends.to) return null;
   const metrics = [
     { name: "Shortest path", of: [before, ways].map(({ paths }) => paths[0]?.hops ?? null), unit: "hop", less: true },
-    { name: "Equally short paths", of: [before.tiedPaths, ways.tiedPaths] },
+    { name: "Tied paths", of: [before.tiedPaths, ways.tiedPaths] },
     { name: "Maximum flow", of: [flowed, most].map((each) => each.maximumFlow.gigabytesPerSecond), unit: "GB/s" },
     { name: "Minimum cut", of: [flowed, most].map((each) => each.minimumCut.totalCount), unit: "link" },
   ].filter(({ of: [was, is] }) => was !== is);
@@ -36,7 +36,7 @@ export function Since({ domain, ends, shortest, flow }: Props) {
   return (
     <section class="card flush" aria-label="Since the worst incident">
       <h2>
-        Since {below(domain, (causeCount === 1 ? causes[0] : place) ?? domain)} is not up
+        Since the incident at {below(domain, (causeCount === 1 ? causes[0] : place) ?? domain)}
         <a class="more" href={href("incidents", "", { sel: id })}>
           incident {id}
         </a>

@@ -18,7 +18,7 @@ export function WhatIf({ domain, scenario }: { domain: string; scenario: Scenari
           <Piece key={address} domain={domain} scenario={scenario} address={address} factor={factor} />
         ))}
       </ul>
-      <p>Nothing is written; numbers show today → supposed.</p>
+      <p>Nothing is saved. Numbers show now → what if.</p>
       <div class="acts">
         <ForReal scenario={scenario} />
         <button type="button" class="ghost" onClick={() => change({ down: undefined, derate: undefined })}>
@@ -44,8 +44,8 @@ function Piece({ domain, scenario, address, factor }: Props) {
       <button
         type="button"
         class="plain"
-        aria-label={`Bring back ${name}`}
-        title="Bring back"
+        aria-label={`Restore ${name}`}
+        title="Restore"
         onClick={() => suppose(domain, scenario, address, 1)}
       >
         <span aria-hidden="true">✕</span>
@@ -53,7 +53,7 @@ function Piece({ domain, scenario, address, factor }: Props) {
       <label>
         {name.replace("--", " – ")}{" "}
         <select
-          aria-label={`${name.replace("--", " – ")} is supposed`}
+          aria-label={`State of ${name.replace("--", " – ")} in this scenario`}
           value={String(factor)}
           onChange={(event) => suppose(domain, scenario, address, Number(event.currentTarget.value))}
         >
@@ -97,7 +97,7 @@ function ForReal({ scenario: { down, derate } }: { scenario: Scenario }) {
           aria-haspopup="dialog"
           onClick={() => proposeChange(group)}
         >
-          Set {groups.length > 1 && `${group.factor ? `at ${percent(group.factor)}` : "down"} `}for real…
+          Apply{groups.length > 1 && ` ${group.factor ? `at ${percent(group.factor)}` : "down"}`}…
         </button>
       ))}
     </>

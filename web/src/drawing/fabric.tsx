@@ -111,7 +111,7 @@ export function FabricPicture({
         ))}
         {all.map(({ node, ...box }) => (
           <g key={node.address} class={idle.has(node.address) ? "switch off" : "switch"}>
-            <title>{`${node.address}${node.vendorId ? ` ${node.vendorId}` : ""}, ${idle.has(node.address) && node.state === "up" ? "cut off" : node.state}`}</title>
+            <title>{`${node.address}${node.vendorId ? ` ${node.vendorId}` : ""}, ${idle.has(node.address) && node.state === "up" ? "disconnected" : node.state}`}</title>
             <rect {...box} />
             {node.tier !== last && (
               <text x={box.x + box.width / 2} y={box.y + 15}>
@@ -128,7 +128,7 @@ export function FabricPicture({
           return (
             <li key={tier}>
               tier {tier}: {counted(nodes.filter((node) => node.tier === tier).length, "network node")}
-              {up.length > 0 && `, ${number(sum)} GB/s one direction upwards`}
+              {up.length > 0 && `, ${number(sum)} GB/s up, one direction`}
             </li>
           );
         })}

@@ -160,7 +160,7 @@ export function WiringPicture(props: Props) {
         viewBox={Object.values(zoom.view).map(fixed).join(" ")}
         style={`--letter: ${layout.font}px; --least: ${Math.ceil(box.height * least)}px; --wide: ${Math.ceil(box.width * least)}px; --most: ${Math.max(240, box.width * 1.35)}px`}
         role="group"
-        aria-label={`Wiring of ${wiring.domain}. Arrow keys move between chips, with Shift between servers; Enter chooses, I shows what is known of one, D takes down, plus and minus zoom${turn ? ", Q and E turn" : ""}.`}
+        aria-label={`Wiring of ${wiring.domain}. Arrow keys move between chips, with Shift between servers; Enter selects, I shows details, D takes a part down, plus and minus zoom${turn ? ", Q and E turn" : ""}.`}
         {...zoom.hears}
       >
         <title>{wiring.domain}</title>
@@ -219,7 +219,7 @@ export function WiringPicture(props: Props) {
         </button>
         {zoom.times > 1 && (
           <button type="button" onClick={zoom.reset}>
-            Whole
+            Show all
           </button>
         )}
       </fieldset>
@@ -255,7 +255,7 @@ function Line({ wire, route, wide, name, marked, state, why, near, depth, press 
       style={depth === undefined ? undefined : `--near: ${depth.toFixed(2)}`}
       onClick={press}
     >
-      <title>{`${wire.address}: ${number(off ? 0 : wire.now)} GB/s one direction, ${wire.technology}${why ? `, carries nothing: ${why}` : state === "up" ? "" : `, ${state}`}`}</title>
+      <title>{`${wire.address}: ${number(off ? 0 : wire.now)} GB/s one direction, ${wire.technology}${why ? `, idle: ${why}` : state === "up" ? "" : `, ${state}`}`}</title>
       {marked === "path" &&
         shapes.map((points) => <polyline key={points} class="casing" points={points} stroke-width="8.5" />)}
       {shapes.map((points) => (
@@ -322,9 +322,9 @@ function spoken(part: Part, now: Now, links: Map<string, number>) {
   return [
     server !== null && `s${server}`,
     `${kind} ${ordinal}`,
-    supposed ? `supposed ${supposed}` : state,
+    supposed ? `${supposed} in this scenario` : state,
     why,
-    job && `held by ${job}`,
+    job && `allocated to ${job}`,
     counted(links.get(address) ?? 0, "link"),
   ]
     .filter(Boolean)

@@ -30,13 +30,13 @@ export function CauseList({ cluster, of, all, at, to }: Props) {
   return (
     <section class="card flush">
       <h2>
-        Not up <span class="quiet">{counted(all, "cause")}</span>
+        Unhealthy <span class="quiet">{counted(all, "cause")}</span>
         <a class="more" href={href("incidents")}>
           Incidents
         </a>
       </h2>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
-      <ul ref={list} class="rows causes" tabIndex={0} aria-label="Causes, the worst first">
+      <ul ref={list} class="rows causes" tabIndex={0} aria-label="Causes, worst first">
         {of.slice(from, from + MOST).map((cause, index) => (
           <li key={cause.id}>
             <a href={to(cause)} aria-current={from + index === at ? "true" : undefined}>
@@ -47,14 +47,16 @@ export function CauseList({ cluster, of, all, at, to }: Props) {
                   {shortened(below(cluster, addressOfCause(cause)))}
                   {cause.causeCount > 1 && ` and ${number(cause.causeCount - 1)} more`}
                 </strong>
-                <span class="quiet">{cause.why ?? "no reason is known"}</span>
+                <span class="quiet">{cause.why ?? "no reason given"}</span>
               </span>
               <span class="quiet">{sizeOf(cause)}</span>
             </a>
           </li>
         ))}
       </ul>
-      {all > MOST && <p class="foot quiet">{number(Math.min(MOST, of.length))} of them; N and P go through them.</p>}
+      {all > MOST && (
+        <p class="foot quiet">{number(Math.min(MOST, of.length))} shown. Press N and P to step through them.</p>
+      )}
     </section>
   );
 }
@@ -71,9 +73,9 @@ export function CauseTable({ spots }: { spots: Spot[] }) {
   if (!spots.length) return null;
   return (
     <details class="card as-table">
-      <summary>{counted(spots.length, "mark")} of the map as a table</summary>
+      <summary>Show {counted(spots.length, "marker")} as a table</summary>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
-      <section class="scroll" tabIndex={0} aria-label="What is not up">
+      <section class="scroll" tabIndex={0} aria-label="Unhealthy parts">
         <table class="full">
           <thead>
             <tr>
@@ -82,7 +84,7 @@ export function CauseTable({ spots }: { spots: Spot[] }) {
               <th scope="col" class="number">
                 Chips
               </th>
-              <th scope="col">Why</th>
+              <th scope="col">Reason</th>
               <th scope="col">Since</th>
             </tr>
           </thead>
@@ -96,7 +98,7 @@ export function CauseTable({ spots }: { spots: Spot[] }) {
                   <Glyph state={state} /> {worded(state)}
                 </td>
                 <td class="number">{beside ? "" : number(chips)}</td>
-                <td>{cause ? (cause.why ?? "no reason is known") : ""}</td>
+                <td>{cause ? (cause.why ?? "no reason given") : ""}</td>
                 <td>{cause?.startedAt && dated(cause.startedAt)}</td>
               </tr>
             ))}
@@ -105,7 +107,7 @@ export function CauseTable({ spots }: { spots: Spot[] }) {
       </section>
       {spots.length > MOST && (
         <p class="quiet">
-          The first {MOST} of {number(spots.length)}, the worst first.
+          Showing the first {MOST} of {number(spots.length)}, worst first.
         </p>
       )}
     </details>

@@ -84,7 +84,7 @@ function meanings(of: Overview, colouring: Colouring, held: Holdings | undefined
     case "free":
       if (!held) return [];
       return [
-        { key: "none", token: "line", says: "no chip free" },
+        { key: "none", token: "line", says: "no free chips" },
         ...FIFTHS.map((at) => ({
           key: `free${at}`,
           token: `pool-${4 - at}`,
@@ -95,7 +95,7 @@ function meanings(of: Overview, colouring: Colouring, held: Holdings | undefined
       if (!held) return [];
       const others = held.jobs.length - JOBS.length;
       return [
-        { key: "free", token: "line", says: "held by no job" },
+        { key: "free", token: "line", says: "not allocated" },
         ...held.jobs
           .slice(0, JOBS.length)
           .map(({ name }, at) => ({ key: `job${at}`, token: JOBS[at] ?? "", says: name })),

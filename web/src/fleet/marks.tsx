@@ -57,9 +57,9 @@ export function Tip({ of: { x, y, spot, count }, camera }: { of: Marker; camera:
         <Glyph state={state} /> <strong>{shortened(address).split("/").slice(1).join("/")}</strong>{" "}
         {beside ? worded(state) : `${counted(chips, "chip")} ${worded(state)}`}
       </p>
-      {cause && <p>{cause.why ?? "no reason is known"}</p>}
+      {cause && <p>{cause.why ?? "no reason given"}</p>}
       <p>
-        {count > 1 ? `${counted(count, "cause")} here: a click goes nearer` : "a click selects, a second one opens"}
+        {count > 1 ? `${counted(count, "cause")} here. Click to zoom in.` : "Click to select, double-click to open."}
       </p>
     </div>
   );

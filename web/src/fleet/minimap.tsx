@@ -82,8 +82,8 @@ export function Minimap({ camera, painter, marked, frame, isShown, zoom, moved, 
           type="button"
           class="square"
           onClick={() => change({ zoom: undefined, at: undefined }, true)}
-          aria-label="All of it"
-          title="All of it"
+          aria-label="Show all"
+          title="Show all"
         >
           ⤢
         </button>

@@ -30,7 +30,7 @@ export function unpacked(cluster: string, packed: ArrayBuffer): Overview {
   const at = (place: number) => view.getUint32(4 + 4 * place, true);
   const [version, chips] = [at(0), at(1)];
   if (view.getUint32(0, false) !== 0x54524e49 || (version !== 1 && version !== 2))
-    throw new Error("the list of chips is of another version");
+    throw new Error("The list of chips has an unknown version. Reload the page.");
   const sizes =
     version === 1
       ? [[chips / (at(2) * at(3)), at(3), at(2), at(4)]]

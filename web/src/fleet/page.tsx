@@ -127,10 +127,10 @@ function Opened({ overview, cluster, causes, route, asked }: Props) {
       </header>
       <div class="tools modes">
         {!isFabric && (
-          <Choice name="Colour" of={COLOURINGS} chosen={colouring} choose={(value) => change({ colour: value })} />
+          <Choice name="Color by" of={COLOURINGS} chosen={colouring} choose={(value) => change({ colour: value })} />
         )}
         <Choice
-          name="Picture"
+          name="Show"
           of={{ chips: "Chips", fabric: above ? `Fabric tiers: ${counted(above, "cause")}` : "Fabric tiers" }}
           chosen={isFabric ? "fabric" : "chips"}
           choose={(value) => change({ fabric: value === "fabric" ? "yes" : undefined })}
@@ -141,7 +141,7 @@ function Opened({ overview, cluster, causes, route, asked }: Props) {
               Previous <kbd>P</kbd>
             </button>
             <span class="quiet">
-              {index < 0 ? counted(list.length, "cause") : `${index + 1} of ${number(list.length)}`} not up
+              {index < 0 ? counted(list.length, "cause") : `${index + 1} of ${counted(list.length, "cause")}`}
             </span>
             <button type="button" onClick={() => go(1)}>
               Next <kbd>N</kbd>
@@ -151,7 +151,7 @@ function Opened({ overview, cluster, causes, route, asked }: Props) {
       </div>
       {held.error && <Shown of={held}>{() => null}</Shown>}
       {held.data && colouring === "free" && !held.data.blocks && (
-        <p class="quiet">Domains of several models: which free chips make a block is not known of this cluster.</p>
+        <p class="quiet">Free blocks are unavailable: the domains of this cluster have different models.</p>
       )}
       <div class="columns">
         <div aria-busy={held.loading}>
@@ -165,7 +165,7 @@ function Opened({ overview, cluster, causes, route, asked }: Props) {
           )}
           {table}
         </div>
-        <aside class="side" aria-label="What is not up">
+        <aside class="side" aria-label="Unhealthy parts">
           <Preview overview={overview} chip={at >= 0 ? at : firstOf(overview, sel || spots[0]?.address)} />
           {causeList}
         </aside>
@@ -210,7 +210,7 @@ function useKeys(keys: Record<string, () => void>): void {
 }
 
 function Told({ cluster: { system, domains, racks }, chips }: { cluster: Cluster; chips: number }) {
-  const adopted = `${counted(domains.totalCount, "domain")} in ${counted(racks.totalCount, "rack")}, adopted from what was imported`;
+  const adopted = `${counted(domains.totalCount, "domain")} in ${counted(racks.totalCount, "rack")}, adopted from imported data`;
   const seeded = `${number(domains.totalCount)} × ${domains.nodes[0]?.model}`;
   return (
     <p>

@@ -23,8 +23,8 @@ export function describe({ overview, spots, held, memory }: Known, chip: number)
     spot?.cause?.why,
     `rack r${rackOf(overview, chip)}`,
     `pools with ${counted(pool, "chip")}${size}`,
-    held && (holder ? `job ${held.jobs[holder - 1]?.name}` : "held by no job"),
-    block !== undefined && `${counted(block, "chip")} of its domain free in one block`,
+    held && (holder ? `job ${held.jobs[holder - 1]?.name}` : "not allocated"),
+    block !== undefined && `largest free block in its domain: ${counted(block, "chip")}`,
   ];
   return `${addressOf(overview, chip)}: ${said.filter(Boolean).join(", ")}`;
 }

@@ -23,15 +23,15 @@ export function Fabric({ cluster, adopted }: { cluster: string; adopted: boolean
   const asked = asking(FABRIC, { cluster, uplinks: { cluster: { eq: cluster }, scope: { eq: "FABRIC" }, ...some } });
   return (
     <section class="card" aria-label="Fabric tiers">
-      <h2>The EFA fabric above the domains</h2>
+      <h2>EFA fabric above the domains</h2>
       <Shown of={useAsked(asked)}>
         {({ networkNodes, links }) =>
           networkNodes.totalCount === 0 ? (
             <p>No network nodes: a single domain needs none.</p>
           ) : networkNodes.totalCount > networkNodes.nodes.length ? (
             <p>
-              {counted(networkNodes.totalCount, "network node")}: too many for this page.{" "}
-              <code>trninv draw {cluster}/fabric</code> draws them.
+              {counted(networkNodes.totalCount, "network node")}, too many for this page. Draw them with{" "}
+              <code>trninv draw {cluster}/fabric</code>.
             </p>
           ) : (
             <>

@@ -197,7 +197,7 @@ export function FleetMap(props: Props) {
           class="fleet"
           tabIndex={0}
           role="application"
-          aria-label={`All ${number(overview.chips)} chips of ${overview.cluster}. Arrow keys move from chip to chip, with Shift from domain to domain; plus and minus zoom, 0 shows all; Space selects, Enter opens the domain; N and P go from cause to cause. The list of causes follows.`}
+          aria-label={`All ${number(overview.chips)} chips of ${overview.cluster}. Arrow keys move from chip to chip, with Shift from domain to domain; plus and minus zoom, 0 shows all; Space selects, Enter opens the domain; N and P step through the causes. The list of causes follows.`}
         />
         <div class="over" aria-hidden="true">
           <div ref={layer} class="layer">
@@ -228,7 +228,9 @@ export function FleetMap(props: Props) {
 }
 
 const hint = (camera: Camera | null) =>
-  camera?.isNear ? "A block is a server; arrows go chip by chip." : "A square is a domain; a click selects a chip.";
+  camera?.isNear
+    ? "Each block is a server. Arrow keys move by chip."
+    : "Each square is a domain. Click to select a chip.";
 
 /** A layout that fills a box, the same as long as its columns are. */
 function useColumns(overview: Overview, width: number, height: number): Layout {

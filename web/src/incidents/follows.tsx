@@ -30,7 +30,7 @@ export function Follows({ of, costs }: { of: Incident; costs: Costs | undefined 
       )}
       {of.independentFailures > 0 && (
         <li class="follows">
-          {counted(of.independentFailures, "part")} not up by themselves: they stay so when the causes are back
+          {counted(of.independentFailures, "part")} unhealthy for other reasons. Restoring the causes does not fix them.
         </li>
       )}
       {costs?.domains.map((each) => (
@@ -40,9 +40,9 @@ export function Follows({ of, costs }: { of: Incident; costs: Costs | undefined 
         <li class="follows" key={each.domain}>
           <Glyph state="up" />
           <span>
-            <strong>{counted(each.chipsNow, "chip")}</strong> still reached{" "}
+            <strong>{number(each.chipsNow)}</strong> of {counted(each.chipsBefore, "chip")} still reachable{" "}
             <span class="quiet">
-              of {number(each.chipsBefore)} of <a href={href("domain", each.domain)}>{each.domain}</a>
+              in <a href={href("domain", each.domain)}>{each.domain}</a>
             </span>
           </span>
         </li>
@@ -61,7 +61,7 @@ function Idle({ domain, links }: { domain: string; links: number }) {
     <li class="follows">
       <Glyph state="down" />
       <span>
-        <strong>{counted(links, "link")}</strong> {links === 1 ? "carries" : "carry"} nothing{" "}
+        <strong>{counted(links, "link")}</strong> idle{" "}
         <span class="quiet">
           in <a href={href("domain", domain)}>{domain}</a>
         </span>
@@ -77,16 +77,16 @@ const Job = ({ of: { name, system, externalId } }: { of: Named }) => (
 );
 
 function Touched({ of: { jobCount, jobs } }: { of: Costs }) {
-  if (!jobCount) return <li class="follows quiet">No job holds chips of it</li>;
+  if (!jobCount) return <li class="follows quiet">No jobs affected</li>;
   return (
     <li class="follows">
       <Glyph state="down" />
       <span>
-        <strong>{counted(jobCount, "job")}</strong> with chips of it
+        <strong>{counted(jobCount, "job")}</strong> affected
         {jobs.slice(0, CAUSES).map((job) => (
           <span key={`${job.system} ${job.externalId}`} class="quiet">
             {" "}
-            <Job of={job} />: {number(job.affectedChips)} of its {counted(job.chips, "chip")}
+            <Job of={job} />: {number(job.affectedChips)} of {counted(job.chips, "chip")}
           </span>
         ))}
       </span>
@@ -115,7 +115,7 @@ function Slower({ domain, known }: { domain: string; known: Named[] }) {
     <li class="follows">
       <Glyph state="degraded" />
       <span>
-        <strong>{counted(others.length, "job")}</strong> on other chips of {domain}, slower between them:
+        <strong>{counted(others.length, "job")}</strong> slower on other chips in {domain}:
         {others.map((job) => (
           <span key={`${job.system} ${job.externalId}`}>
             {" "}

@@ -35,7 +35,7 @@ export function useCosts(of: string, after: string | null): Loaded<Costs> {
   const found = useAsked(asking(IMPACT, { after }));
   const node = found.data?.incidents.nodes[0];
   if (!found.data || node?.id === of) return { ...found, data: node?.impact };
-  return { ...found, data: undefined, error: new ApiError("The list has just changed.", "") };
+  return { ...found, data: undefined, error: new ApiError("The list of incidents has changed.", "") };
 }
 
 export function Cost({ of }: { of: Loaded<Costs> }) {
@@ -84,8 +84,8 @@ function Impact({ of }: { of: Costs }) {
     <>
       <p>
         {of.chips
-          ? `${counted(of.chips, "chip")} with ${counted(of.cores, "core")} and ${gibibytes(of.memory)} carry nothing.`
-          : "Every chip still carries."}
+          ? `${counted(of.chips, "chip")} out of service: ${counted(of.cores, "core")}, ${gibibytes(of.memory)}.`
+          : "All chips still work."}
       </p>
       {of.domains.map((each) => {
         const [pool, poolNow] = [each.poolBefore.gibibytes, each.poolNow.gibibytes];
@@ -99,19 +99,19 @@ function Impact({ of }: { of: Costs }) {
             </h4>
             <dl class="figures">
               <Metric
-                name="Chips that carry"
+                name="Working chips"
                 was={number(each.chipsBefore)}
                 is={number(each.chipsNow)}
                 less={differs(each.chipsBefore, each.chipsNow)}
               />
               <Metric
-                name="Links that carry nothing"
+                name="Idle links"
                 was={number(each.idleLinksBefore)}
                 is={number(each.idleLinksNow)}
                 note={differs(each.idleLinksBefore, each.idleLinksNow)}
               />
               <Metric
-                name="Still reached, most HBM"
+                name="Largest reachable HBM"
                 was={gibibytes(each.poolBefore)}
                 is={gibibytes(each.poolNow)}
                 less={differs(pool, poolNow)}

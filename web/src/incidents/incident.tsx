@@ -23,7 +23,7 @@ export function Opened({ of, after }: { of: Incident; after: string | null }) {
         </button>
       </h2>
       <div class={`band ${stateOf(of)}`}>
-        <strong>{of.why ?? "No reason is known"}</strong>
+        <strong>{of.why ?? "No reason given"}</strong>
         <span>
           {of.who}
           {of.startedAt && `, ${dated(of.startedAt)}, ${lasted(of.startedAt, now(asof))} ago`}
@@ -38,32 +38,32 @@ export function Opened({ of, after }: { of: Incident; after: string | null }) {
             aria-haspopup="dialog"
             onClick={() => proposeChange({ places: of.causes, state: "up" })}
           >
-            Bring back…
+            Restore…
           </button>
         )}
         {of.place && (
           <a class="button main" href={href("at", of.place)}>
-            Show it
+            Open
           </a>
         )}
         {before && (
           <a class="button" href={href("at", placeOf(of), { asof: before })}>
-            Before it
+            View before
           </a>
         )}
       </div>
       <Wanting />
       <div class="inner">
-        <h3>What follows from it</h3>
+        <h3>Consequences</h3>
         <Follows of={of} costs={costs.data} />
         {of.instances.map(({ server, instance, host }) => (
           <p key={server} class="quiet">
-            {below(server)} is {[instance, host].filter(Boolean).join(", ")}
+            {below(server)}: {[instance, host].filter(Boolean).join(", ")}
           </p>
         ))}
         {of.findings.map((each) => (
           <p key={each.id}>
-            Drift: {each.rule.replaceAll("_", " ")} of <a href={href("at", each.address)}>{each.address}</a>
+            Drift: {each.rule.replaceAll("_", " ")} at <a href={href("at", each.address)}>{each.address}</a>
             {each.observed && `: ${each.observed}`}
           </p>
         ))}

@@ -33,12 +33,12 @@ function explained({ incidents: { totalCount, edges } }: Found): string {
     counts.set(kind, (counts.get(kind) ?? 0) + count);
   const parts = [...counts].map(([kind, count]) => counted(count, nounOf(kind)));
   return totalCount
-    ? `${counted(totalCount, "root cause")} ${totalCount === 1 ? "explains" : "explain"} ${parts.join(", ")} not up`
+    ? `${counted(totalCount, "root cause")} ${totalCount === 1 ? "explains" : "explain"} all unhealthy parts: ${parts.join(", ")}`
     : "";
 }
 
 /** Why several causes are one incident. */
-const RULES: Record<string, string> = { rack: "in one rack within five minutes", change: "one change" };
+const RULES: Record<string, string> = { rack: "in one rack within five minutes", change: "set in one change" };
 
 function Filled({ data, sel }: { data: Found; sel: string }) {
   const { edges, totalCount } = data.incidents;
@@ -51,12 +51,12 @@ function Filled({ data, sel }: { data: Found; sel: string }) {
         <Table nodes={edges.map(({ node }) => node)} sel={sel} />
         {totalCount > edges.length && (
           <p class="inner quiet">
-            The first {edges.length} of {number(totalCount)}; <code>trninv incidents</code> lists all.
+            Showing the first {edges.length} of {number(totalCount)}. List all with <code>trninv incidents</code>.
           </p>
         )}
       </section>
       {open && <Opened of={open} after={edges[at - 1]?.cursor ?? null} />}
-      {sel && !open && <p class="card quiet">Incident {sel} is not open at this time: all of it is up.</p>}
+      {sel && !open && <p class="card quiet">Incident {sel} is not open at this time.</p>}
     </div>
   );
 }
@@ -65,10 +65,10 @@ function Nothing({ data }: { data: Found }) {
   const last = data.events.nodes[0];
   return (
     <section class="card">
-      <p>Nothing is open: every part is up.</p>
+      <p>No open incidents. Every part is up.</p>
       {last && (
         <p class="quiet">
-          Last closed: <a href={href("at", last.address)}>{last.address}</a>, {dated(last.at)}, {last.who}: {last.why}
+          Last resolved: <a href={href("at", last.address)}>{last.address}</a>, {dated(last.at)}, {last.who}: {last.why}
         </p>
       )}
     </section>
@@ -99,12 +99,12 @@ function Table({ nodes, sel }: { nodes: Incident[]; sel: string }) {
               </span>
             )}
           </th>
-          <td>{each.why ?? <span class="quiet">no reason is known</span>}</td>
+          <td>{each.why ?? <span class="quiet">no reason given</span>}</td>
           <td class="roomy">
             {each.parts.map(({ kind, state, count }) => `${counted(count, nounOf(kind))} ${worded(state)}`).join(", ")}
           </td>
           <td class="roomy">{each.who}</td>
-          <td class="number">{each.startedAt ? lasted(each.startedAt, now(asof)) : "not known"}</td>
+          <td class="number">{each.startedAt ? lasted(each.startedAt, now(asof)) : "unknown"}</td>
         </Row>
       ))}
     </Listed>

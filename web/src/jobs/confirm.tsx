@@ -83,19 +83,19 @@ function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
         <div class="body">
           {asks.includes("job") && (
             <label>
-              Name of the job
+              Job name
               <input name="job" required maxLength={MOST} pattern=".*\S.*" title="A name" autocomplete="off" />
             </label>
           )}
           {asks.includes("why") && (
             <label>
-              Why, kept with the change
+              Reason, kept with the change
               <input name="why" required maxLength={MOST} pattern=".*\S.*" title="A reason" autocomplete="off" />
             </label>
           )}
           {asks.includes("who") && <WhoField viewer={viewer} most={MOST} />}
-          <section class="would" aria-label="What it does">
-            <h3>What it does</h3>
+          <section class="would" aria-label="Steps">
+            <h3>Steps</h3>
             <ol class="steps does">
               {steps.map(({ says }, at) => (
                 <li key={says}>
@@ -109,9 +109,9 @@ function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
           </section>
           {failed && (
             <p class="failure" role="alert">
-              {done > 0 && `Step ${done} is done, step ${done + 1} is not: `}
+              {done > 0 && `Step ${done} succeeded, step ${done + 1} failed: `}
               {failed.message}
-              {isOver && ". The page behind has a new plan."}
+              {isOver && " The page now shows a new plan."}
             </p>
           )}
         </div>
@@ -119,7 +119,7 @@ function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
           <span class="quiet">{viewer?.name ? `As ${viewer.name}` : ""}</span>
           {isOver ? (
             <button type="submit" class="main">
-              To the new plan
+              Show the new plan
             </button>
           ) : (
             <>
@@ -139,7 +139,7 @@ function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
 
 /** What of the scope is free before and after. */
 function FreeChange({ scope, places }: { scope: string; places: string[] }) {
-  const found = useAsked(asking(FREE_THEN, { scope, with: [{ job: "what is held", places }] }));
+  const found = useAsked(asking(FREE_THEN, { scope, with: [{ job: "new allocation", places }] }));
   return (
     <Shown of={found}>
       {({ free, whatIf: { free: then } }) => {
@@ -148,7 +148,7 @@ function FreeChange({ scope, places }: { scope: string; places: string[] }) {
           [`Free chips in ${scope}`, free.free, then.free],
           ["Largest free block", free.largestBlock, then.largestBlock],
           ...free.concurrentJobs.map(({ chips, jobs }): [string, number, number] => [
-            `Jobs of ${counted(chips, "chip")} at once`,
+            `Concurrent jobs of ${counted(chips, "chip")}`,
             jobs,
             after.get(chips) ?? 0,
           ]),

@@ -97,7 +97,7 @@ export type Room = Result<typeof ROOM>["makeRoom"];
 export type Drain = Result<typeof DRAIN>;
 export type Moved = Result<typeof MOVED>;
 
-export const KINDS = { chips: "Chips", servers: "Servers", domains: "Domains", memory: "HBM, GiB", shape: "Shape" };
+export const KINDS = { chips: "Chips", servers: "Servers", domains: "Domains", memory: "HBM (GiB)", shape: "Shape" };
 export type Kind = keyof typeof KINDS;
 
 export interface Want {

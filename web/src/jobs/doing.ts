@@ -45,7 +45,7 @@ const uncordon = (place: string, who: string | null) =>
 
 function allocateStep(places: string[], chips: number): Step {
   return {
-    says: `Hold ${counted(chips, "chip")}`,
+    says: `Allocate ${counted(chips, "chip")}`,
     does: ({ job, who }) => ask({ ...asking(ALLOCATE, { input: { job, places, who } }), ...now }),
   };
 }
@@ -53,19 +53,19 @@ function allocateStep(places: string[], chips: number): Step {
 function moveStep(scope: string, moves: { job: string; destination: string[] }[], revision: string): Step {
   const input = { scope, revision, moves: moves.map(({ job, destination }) => ({ job, destination })) };
   return {
-    says: `Move ${counted(moves.length, "job")}: all, or none`,
+    says: `Move ${counted(moves.length, "job")}, all or none`,
     does: ({ who }) => ask({ ...asking(MOVE, { input: { ...input, who } }), ...now }),
   };
 }
 
 /** Hold places for a new job. */
 export const toAllocate = (scope: string, places: string[], chips: number, warns?: string): Doing => ({
-  title: `Hold ${counted(chips, "chip")}`,
+  title: `Allocate ${counted(chips, "chip")}`,
   asks: ["job", "who"],
   steps: [allocateStep(places, chips)],
   allocated: { scope, places },
   warns,
-  done: ({ job }) => `${job} holds ${counted(chips, "chip")}`,
+  done: ({ job }) => `${counted(chips, "chip")} allocated to ${job}`,
   undo: ({ job, who }) => release(job, who),
 });
 
@@ -77,11 +77,11 @@ export const toMakeRoom = (
   chips: number,
   revision: string,
 ): Doing => ({
-  title: `Move ${counted(moves.length, "job")}, then hold ${counted(chips, "chip")}`,
+  title: `Move ${counted(moves.length, "job")} and allocate ${counted(chips, "chip")}`,
   asks: ["job", "who"],
   steps: [moveStep(scope, moves, revision), allocateStep(places, chips)],
-  warns: "What moved stays where it is then: Undo only gives the held chips back.",
-  done: ({ job }) => `${counted(moves.length, "job")} moved, ${job} holds ${counted(chips, "chip")}`,
+  warns: "Undo releases the allocated chips. It does not move jobs back.",
+  done: ({ job }) => `${counted(moves.length, "job")} moved, ${counted(chips, "chip")} allocated to ${job}`,
   undo: ({ job, who }) => release(job, who),
 });
 
@@ -90,34 +90,34 @@ export const toMove = (scope: string, moves: { job: string; destination: string[
   title: `Move ${counted(moves.length, "job")}`,
   asks: ["who"],
   steps: [moveStep(scope, moves, revision)],
-  warns: "There is no way back but another plan.",
+  warns: "This cannot be undone.",
   done: () => `${counted(moves.length, "job")} moved`,
 });
 
 export const toCordon = (place: string): Doing => ({
-  title: `Close ${place}`,
+  title: `Cordon ${place}`,
   asks: ["why", "who"],
   steps: [
     {
-      says: "Let its servers take no new jobs; what runs there goes on",
+      says: "Keep new jobs off its servers. Running jobs continue.",
       does: ({ why, who }) => ask({ ...asking(CORDON, { input: { servers: [place], why, who } }), ...now }),
     },
   ],
-  done: () => `${place} takes no new jobs`,
+  done: () => `${place} is cordoned`,
   undo: ({ who }) => uncordon(place, who),
 });
 
 export const toUncordon = (place: string): Doing => ({
-  title: `Open ${place}`,
+  title: `Uncordon ${place}`,
   asks: ["who"],
-  steps: [{ says: "Let its servers take new jobs again", does: ({ who }) => uncordon(place, who) }],
-  done: () => `${place} takes new jobs`,
+  steps: [{ says: "Allow new jobs on its servers again.", does: ({ who }) => uncordon(place, who) }],
+  done: () => `${place} is uncordoned`,
 });
 
 export const toRelease = (job: string, chips: number): Doing => ({
   title: `Release ${job}`,
   asks: ["who"],
-  steps: [{ says: `End the job, and give ${counted(chips, "chip")} back`, does: ({ who }) => release(job, who) }],
-  warns: "There is no way back: the job has to be held anew.",
-  done: () => `${job} is release`,
+  steps: [{ says: `End the job and free ${counted(chips, "chip")}`, does: ({ who }) => release(job, who) }],
+  warns: "This cannot be undone. To get the chips back, allocate them again.",
+  done: () => `${job} is released`,
 });

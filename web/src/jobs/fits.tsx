@@ -18,9 +18,9 @@ const ranked = (all: Placement[]) => [...all.filter(joined), ...all.filter((each
 const warning = (of: Placement) =>
   joined(of)
     ? of.degraded
-      ? "One of its chips or links carries only a part."
+      ? "One of its chips or links is degraded."
       : undefined
-    : "Nothing flows between its halves: the chips are not connected.";
+    : "These chips are not connected to each other.";
 
 /** Arrows go from place to place; each that has the focus is ringed. */
 function step(event: KeyboardEvent & { currentTarget: HTMLElement }): void {
@@ -45,10 +45,12 @@ export function WhereFits({ scope, options, show }: Props) {
   const fits = useAsked(asked);
   return (
     <section class="card flush" aria-labelledby="fits">
-      <h2 id="fits">Where does a job fit?</h2>
+      <h2 id="fits">Find a placement</h2>
       <Form want={want} any={options.any === "yes"} />
       {options.fit && !want && (
-        <p class="inner failure">{options.fit.slice(0, 60)} is no size: chips:8, memory:768GiB, shape:2x4x1.</p>
+        <p class="inner failure">
+          {options.fit.slice(0, 60)} is not a valid size. Use chips:8, memory:768GiB or shape:2x4x1.
+        </p>
       )}
       {want && (
         <Shown of={fits}>
@@ -75,7 +77,7 @@ function Form({ want, any }: { want: Want | null; any: boolean }) {
   return (
     <form ref={form} class="inner fit" onSubmit={find} key={`${want?.kind} ${want?.text}`}>
       <label>
-        <span class="unseen">Of what</span>
+        <span class="unseen">Unit</span>
         <select name="kind" defaultValue={want?.kind ?? "chips"}>
           {Object.entries(KINDS).map(([kind, name]) => (
             <option key={kind} value={kind} selected={kind === (want?.kind ?? "chips")}>
@@ -85,20 +87,21 @@ function Form({ want, any }: { want: Want | null; any: boolean }) {
         </select>
       </label>
       <label>
-        <span class="unseen">How much</span>
+        <span class="unseen">Amount</span>
         <input
           name="size"
           defaultValue={want?.text ?? "8"}
           required
           pattern="[0-9x×]+"
-          title="8, or 2x4x1 of a shape"
+          title="A number such as 8, or a shape such as 2x4x1"
         />
       </label>
       <button type="submit" class="main">
         Find
       </button>
       <label class="toggle">
-        <input type="checkbox" name="any" defaultChecked={any} /> any block, granted by schedulers or not
+        <input type="checkbox" name="any" defaultChecked={any} /> any block, including shapes that schedulers do not
+        offer
       </label>
     </form>
   );
@@ -115,7 +118,7 @@ function Found({ fits, scope, show }: { fits: Fits; scope: string; show: (places
     return (
       <div class="inner">
         <p>
-          <strong>Nowhere:</strong> {fits.reason}.
+          <strong>No placement:</strong> {fits.reason}.
         </p>
         {fits.suggestedShape && <p>{fits.suggestedShape}</p>}
         <table>
@@ -158,7 +161,7 @@ function Found({ fits, scope, show }: { fits: Fits; scope: string; show: (places
                     .join(", ")}
                 </span>
               </span>
-              <span>{joined(each) ? gigabytes(each.bisection) : "0, not connected"}</span>
+              <span>{joined(each) ? gigabytes(each.bisection) : "not connected"}</span>
               <span class="track" aria-hidden="true">
                 <span style={{ width: `${(100 * each.bisection.gigabytesPerSecond) / most}%` }} />
               </span>
@@ -175,16 +178,16 @@ function Found({ fits, scope, show }: { fits: Fits; scope: string; show: (places
             aria-haspopup="dialog"
             onClick={() => propose(toAllocate(scope, picked.places, fits.chips, warning(picked)))}
           >
-            Hold {counted(fits.chips, "chip")}…
+            Allocate {counted(fits.chips, "chip")}…
           </button>
         )}
         <span class="quiet">
-          {fits.request} of {counted(fits.free, "free chip")}; {counted(fits.positions, "place")}, by all-gather, then
-          bisection (shown).
+          {fits.request} of {counted(fits.free, "free chip")}. {counted(fits.positions, "candidate")}, ranked by
+          all-gather, then bisection (shown).
           {!may && (
             <>
               {" "}
-              To hold it: <code>trninv hold NAME {picked.places.join(" ")}</code>
+              To allocate: <code>trninv allocate NAME {picked.places.join(" ")}</code>
             </>
           )}
         </span>

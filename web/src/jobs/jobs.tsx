@@ -94,7 +94,7 @@ function Opened({ jobs, clusters, scope, options }: OpenedProps) {
         {domain && <JobMap domain={domain} map={map} proposed={proposed} sel={sel} />}
         {table}
       </div>
-      <aside aria-label="Room for jobs">
+      <aside aria-label="Placement">
         {chosen && <Chosen job={chosen} />}
         <WhereFits scope={within} options={options} show={propose} />
         <Room scope={within} />
@@ -107,22 +107,22 @@ function Opened({ jobs, clusters, scope, options }: OpenedProps) {
 function Room({ scope }: { scope: string }) {
   const room = useAsked(asking(FREE, { scope }));
   return (
-    <section class="card" aria-label="Room">
-      <h2>Room in {scope}</h2>
+    <section class="card" aria-label="Free capacity">
+      <h2>Free capacity in {scope}</h2>
       <Shown of={room}>
         {({ free }) => (
           <dl class="figures">
             {(
               [
-                ["Held", free.allocated],
+                ["Allocated", free.allocated],
                 ["Free", free.free],
-                ["Free, but degraded", free.degraded],
-                ["Not usable", free.unusable],
-                ["Not usable, in closed servers", free.cordoned],
+                ["Free but degraded", free.degraded],
+                ["Unusable", free.unusable],
+                ["Unusable, on cordoned servers", free.cordoned],
                 ["Largest free block", free.largestBlock],
               ] as const
             )
-              .filter(([name, count]) => count || name === "Free" || name === "Held")
+              .filter(([name, count]) => count || name === "Free" || name === "Allocated")
               .map(([name, count]) => (
                 <div key={name}>
                   <dt>{name}</dt>
@@ -135,7 +135,7 @@ function Room({ scope }: { scope: string }) {
               .filter(({ jobs: fit }) => fit > 0)
               .map(({ chips, jobs: fit }) => (
                 <div key={chips}>
-                  <dt>Jobs of {counted(chips, "chip")} at once</dt>
+                  <dt>Concurrent jobs of {counted(chips, "chip")}</dt>
                   <dd>{number(fit)}</dd>
                 </div>
               ))}

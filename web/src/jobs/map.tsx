@@ -7,12 +7,12 @@ import { fixed, Sign } from "../drawing/marks";
 import { Shown } from "../parts";
 import { href } from "../route";
 import { Told, worded } from "../state";
-import { number } from "../words";
+import { counted, number } from "../words";
 import { MAP } from "./documents";
 
 type Drawn = Result<typeof MAP>;
 
-const WITHOUT_JOB = { allocated: "held", free: "free", unusable: "not usable for jobs" };
+const WITHOUT_JOB = { allocated: "allocated", free: "free", unusable: "unusable" };
 
 export const lies = (address: string, places: string[]) =>
   places.some((place) => address === place || address.startsWith(`${place}/`));
@@ -42,7 +42,7 @@ interface MapProps {
 
 export function JobMap({ domain, map: { drawn, counts }, proposed, sel }: MapProps) {
   return (
-    <section class="card" aria-label={`Who holds what in ${domain}`}>
+    <section class="card" aria-label={`Jobs in ${domain}`}>
       <h2>
         <a href={href("domain", domain)}>{domain}</a>
       </h2>
@@ -75,7 +75,7 @@ function Drawing({ domain, drawn: { layout, chips }, counts, proposed, sel }: Pr
         viewBox={[box.x, box.y, box.width, box.height].map(fixed).join(" ")}
         style={`--letter: ${font}px; --least: 240px; --wide: 0px; --most: ${Math.max(240, box.width * 1.2)}px`}
         role="img"
-        aria-label={`${domain}: ${jobs.map((job, at) => `${letterOf(at).text} ${job} holds ${counts.get(job)}`).join(", ") || "no job"}; ${free} chips are free`}
+        aria-label={`${domain}: ${jobs.map((job, at) => `${letterOf(at).text} ${job}: ${counted(counts.get(job) ?? 0, "chip")}`).join(", ") || "no jobs"}; ${counted(free, "free chip")}`}
       >
         {layout.panels.map((panel) => (
           <rect key={`${panel.x} ${panel.y}`} class="panel" {...panel} rx="10" />
@@ -107,7 +107,7 @@ function Drawing({ domain, drawn: { layout, chips }, counts, proposed, sel }: Pr
               key={place.address}
               class={at < 0 ? `unheld ${chip.state}` : `held j${at % 4}${chip.job === sel ? " chosen" : ""}`}
             >
-              <title>{`${place.address}, ${chip.state}, ${chip.job ? `held by ${chip.job}` : WITHOUT_JOB[chip.use]}`}</title>
+              <title>{`${place.address}, ${chip.state}, ${chip.job ? `allocated to ${chip.job}` : WITHOUT_JOB[chip.use]}`}</title>
               <rect class="body" {...size} />
               {lies(place.address, proposed) && (
                 <rect class="proposed" {...ring} width={place.width + 10} height={place.height + 10} rx={size.rx + 5} />
@@ -132,7 +132,7 @@ function Drawing({ domain, drawn: { layout, chips }, counts, proposed, sel }: Pr
         <li>
           <span class="letter none" /> free {number(free)}
         </li>
-        {unusable > 0 && <li>not usable {number(unusable)}</li>}
+        {unusable > 0 && <li>unusable {number(unusable)}</li>}
         {worn.map((state) => (
           <li key={state}>
             <Told state={state}>{worded(state)}</Told>

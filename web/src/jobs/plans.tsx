@@ -28,9 +28,10 @@ function Plan({ room, scope }: { room: Room; scope: string }) {
     return (
       <p>
         {room.possible === null
-          ? "No plan was found, and none is ruled out."
-          : "No moves make room for it: even with every job elsewhere there is none."}
-        {room.cordonedServers.length > 0 && ` Open, these servers would help: ${room.cordonedServers.join(", ")}.`}
+          ? "No plan was found, but one may exist."
+          : "Moving jobs cannot make room for this request."}
+        {room.cordonedServers.length > 0 &&
+          ` Uncordoning these servers would help: ${room.cordonedServers.join(", ")}.`}
       </p>
     );
   return (
@@ -38,12 +39,12 @@ function Plan({ room, scope }: { room: Room; scope: string }) {
       <h3>
         {room.moves.length
           ? `${counted(room.moves.length, "move")} of ${counted(room.movedChips, "chip")}`
-          : "No move is needed"}
-        {room.exact && ", no plan has fewer"}
+          : "No moves needed"}
+        {room.exact && ", the fewest possible"}
       </h3>
       <Steps moves={room.moves} scope={scope} />
       <p>
-        Then {room.request} are free: <strong>{short(scope, room.places)}</strong>
+        This frees {room.request}: <strong>{short(scope, room.places)}</strong>
       </p>
       {may && (
         <button
@@ -59,7 +60,7 @@ function Plan({ room, scope }: { room: Room; scope: string }) {
             )
           }
         >
-          {room.moves.length ? "Move and hold…" : `Hold ${counted(room.chips, "chip")}…`}
+          {room.moves.length ? "Move and allocate…" : `Allocate ${counted(room.chips, "chip")}…`}
         </button>
       )}
     </>
@@ -74,7 +75,7 @@ function Steps({ moves, scope }: { moves: Moved[]; scope: string }) {
           <a href={href("jobs", "", { sel: move.job })}>{move.job}</a>{" "}
           <span class="quiet">{counted(move.chips, "chip")}</span> {short(scope, move.source)} →{" "}
           <strong>{short(scope, move.destination)}</strong>
-          {move.mustStop && <span class="less">stops first</span>}
+          {move.mustStop && <span class="less">must stop first</span>}
         </li>
       ))}
     </ol>
@@ -95,7 +96,7 @@ export function Draining({ scope, drain }: { scope: string; drain: string }) {
   };
   return (
     <section class="card flush" aria-labelledby="drain">
-      <h2 id="drain">What if a place is drained?</h2>
+      <h2 id="drain">Drain impact</h2>
       <form class="inner fit" onSubmit={ask}>
         <label>
           <span class="unseen">Place</span>
@@ -116,10 +117,10 @@ export function Draining({ scope, drain }: { scope: string; drain: string }) {
 }
 
 const WAYS: Record<Drain["drainImpact"]["jobs"][number]["outcome"], string> = {
-  REPLACED: "what it loses is replaced, the rest stays",
-  STAYS: "loses spares only, and stays",
-  ELSEWHERE: "goes elsewhere as a whole",
-  AFTER_MOVES: "goes elsewhere once other jobs have moved",
+  REPLACED: "lost chips are replaced, the rest stays",
+  STAYS: "loses only spares and stays",
+  ELSEWHERE: "moves elsewhere as a whole",
+  AFTER_MOVES: "moves elsewhere after other jobs have moved",
   NOWHERE: "has nowhere to go",
 };
 
@@ -142,7 +143,7 @@ function Carrying({ plan: { drainImpact: plan, free }, scope }: { plan: Drain; s
           aria-haspopup="dialog"
           onClick={() => propose(isCordoned ? toUncordon(plan.scope) : toCordon(plan.scope))}
         >
-          {isCordoned ? "Open again…" : "1. Close to new jobs…"}
+          {isCordoned ? "Uncordon…" : "1. Cordon…"}
         </button>
       )}
       {moves.length > 0 && (
@@ -166,10 +167,10 @@ function Impact({ plan: whole, scope }: { plan: Drain; scope: string }) {
   return (
     <div class="inner">
       <p>
-        {counted(plan.chips, "chip")} go;{" "}
+        Removes {counted(plan.chips, "chip")}:{" "}
         {plan.disrupted
-          ? `${counted(plan.disrupted, "job")} touched, ${number(plan.stopped)} stop`
-          : "no job is touched"}
+          ? `${counted(plan.disrupted, "job")} disrupted, ${number(plan.stopped)} stopped`
+          : "no jobs disrupted"}
         .
       </p>
       <ol class="steps">
@@ -207,7 +208,7 @@ function Impact({ plan: whole, scope }: { plan: Drain; scope: string }) {
           .filter(({ jobs, jobsAfter }) => jobs !== jobsAfter)
           .map(({ chips, jobs, jobsAfter }) => (
             <div key={chips}>
-              <dt>Jobs of {counted(chips, "chip")} at once</dt>
+              <dt>Concurrent jobs of {counted(chips, "chip")}</dt>
               <dd>
                 <Change before={number(jobs)} now={number(jobsAfter)} />
               </dd>

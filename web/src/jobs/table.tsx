@@ -63,9 +63,10 @@ export function JobTable({ jobs: { totalCount, nodes }, sel, letters, options }:
   if (!nodes.length)
     return (
       <section class="card">
-        <p>No job holds chips.</p>
+        <p>No chips are allocated.</p>
         <p class="quiet">
-          <code>trninv hold NAME PLACE…</code> holds some, <code>trninv import</code> reads those of a scheduler.
+          Allocate some with <code>trninv allocate NAME PLACE…</code>, or read them from a scheduler with{" "}
+          <code>trninv import</code>.
         </p>
       </section>
     );
@@ -93,16 +94,16 @@ export function Chosen({ job }: { job: Job }) {
     <section class="card" aria-label={`Job ${name}`}>
       <h2>{name}</h2>
       <p>
-        {counted(job.chips, "chip")} in {counted(job.servers, "server")} of{" "}
+        {counted(job.chips, "chip")} on {counted(job.servers, "server")} in{" "}
         <a href={href("cluster", job.cluster, { colour: "job" })}>{job.cluster}</a>, for{" "}
         {lasted(job.startedAt, now(asof))}, by {job.who}
-        {job.pinned && "; plans leave it where it is"}
+        {job.pinned && "; pinned, so plans do not move it"}
       </p>
       <p>
         {job.failedChips ? (
-          <Told state="down">{counted(job.failedChips, "chip")} not up</Told>
+          <Told state="down">{counted(job.failedChips, "failed chip")}</Told>
         ) : (
-          <Told state="up">all of its chips are up</Told>
+          <Told state="up">all chips up</Told>
         )}
       </p>
       {may && job.system === "trninv" && (

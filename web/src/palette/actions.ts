@@ -48,7 +48,7 @@ const PLACES: [string, IconName, string][] = [
 const ALWAYS: Action[] = [
   ...PLACES.map(([place, icon, name]) => ({ name: `Go to ${name}`, icon, does: () => location.assign(href(place)) })),
   ...THEMES.map((theme) => ({ name: `Theme: ${theme}`, icon: theme, does: () => wear(theme) })),
-  { name: "Keys", icon: "reports", does: list },
+  { name: "Keyboard shortcuts", icon: "reports", does: list },
   { name: "Open GraphiQL", icon: "reports", does: "graphql" },
   { name: "Copy as curl", icon: "reports", does: () => navigator.clipboard.writeText(curl(open)) },
 ];
@@ -97,7 +97,7 @@ function about({ kind, address }: Hit, route: Route): Action[] {
         ]
       : []),
     {
-      name: `Suppose ${short} down`,
+      name: `What if ${short} is down?`,
       icon: "incidents",
       does: href("domain", domain, { ...before, down: [before.down, short].filter(Boolean).join(",") }),
     },

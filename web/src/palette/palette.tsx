@@ -63,7 +63,7 @@ function optionsOf({ text, hits }: Answer, typed: string, here: string, route: R
   const isHere = ({ address }: Hit) =>
     Boolean(place && address && (address === place || address.startsWith(`${place}/`)));
   const found = (hit: Hit): Option => ({
-    group: isHere(hit) ? `Here, ${place}` : place ? "Elsewhere" : "Found",
+    group: isHere(hit) ? `In ${place}` : place ? "Elsewhere" : "Results",
     name: isHere(hit) && hit.name === hit.address ? below(place, hit.name) : hit.name,
     says: [NOUNS[hit.kind] ?? hit.kind, hit.address !== hit.name && hit.address].filter(Boolean).join(" · "),
     icon: hit.kind === "job" ? "jobs" : hit.address === null ? "reports" : undefined,
@@ -75,7 +75,7 @@ function optionsOf({ text, hits }: Answer, typed: string, here: string, route: R
     ...hits.filter(isHere).map(found),
     ...hits.filter((hit) => !isHere(hit)).map(found),
     ...done.map((action) => ({
-      group: "Do",
+      group: "Actions",
       name: action.name,
       says: "",
       icon: action.icon,
@@ -125,7 +125,7 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
     <dialog
       class="palette"
       ref={box}
-      aria-label="Find or do"
+      aria-label="Search and commands"
       onClose={close}
       onClick={(event) => event.target === box.current && box.current?.close()}
     >
@@ -156,7 +156,7 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
         id="options"
         hidden={!options.length}
         role="listbox"
-        aria-label="What it may mean"
+        aria-label="Results"
         class={isAnswered ? "" : "stale"}
         aria-busy={!isAnswered}
       >
@@ -190,10 +190,10 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
         ))}
       </div>
       <p class="none" role="status">
-        {answer.error?.message ?? (isAnswered && text && !answer.hits.length ? `Nothing is called ${text}.` : "")}
+        {answer.error?.message ?? (isAnswered && text && !answer.hits.length ? `No match for ${text}.` : "")}
       </p>
       <footer>
-        <kbd>↑</kbd> <kbd>↓</kbd> choose <kbd>↵</kbd> open <kbd>Ctrl ↵</kbd> in a new tab
+        <kbd>↑</kbd> <kbd>↓</kbd> select <kbd>↵</kbd> open <kbd>Ctrl ↵</kbd> in a new tab
       </footer>
     </dialog>
   );

@@ -35,7 +35,7 @@ export function Actions({ of, domain }: { of: Thing; domain: string }) {
         )}
         {domain && (isSupposed || of.state === "up" || of.state === "degraded") && (
           <a class="button" href={to({ down: [...rest, ...(isSupposed ? [] : [short])].join(",") || undefined })}>
-            {isSupposed ? "Suppose up" : "Suppose down"}
+            {isSupposed ? "Remove from scenario" : "What if down?"}
           </a>
         )}
       </div>
@@ -51,7 +51,7 @@ export function Wanting() {
   if (!viewer || asof || viewer.scopes.includes("OPERATE")) return null;
   return (
     <p class="inner quiet">
-      To set its state takes a token of scope operate; {viewer.name} is of scope {viewer.scope.toLowerCase()}.
+      Setting a state requires a token with scope operate. {viewer.name} has scope {viewer.scope.toLowerCase()}.
     </p>
   );
 }

@@ -97,12 +97,12 @@ function Reason({ of, incidents }: { of: Thing; incidents: Incidents }) {
   const incident = incidents.nodes[0];
   return (
     <div class={`band ${of.state}`}>
-      <strong>{last?.why ?? incident?.why ?? "No reason is known"}</strong>
+      <strong>{last?.why ?? incident?.why ?? "No reason given"}</strong>
       <span>
         {of.state}
-        {of.factor !== null && `, ${number(100 * of.factor)} % left`}
+        {of.factor !== null && ` at ${number(100 * of.factor)} %`}
         {last && ` since ${dated(last.at)}, ${lasted(last.at, now(asof))} · ${last.who}`}
-        {last?.takenAlong && ", with its server"}
+        {last?.takenAlong && ", together with its server"}
       </span>
       {incident && (
         <a href={href("incidents", "", { sel: incident.id })}>
@@ -127,7 +127,7 @@ const place = (address: string) => <a href={href("at", address)}>{address}</a>;
 function Standing({ of }: { of: { address: string; instance: string | null; host: string | null } }) {
   return (
     <>
-      <Fact name="Instance">{of.instance ?? "none bound: design only"}</Fact>
+      <Fact name="Instance">{of.instance ?? "none bound (design only)"}</Fact>
       <Fact name="Host">{of.host}</Fact>
     </>
   );
@@ -139,7 +139,7 @@ function faults({ a, b }: Extract<Thing, { __typename: "Link" }>): string {
   return off.map((end) => `${end.address} is ${"state" in end ? worded(end.state) : ""}`).join(", ");
 }
 
-const WITHOUT_JOB = { allocated: "held", free: "free", unusable: "none, not usable" };
+const WITHOUT_JOB = { allocated: "allocated", free: "none, free", unusable: "none, unusable" };
 
 function Facts({ of }: { of: Thing }) {
   const server = "server" in of ? of.server : "within" in of ? of.within : null;
@@ -176,16 +176,16 @@ function Facts({ of }: { of: Thing }) {
       {of.__typename === "NetworkNode" && (
         <>
           <Fact name="Tier">{of.tier}</Fact>
-          <Fact name="Id">{of.vendorId}</Fact>
+          <Fact name="ID">{of.vendorId}</Fact>
         </>
       )}
       {of.__typename === "Nic" && <Fact name="Bandwidth">{gigabytes(of.bandwidth)}</Fact>}
       {of.__typename === "Link" && (
         <>
-          <Fact name="Carries">
+          <Fact name="Bandwidth">
             <Change now={gigabytes(of.bandwidth)} before={gigabytes(of.nominal)} />
           </Fact>
-          <Fact name="Because">{of.bandwidth.gigabytesPerSecond === 0 && faults(of)}</Fact>
+          <Fact name="Cause">{of.bandwidth.gigabytesPerSecond === 0 && faults(of)}</Fact>
           <Fact name="Technology">{of.technology}</Fact>
           <Fact name="From">{place(of.a.address)}</Fact>
           <Fact name="To">{place(of.b.address)}</Fact>
@@ -213,7 +213,7 @@ function Neighbours({ of, all, wires }: { of: Thing; all: number; wires: Wire[] 
     <section class="card flush" aria-label="Links">
       <h2>
         {counted(all, "link")}
-        {idle > 0 && <span class="quiet">{idle === all ? "all carry nothing" : `${number(idle)} carry nothing`}</span>}
+        {idle > 0 && <span class="quiet">{idle === all ? "all idle" : `${number(idle)} idle`}</span>}
       </h2>
       <ul class="rows tight">
         {wires.map((wire) => {
@@ -239,7 +239,7 @@ function Neighbours({ of, all, wires }: { of: Thing; all: number; wires: Wire[] 
 function Chips({ of }: { of: Extract<Thing, { __typename: "Server" }> }) {
   const parts = [...of.chips.nodes, ...of.nics.nodes];
   return (
-    <section class="card flush" aria-label="What it holds">
+    <section class="card flush" aria-label="Parts">
       <h2>
         {counted(of.chips.totalCount, "chip")}, {counted(of.nics.totalCount, "NIC")}
       </h2>
@@ -264,7 +264,7 @@ function History({ all, events, address }: { all: number; events: Changed[]; add
       <h2>
         History <span class="quiet">{counted(all, "event")}</span>
       </h2>
-      {!events.length && <p class="inner quiet">Nothing has happened to it.</p>}
+      {!events.length && <p class="inner quiet">No events.</p>}
       <ul class="rows tight">
         {[...events].reverse().map((event) => (
           <li key={event.event}>

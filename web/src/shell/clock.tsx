@@ -29,9 +29,9 @@ export function Clock({ route }: { route: Route }) {
   useEffect(shut, [route.view, route.of, moment.asof]);
   const says = {
     live: ["Live", `${clock(now)} UTC`],
-    behind: ["Changed", "since this was asked"],
-    gone: ["Not reached", `since ${moment.reached ? `${clock(moment.reached)} UTC` : "the start"}, trying again`],
-    refused: ["Refused", "asks for a token"],
+    behind: ["Outdated", "data has changed"],
+    gone: ["Offline", `${moment.reached ? `since ${clock(moment.reached)} UTC, ` : ""}retrying`],
+    refused: ["No access", "token required"],
     past: ["As of", moments(moment.asof)],
   }[how];
   return (
@@ -90,13 +90,12 @@ export function Notice({ route }: { route: Route }) {
       <div class="toasts" role="status">
         {how === "gone" && (
           <p class="toast">
-            The service does not answer{moment.reached && ` since ${clock(moment.reached)} UTC`}: what you see is of
-            then.
+            The service is not responding.{moment.reached && ` This page shows data from ${clock(moment.reached)} UTC.`}
           </p>
         )}
         {how === "behind" && (
           <p class="toast">
-            {counted(moment.changed, "thing")} changed
+            {counted(moment.changed, "item")} changed
             <button type="button" onClick={refresh}>
               Show
             </button>

@@ -9,40 +9,40 @@ const KEYS: [string, [keys: string, does: string][]][] = [
   [
     "Everywhere",
     [
-      ["Ctrl+K /", "find anything, or do something"],
-      ["?", "these keys"],
+      ["Ctrl+K /", "search and commands"],
+      ["?", "this list"],
       ["G then F I J C R S", "Fleet, Incidents, Jobs, Compare, Reports, Sources"],
-      ["A", "as of another time"],
-      ["Y", "copy the queries of the page"],
-      ["S", "set the state of what is chosen"],
-      ["C", "compare what is chosen"],
-      ["Esc", "close what is open"],
+      ["A", "view another time"],
+      ["Y", "copy the queries of this page"],
+      ["S", "set the state of the selection"],
+      ["C", "compare the selection"],
+      ["Esc", "close"],
     ],
   ],
   [
     "Map of a cluster",
     [
-      ["N P", "next, previous cause of what is not up"],
-      ["← → ↑ ↓", "from chip to chip, with Shift from domain to domain"],
-      ["Space Enter", "choose; open the domain"],
-      ["+ − 0", "nearer, farther, all of it"],
+      ["N P", "next, previous cause"],
+      ["← → ↑ ↓", "move by chip, with Shift by domain"],
+      ["Space Enter", "select; open the domain"],
+      ["+ − 0", "zoom in, zoom out, show all"],
     ],
   ],
   [
     "Domain",
     [
-      ["F T X", "what is chosen becomes From, To; swap them"],
-      ["D", "suppose it down"],
-      ["← → ↑ ↓", "from chip to chip, with Shift from server to server"],
-      ["Enter I", "choose; what is known of it"],
-      ["+ − 0 Q E", "nearer, farther, all of it; turn"],
+      ["F T X", "set From, set To, swap them"],
+      ["D", "take the selection down (what if)"],
+      ["← → ↑ ↓", "move by chip, with Shift by server"],
+      ["Enter I", "select; show details"],
+      ["+ − 0 Q E", "zoom in, zoom out, show all; turn"],
     ],
   ],
   [
     "Timeline",
     [
-      ["← →", "by a minute, with Shift by an hour"],
-      ["[ ]", "to the change before, after"],
+      ["← →", "move by a minute, with Shift by an hour"],
+      ["[ ]", "previous, next change"],
     ],
   ],
 ];
@@ -66,14 +66,15 @@ function Keys({ close }: { close: () => void }) {
     setOn(is);
   };
   return (
-    <dialog class="keylist" ref={box} aria-label="Keys" onClose={close}>
-      <h2>Keys</h2>
+    <dialog class="keylist" ref={box} aria-label="Keyboard shortcuts" onClose={close}>
+      <h2>Keyboard shortcuts</h2>
       <label>
-        <input type="checkbox" checked={on} onChange={(event) => choose(event.currentTarget.checked)} /> Single letters
-        and signs act
+        <input type="checkbox" checked={on} onChange={(event) => choose(event.currentTarget.checked)} /> Enable
+        single-key shortcuts
       </label>
       <p class="quiet">
-        Without them: Ctrl+K, Tab, Enter, Space, Esc and arrows; the palette has <em>Keys</em>.
+        Ctrl+K, Tab, Enter, Space, Esc and the arrow keys always work. To open this list without shortcuts, press Ctrl+K
+        and choose <em>Keyboard shortcuts</em>.
       </p>
       {KEYS.map(([group, keys]) => (
         <section key={group}>

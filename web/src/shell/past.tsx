@@ -31,9 +31,9 @@ export function Bygone({ asof, route }: { asof: string; route: Route }) {
       <p>
         <Icon name="time" /> As of {moments(asof)}.{" "}
         <span class="quiet">
-          The past is read only.{" "}
+          Read only.{" "}
           {found &&
-            `Since then ${found.totalCount ? counted(found.totalCount, "change") : "nothing changed"}${of ? " here" : ""}.`}
+            `${found.totalCount ? counted(found.totalCount, "change") : "No changes"}${of ? " here" : ""} since then.`}
         </span>
       </p>
       <button type="button" class="main" onClick={() => change({ asof: undefined })}>
@@ -41,7 +41,7 @@ export function Bygone({ asof, route }: { asof: string; route: Route }) {
       </button>
       {found && found.totalCount > 0 && (
         <details>
-          <summary>Show what changed</summary>
+          <summary>Show changes</summary>
           <ul class="rows">
             {[...found.nodes].reverse().map((event) => (
               <li key={event.event}>
@@ -59,7 +59,7 @@ export function Bygone({ asof, route }: { asof: string; route: Route }) {
             ))}
           </ul>
           {found.totalCount > found.nodes.length && (
-            <p class="quiet">The last {number(found.nodes.length)}; earlier ones are on the timeline.</p>
+            <p class="quiet">Showing the last {number(found.nodes.length)}. Earlier changes are on the timeline.</p>
           )}
         </details>
       )}

@@ -14,7 +14,7 @@ export function Printed() {
   return (
     <footer class="printed">
       <span>{location.href}</span>
-      <span>as of {asof ? moments(asof) : reached ? dated(reached) : "no answer yet"}</span>
+      <span>as of {asof ? moments(asof) : reached ? dated(reached) : "no data yet"}</span>
       <span>printed {dated(time)}</span>
     </footer>
   );

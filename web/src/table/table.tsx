@@ -61,14 +61,14 @@ export function DataTable({ name, all, shown, asked, chosen, letters, tools }: P
             name="where"
             value={asked.where}
             placeholder={`text, or ${all.columns[0]}=…`}
-            title="A text in any column, or tests of columns: chips>4 cluster=lab why~&quot;no carrier&quot;"
+            title="Text in any column, or conditions such as chips>4 cluster=lab why~&quot;no carrier&quot;"
             onChange={(event) => change({ where: event.currentTarget.value.trim() || undefined })}
           />
         </label>
         <Columns all={all.columns} shown={shown.columns} />
         <button
           type="button"
-          title="The rows and columns below, in their order"
+          title="Save the rows and columns shown, in this order"
           onClick={() => saved(`${name}.csv`, csv(shown), "text/csv")}
         >
           Download CSV
@@ -84,13 +84,13 @@ export function DataTable({ name, all, shown, asked, chosen, letters, tools }: P
         <p class="card">
           {all.rows.length ? (
             <>
-              No row passes the filter.{" "}
+              No rows match the filter.{" "}
               <button type="button" onClick={() => change({ where: undefined })}>
-                Clear it
+                Clear filter
               </button>
             </>
           ) : (
-            "There are no rows: nothing is as this report asks."
+            "No rows."
           )}
         </p>
       )}

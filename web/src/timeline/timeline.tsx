@@ -21,7 +21,7 @@ export function Timeline({ of, span: given }: { of?: string; span: string | unde
   return (
     <section class="card timeline" aria-label="Timeline">
       <header>
-        <h2>Not up, over time</h2>
+        <h2>Unhealthy parts over time</h2>
         <Choice
           name="Time"
           of={LABELS}
@@ -115,10 +115,11 @@ function Line({ past }: { past: Past }) {
   return (
     <>
       <p class="quiet">
-        {most ? `${number(most)} at once at most.` : "Every part was up all the time."}
-        {past.known > past.since && ` Known since ${dated(past.known)}.`}
-        {past.older > 0 && ` The last ${number(past.changes.length)} changes; ${number(past.older)} are older.`}
-        {past.left > 0 && ` ${counted(past.left, "cluster")} left out.`}
+        {most ? `At most ${number(most)} at once.` : "Every part was up the whole time."}
+        {past.known > past.since && ` History starts ${dated(past.known)}.`}
+        {past.older > 0 &&
+          ` Showing the last ${number(past.changes.length)} changes, not ${number(past.older)} older ones.`}
+        {past.left > 0 && ` ${counted(past.left, "cluster")} omitted.`}
       </p>
       <div class="line" ref={box} onPointerDown={press} onPointerMove={drag} onPointerUp={drop}>
         <Area past={past} most={most} known={place(past.known)} />
@@ -129,11 +130,11 @@ function Line({ past }: { past: Past }) {
           class={time - past.since < length / 4 ? "cursor early" : "cursor"}
           role="slider"
           tabIndex={0}
-          aria-label="The moment that is shown: arrows move by a minute, with Shift by an hour, [ and ] to a change"
+          aria-label="Time shown. Arrow keys move by a minute, with Shift by an hour; [ and ] jump to a change"
           aria-valuemin={past.since}
           aria-valuemax={past.until}
           aria-valuenow={time}
-          aria-valuetext={`${dated(time)}, ${counted(lost, "part")} not up`}
+          aria-valuetext={`${dated(time)}, ${counted(lost, "unhealthy part")}`}
           style={{ left: place(time) }}
           onKeyDown={type}
         >

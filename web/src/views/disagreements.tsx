@@ -19,10 +19,10 @@ const CONFLICTS = graphql(`
   }
 `);
 
-const DIRECTIONS: Record<string, string> = { one: "one direction", both: "the sum of both directions" };
+const DIRECTIONS: Record<string, string> = { one: "one direction", both: "sum of both directions" };
 
 const DIFFERENCES: Record<string, string> = {
-  UNIT: "The same value, in a unit that is read as another one.",
+  UNIT: "The same value, given in a unit that reads as another one.",
   ROUNDING: "The same value, rounded.",
 };
 
@@ -48,9 +48,9 @@ export function Disagreements({ route }: { route: Route }) {
         {({ conflicts: { nodes: conflicts }, facts }) => (
           <>
             <p>
-              {counted(conflicts.length, "number")} that documents give differently,{" "}
-              {conflicts.filter(({ disagreement }) => disagreement !== "VALUE").length} of them by rounding or unit
-              only. The first line counts.
+              Documents disagree on {counted(conflicts.length, "number")},{" "}
+              {conflicts.filter(({ disagreement }) => disagreement !== "VALUE").length} of them only in rounding or
+              unit. The first row is the value used.
             </p>
             {conflicts.map(({ subject, attribute, disagreement, note, facts }) => {
               const name = nameOf({ subject, attribute });
@@ -66,7 +66,7 @@ export function Disagreements({ route }: { route: Route }) {
                         <tr>
                           <th>Value</th>
                           <th>Source</th>
-                          <th>Its words</th>
+                          <th>Quote</th>
                           <th>Read as</th>
                         </tr>
                       </thead>
@@ -89,7 +89,7 @@ export function Disagreements({ route }: { route: Route }) {
                 </section>
               );
             })}
-            <h2>Disputed for what they follow from, or for how they are written</h2>
+            <h2>Disputed because of their inputs or notation</h2>
             {facts.nodes
               .filter((fact) => !conflicts.some((each) => nameOf(each) === nameOf(fact)))
               .map((fact) => (

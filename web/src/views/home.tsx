@@ -93,7 +93,7 @@ function Filled({ data, open, span }: { data: Clusters; open: Loaded<Open>; span
             </Listed>
             {missing.length > 0 && (
               <details class="foot">
-                <summary>{counted(missing.length, "system")} not seeded here</summary>
+                <summary>{counted(missing.length, "system")} not seeded</summary>
                 <ul class="plain">
                   {missing.map(({ slug, name, chips }) => (
                     <li key={slug}>
@@ -114,7 +114,7 @@ function Filled({ data, open, span }: { data: Clusters; open: Loaded<Open>; span
 
 function Happened({ open }: { open: Loaded<Open> }) {
   return (
-    <aside aria-label="What happened">
+    <aside aria-label="Recent activity">
       <Shown of={open}>
         {(data) => (
           <>
@@ -147,12 +147,12 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
       <a class="card tile" href={href("incidents")}>
         <h2>Servers, switches, links, NICs</h2>
         <p class="big">
-          <strong>{number(parts)}</strong> not up
+          <strong>{number(parts)}</strong> unhealthy
         </p>
-        <p class="states">{parts ? <Counts of={others} /> : <Told state="up">all of them up</Told>}</p>
+        <p class="states">{parts ? <Counts of={others} /> : <Told state="up">all healthy</Told>}</p>
       </a>
       <a class="card tile" href={href("incidents")}>
-        <h2>Incidents open</h2>
+        <h2>Open incidents</h2>
         <p class="big">
           <strong>{open ? number(open.incidents.totalCount) : "…"}</strong>{" "}
           {open?.incidents.totalCount === 1 ? "root cause" : "root causes"}
@@ -165,13 +165,13 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
           <strong>{number(live)}</strong> of {counted(health.length, "cluster")}
         </p>
         <p class="quiet">
-          {live < health.length && `${number(health.length - live)} by design only: no instances bound`}
+          {live < health.length && `${number(health.length - live)} design only, with no instances bound`}
         </p>
         {open && (
           <p class={open.drift.totalCount ? "warned" : "quiet"}>
             {open.driftComparedAt
               ? `Drift: ${counted(open.drift.totalCount, "finding")}, compared ${dated(open.driftComparedAt)}`
-              : "Never compared with what was seen (trninv drift)"}
+              : "Never compared with observations. Run trninv drift."}
           </p>
         )}
       </div>
@@ -186,11 +186,11 @@ function Oldest({ open }: { open: Open }) {
     (least, each) => (!least || (each.startedAt ?? "") < (least.startedAt ?? "") ? each : least),
     nodes[0],
   );
-  if (!oldest) return <p class="quiet">Nothing is open.</p>;
+  if (!oldest) return <p class="quiet">No open incidents.</p>;
   return (
     <p class="quiet">
-      Oldest {open.incidents.totalCount > open.incidents.nodes.length && "of the worst "}
-      {lasted(oldest.startedAt ?? "", now(asof))}: {oldest.place}
+      Oldest{open.incidents.totalCount > open.incidents.nodes.length && " of the worst"}:{" "}
+      {lasted(oldest.startedAt ?? "", now(asof))}, {oldest.place}
     </p>
   );
 }
@@ -200,8 +200,8 @@ const COLUMNS: Column[] = [
   ["Chips", "number"],
   ["Servers", "number roomy"],
   ["Health", "roomy"],
-  ["Not up"],
-  ["Known by", "roomy"],
+  ["Unhealthy"],
+  ["Hosts", "roomy"],
 ];
 
 function Line({ of }: { of: Health }) {
@@ -222,7 +222,7 @@ function Line({ of }: { of: Health }) {
         <Bar chips={of.chips} of={of.notUp.filter(({ kind }: Count) => kind === "chip")} />
       </td>
       <td class="states">{of.notUp.length ? <Counts of={of.notUp} /> : <Told state="up">all up</Told>}</td>
-      <td class="roomy quiet">{of.live ? `${number(of.live)} of ${counted(of.servers, "host")}` : "design"}</td>
+      <td class="roomy quiet">{of.live ? `${number(of.live)} of ${number(of.servers)} bound` : "design only"}</td>
     </Row>
   );
 }
@@ -237,7 +237,7 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
           All {number(incidents.totalCount)}
         </a>
       </h2>
-      {incidents.totalCount === 0 && <p class="inner">Nothing is open: every part is up.</p>}
+      {incidents.totalCount === 0 && <p class="inner">No open incidents. Every part is up.</p>}
       <ul class="rows">
         {incidents.nodes.map((each) => (
           <li key={each.id}>
@@ -245,7 +245,7 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
               <Glyph state={each.parts.find(({ state }) => state === "down")?.state ?? each.parts[0]?.state ?? "up"} />
               <span>
                 <strong>{shortened(each.place ?? each.causes[0] ?? "")}</strong>
-                <span class="reason">{each.why ?? "No reason is known"}</span>
+                <span class="reason">{each.why ?? "No reason given"}</span>
                 <span class="quiet">
                   {each.parts
                     .map(({ kind, state, count }) => `${counted(count, nounOf(kind))} ${worded(state)}`)
@@ -266,7 +266,7 @@ function Changes({ events }: { events: Open["events"]["nodes"] }) {
   if (!events.length) return null;
   return (
     <section class="card flush" aria-labelledby="changes">
-      <h2 id="changes">Last changes</h2>
+      <h2 id="changes">Recent changes</h2>
       <ul class="rows">
         {[...events].reverse().map((event) => (
           <li key={event.event}>

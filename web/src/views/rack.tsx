@@ -38,7 +38,7 @@ export function RackView({ route }: { route: Route }) {
         "rackUnits" in rack ? (
           <Opened rack={rack} switches={switches.totalCount} asked={asked} />
         ) : (
-          <p class="failure">{route.of} is no rack.</p>
+          <p class="failure">{route.of} is not a rack.</p>
         )
       }
     </Shown>
@@ -85,9 +85,9 @@ function Opened({ rack, switches, asked }: { rack: Rack; switches: number; asked
       </header>
       <div class="split">
         <Elevation rack={rack} slots={slots} />
-        <section class="answers" aria-label="What is known">
+        <section class="answers" aria-label="Documented facts">
           <div class="card">
-            <h2>What is known</h2>
+            <h2>Documented facts</h2>
             <ul>
               {[...rack.facts.map((fact) => [attributeOf("rack", fact.attribute), fact] as const), ...known].map(
                 ([name, fact]) => (
@@ -99,11 +99,9 @@ function Opened({ rack, switches, asked }: { rack: Rack; switches: number; asked
               )}
             </ul>
             {switches > 0 && (
-              <p>{counted(switches, "switch")} stand in this rack too; no document says in which units.</p>
+              <p>This rack also holds {counted(switches, "switch")}. Their rack units are not documented.</p>
             )}
-            <p class="quiet">
-              Hatched: no document gives the height, so it is drawn as 1U. The order from bottom to top is assumed.
-            </p>
+            <p class="quiet">Hatched: height not documented, drawn as 1U. The order from bottom to top is assumed.</p>
           </div>
         </section>
       </div>

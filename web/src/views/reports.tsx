@@ -31,7 +31,7 @@ export function Reports({ route }: { route: Route }) {
         if (report) return <One report={report} reports={reports} route={route} formats={reportFormats} />;
         return (
           <Unshown page="Reports">
-            <p class="failure">There is no report {route.of.slice(0, 80)}.</p>
+            <p class="failure">Report {route.of.slice(0, 80)} does not exist.</p>
           </Unshown>
         );
       }}
@@ -151,11 +151,13 @@ function Found({ name, chart, found, options: { sort = "", where = "", cols = ""
           <Download name={name} picture={drawn("plot")} />
         </figure>
       )}
-      {lacking && <p class="warned">No chart: its header names {lacking}, and the report has no such column.</p>}
+      {lacking && (
+        <p class="warned">No chart: the report header names {lacking}, which is not a column of the report.</p>
+      )}
       {found.truncated && (
         <p class="warned">
-          The first {counted(found.rows.length, "row")}: there are more; <code>trninv report {name} --limit</code> has
-          them.
+          Showing the first {counted(found.rows.length, "row")}. Get more with <code>trninv report {name} --limit</code>
+          .
         </p>
       )}
       <DataTable name={name} all={found} shown={shown} asked={asked} tools={tools} />
@@ -175,7 +177,7 @@ function Parquet({ name, given, has }: ParquetProps) {
   if (!has)
     return (
       <span class="quiet">
-        Parquet: <code>pip install 'trninv[parquet]'</code> where the service runs
+        For Parquet, run <code>pip install 'trninv[parquet]'</code> on the server
       </span>
     );
   const save = () => {

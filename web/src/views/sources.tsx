@@ -67,7 +67,7 @@ export function Sources() {
   return (
     <article>
       <header class="title">
-        <h1>What documents say</h1>
+        <h1>Documented numbers</h1>
         <div class="tools">
           <a href="graphql">GraphiQL</a>
           <Copy asked={[FACTS]} />
