@@ -103,10 +103,10 @@ async function request(path: string, options: RequestInit): Promise<Response> {
 
 async function refusal(response: Response): Promise<ApiError> {
   const body = await response.json().catch(() => ({}));
-  const told = body.errors?.[0];
-  if (/\bNot Found\b/.test(told?.message ?? ""))
+  const error = body.errors?.[0];
+  if (/\bNot Found\b/.test(error?.message ?? ""))
     return new ApiError("Not found. The Fleet page lists every cluster.", "NOT_FOUND");
-  return new ApiError(told?.message ?? `${response.status} ${response.statusText}`, told?.extensions?.code ?? "");
+  return new ApiError(error?.message ?? `${response.status} ${response.statusText}`, error?.extensions?.code ?? "");
 }
 
 let waiting = 0;
@@ -152,8 +152,8 @@ async function revision(): Promise<AsOf | undefined> {
 
 /** What another address of the service holds, such as a report's CSV. */
 export async function download(path: string, signal?: AbortSignal): Promise<ArrayBuffer> {
-  const at = asof() && `${path.includes("?") ? "&" : "?"}at=${encodeURIComponent(asof())}`;
-  const response = await request(path + at, { signal: signal ?? null });
+  const query = asof() && `${path.includes("?") ? "&" : "?"}at=${encodeURIComponent(asof())}`;
+  const response = await request(path + query, { signal: signal ?? null });
   if (!response.ok) throw await refusal(response);
   return response.arrayBuffer();
 }
@@ -164,7 +164,7 @@ export interface Loaded<T> {
   loading: boolean;
   /** Ask once more. */
   again?: () => void;
-  asked?: Asked | null;
+  query?: Asked | null;
 }
 
 /** What a load gives, anew whenever the key or the moment changes; what was there before stays until then. */
@@ -179,10 +179,10 @@ export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => 
       return;
     }
     const control = new AbortController();
-    const asked = `${tries} ${asof} ${key}`;
-    const isSame = asked === shown.current;
+    const request = `${tries} ${asof} ${key}`;
+    const isSame = request === shown.current;
     if (!isSame) setState((before) => ({ ...before, loading: true }));
-    shown.current = asked;
+    shown.current = request;
     load(control.signal).then(
       (data) => control.signal.aborted || setState({ data, error: undefined, loading: false }),
       (error) =>
@@ -201,24 +201,24 @@ export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => 
 /** What the page that is open rests on. */
 export const open = new Set<Asked>();
 
-export function useAsked<D>(asked: Asked<D> | null): Loaded<ResultOf<D>> {
-  const key = asked && JSON.stringify([definitions(asked.document)[0], asked.variables]);
+export function useAsked<D>(query: Asked<D> | null): Loaded<ResultOf<D>> {
+  const key = query && JSON.stringify([definitions(query.document)[0], query.variables]);
   useEffect(() => {
-    if (!asked) return;
-    open.add(asked);
+    if (!query) return;
+    open.add(query);
     return () => {
-      open.delete(asked);
+      open.delete(query);
     };
   }, [key]);
-  return { ...useLoaded(key, (signal) => ask(asked as Asked<D>, signal)), asked };
+  return { ...useLoaded(key, (signal) => ask(query as Asked<D>, signal)), query };
 }
 
 /** Requests for documents as a shell makes them. */
 export function curl(all: Iterable<Asked>): string {
   const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
-  const at = quoted(new URL("graphql", location.href).href);
-  const body = (each: Asked) => quoted(JSON.stringify({ query: written([each]), at: asof() || undefined }));
-  return [...all].map((each) => `curl ${at} -H 'Content-Type: application/json' -d ${body(each)}`).join("\n");
+  const url = quoted(new URL("graphql", location.href).href);
+  const body = (query: Asked) => quoted(JSON.stringify({ query: written([query]), at: asof() || undefined }));
+  return [...all].map((query) => `curl ${url} -H 'Content-Type: application/json' -d ${body(query)}`).join("\n");
 }
 
 /** Documents with their variables written in, to be run anywhere. */
@@ -244,7 +244,7 @@ function literal(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
   if (value && typeof value === "object") {
     return `{${Object.entries(value)
-      .map(([name, of]) => `${name}: ${literal(of)}`)
+      .map(([name, item]) => `${name}: ${literal(item)}`)
       .join(", ")}}`;
   }
   return JSON.stringify(value ?? null);
@@ -253,5 +253,5 @@ function literal(value: unknown): string {
 function dedented(text: string): string {
   const lines = text.split("\n");
   const depth = Math.min(...lines.slice(1).flatMap((line) => (line.trim() ? [line.search(/\S/)] : [])));
-  return lines.map((line, at) => (at ? line.slice(Number.isFinite(depth) ? depth : 0) : line)).join("\n");
+  return lines.map((line, index) => (index ? line.slice(Number.isFinite(depth) ? depth : 0) : line)).join("\n");
 }

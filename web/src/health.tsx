@@ -41,9 +41,9 @@ export interface Health {
 const KINDS = ["server", "chip", "switch", "nic", "node", "link"] as const;
 
 export function healthOf(data: Answered): Health[] {
-  const found = data.clusters.nodes.map((cluster) => {
-    const own = ({ aggregates }: Aggregates) => aggregates.filter((each) => each.cluster === cluster.slug);
-    const sum = (of: Aggregates) => own(of).reduce((total, { count }) => total + count, 0);
+  const clusters = data.clusters.nodes.map((cluster) => {
+    const own = ({ aggregates }: Aggregates) => aggregates.filter((row) => row.cluster === cluster.slug);
+    const sum = (group: Aggregates) => own(group).reduce((total, { count }) => total + count, 0);
     const domain = cluster.domains.nodes[0];
     const domains = cluster.domains.totalCount;
     return {
@@ -64,13 +64,13 @@ export function healthOf(data: Answered): Health[] {
       ),
     };
   });
-  return found.sort(worse);
+  return clusters.sort(worse);
 }
 
 function worse(a: Health, b: Health): number {
   for (const state of STATES) {
     const [x, y] = [a, b].map(({ notUp }) =>
-      notUp.reduce((sum, each) => sum + (each.state === state ? each.count : 0), 0),
+      notUp.reduce((sum, count) => sum + (count.state === state ? count.count : 0), 0),
     );
     if (x !== y) return (y ?? 0) - (x ?? 0);
   }
@@ -88,14 +88,14 @@ export function tally(counts: Count[]): Count[] {
 }
 
 /** All chips as a bar, in which what is not up has never less than 3 px. */
-export function Bar({ chips, of }: { chips: number; of: Count[] }) {
+export function Bar({ chips, counts }: { chips: number; counts: Count[] }) {
   const order = STATES.filter((state) => state !== "up");
   return (
     <span class="health" aria-hidden="true">
-      <span class="up" style={{ flexGrow: chips - of.reduce((sum, { count }) => sum + count, 0) }} />
+      <span class="up" style={{ flexGrow: chips - counts.reduce((sum, { count }) => sum + count, 0) }} />
       {order.flatMap((state) =>
-        of
-          .filter((each) => each.state === state && isState(state))
+        counts
+          .filter((count) => count.state === state && isState(state))
           .map(({ count }) => <span key={state} class={state} style={{ flexGrow: count }} />),
       )}
     </span>

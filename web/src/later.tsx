@@ -6,18 +6,18 @@ import { useTurn } from "./live";
 import { Failure } from "./parts";
 
 export function later<P extends object>(fetched: () => Promise<FunctionComponent<P>>): FunctionComponent<P> {
-  let known: FunctionComponent<P> | undefined;
+  let loadedView: FunctionComponent<P> | undefined;
   return function Later(props: P) {
-    const [View, found] = useState(() => known);
+    const [View, setView] = useState(() => loadedView);
     const [failed, fail] = useState(false);
     const { epoch } = useTurn();
     useEffect(() => {
-      if (known) return;
+      if (loadedView) return;
       fail(false);
       fetched().then(
         (view) => {
-          known = view;
-          found(() => view);
+          loadedView = view;
+          setView(() => view);
         },
         () => fail(true),
       );

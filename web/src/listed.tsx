@@ -38,10 +38,10 @@ const FLASH = 600;
 /** A row that lights up for a moment when it tells another thing than before, unless motion is to be reduced. */
 export function Row({ tells, isChosen, children }: { tells: string; isChosen?: boolean; children: ComponentChildren }) {
   const row = useRef<HTMLTableRowElement>(null);
-  const told = useRef(tells);
+  const previous = useRef(tells);
   useEffect(() => {
-    if (tells === told.current) return;
-    told.current = tells;
+    if (tells === previous.current) return;
+    previous.current = tells;
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
     row.current?.animate([{ backgroundColor: "var(--degraded-soft)" }, {}], FLASH);
   }, [tells]);

@@ -45,10 +45,10 @@ function become(next: Partial<Moment>): void {
 }
 
 /** Draws a component anew whenever what it looks at is another. */
-function useFollowed(of: () => unknown): void {
-  const [, anew] = useState(of);
+function useFollowed(read: () => unknown): void {
+  const [, anew] = useState(read);
   useEffect(() => {
-    const follow = () => anew(of);
+    const follow = () => anew(read);
     followers.add(follow);
     return () => {
       followers.delete(follow);
@@ -89,8 +89,8 @@ export function written(event: number): void {
 }
 
 /** Another page is opened, or another time of it: what it shows is asked anew. */
-export function turned(to: string, of: string, time: string): void {
-  const next = `${to}/${of}`;
+export function turned(to: string, subject: string, time: string): void {
+  const next = `${to}/${subject}`;
   if (next === view && time === moment.asof) return;
   view = next;
   seen();
@@ -111,21 +111,21 @@ function changes(address: string): void {
 }
 
 /** The service has answered, of this state: of another one than before, all else is asked anew. */
-export function answered(of: AsOf | undefined): void {
-  const revision = of?.revision ?? null;
+export function answered(asOf: AsOf | undefined): void {
+  const revision = asOf?.revision ?? null;
   const differs = !moment.asof && revision && moment.revision && revision !== moment.revision;
   become({
     gone: false,
     refused: false,
-    reached: of?.time ?? new Date().toISOString(),
+    reached: asOf?.time ?? new Date().toISOString(),
     revision: moment.revision ?? revision,
   });
   if (differs && !timer) timer = window.setTimeout(refresh, PATCH / 4);
 }
 
 /** The service answers again: what could not be asked meanwhile is asked now. */
-function back(found: AsOf): void {
-  become({ gone: false, reached: found.time });
+function back(asOf: AsOf): void {
+  become({ gone: false, reached: asOf.time });
   refresh();
 }
 
@@ -143,10 +143,10 @@ export function follow(isTold: boolean, ask: () => Promise<AsOf | undefined>): v
   if (isFollowing) return;
   isFollowing = true;
   const probe = async () => {
-    const found = await ask().catch(refused);
-    if (found && moment.gone) back(found);
-    else if (found && moment.revision && found.revision !== moment.revision) changes("");
-    return found;
+    const asOf = await ask().catch(refused);
+    if (asOf && moment.gone) back(asOf);
+    else if (asOf && moment.revision && asOf.revision !== moment.revision) changes("");
+    return asOf;
   };
   const hear = (heard: Heard) => {
     if (!("address" in heard)) probe();

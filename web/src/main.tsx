@@ -31,7 +31,7 @@ function View({ route }: { route: Route }) {
     case "home":
       return <Home span={route.options.span} />;
     case "at":
-      return <At key={route.of} route={route} />;
+      return <At key={route.subject} route={route} />;
     case "incidents":
       return <Incidents route={route} />;
     case "jobs":
@@ -43,13 +43,13 @@ function View({ route }: { route: Route }) {
     case "disagreements":
       return <Disagreements route={route} />;
     case "cluster":
-      return <ClusterView key={route.of} route={route} />;
+      return <ClusterView key={route.subject} route={route} />;
     case "domain":
-      return <DomainView key={route.of} route={route} />;
+      return <DomainView key={route.subject} route={route} />;
     case "rack":
-      return <RackView key={route.of} route={route} />;
+      return <RackView key={route.subject} route={route} />;
     case "reports":
-      return <Reports key={route.of} route={route} />;
+      return <Reports key={route.subject} route={route} />;
     default:
       return (
         <Unshown page={route.view}>
@@ -65,10 +65,10 @@ function App() {
   const route = useRoute();
   useSingleKeys();
   useEffect(() => {
-    document.title = route.of ? `${route.of} – trninv` : "trninv";
+    document.title = route.subject ? `${route.subject} – trninv` : "trninv";
     scrollTo(0, 0);
     mended();
-  }, [route.view, route.of]);
+  }, [route.view, route.subject]);
   const [broken, mended] = useErrorBoundary();
   const comparable = comparableOf(route);
   usePressed(comparable ? "c" : null, () => import("./compare/gathering").then(({ add }) => add(comparable)));

@@ -8,11 +8,11 @@ import { href } from "./route";
 interface Failed {
   error: ApiError;
   again?: (() => void) | undefined;
-  asked?: Asked | null | undefined;
+  query?: Asked | null | undefined;
 }
 
 /** What went wrong, in its words; what may go well another time can be tried again, or taken along. */
-export function Failure({ error, again, asked }: Failed) {
+export function Failure({ error, again, query }: Failed) {
   if (error.code !== "UNAUTHENTICATED") {
     return (
       <p class="failure">
@@ -22,7 +22,7 @@ export function Failure({ error, again, asked }: Failed) {
             <button type="button" onClick={again ?? (() => location.reload())}>
               Try again
             </button>{" "}
-            {asked && <Copied name="Copy as curl" text={() => curl([asked])} />}
+            {query && <Copied name="Copy as curl" text={() => curl([query])} />}
           </>
         )}
       </p>
@@ -71,35 +71,35 @@ export function Unshown({ page, children }: { page: string; children?: Component
 
 /** The data once it is there; an error in its place, which is a page where what is shown would be one. */
 export function Shown<T>({
-  of,
+  result,
   page,
   children,
 }: {
-  of: Loaded<T>;
+  result: Loaded<T>;
   page?: string;
   children: (data: T) => ComponentChildren;
 }) {
-  if (of.error && of.data === undefined) {
-    const failure = <Failure error={of.error} again={of.again} asked={of.asked} />;
+  if (result.error && result.data === undefined) {
+    const failure = <Failure error={result.error} again={result.again} query={result.query} />;
     return page === undefined ? failure : <Unshown page={page}>{failure}</Unshown>;
   }
-  if (of.data === undefined)
-    return of.loading ? (
+  if (result.data === undefined)
+    return result.loading ? (
       <p class="quiet loading" aria-busy="true">
         Loading…
       </p>
     ) : null;
   return (
-    <div class={of.loading || of.error ? "stale" : ""} aria-busy={of.loading}>
-      {of.loading && <p class="quiet anew">Computing…</p>}
-      {children(of.data)}
+    <div class={result.loading || result.error ? "stale" : ""} aria-busy={result.loading}>
+      {result.loading && <p class="quiet anew">Computing…</p>}
+      {children(result.data)}
     </div>
   );
 }
 
-export function Copy({ asked }: { asked: Asked[] }) {
+export function Copy({ queries }: { queries: Asked[] }) {
   const title = "Copy the queries behind this view, ready for GraphiQL";
-  return <Copied name="Copy as GraphQL" text={() => written(asked)} title={title} aria-keyshortcuts="Y" />;
+  return <Copied name="Copy as GraphQL" text={() => written(queries)} title={title} aria-keyshortcuts="Y" />;
 }
 
 interface CopiedProps extends ButtonHTMLAttributes {
@@ -109,7 +109,7 @@ interface CopiedProps extends ButtonHTMLAttributes {
 
 /** A button that copies a text, and says so. */
 function Copied({ name, text, ...more }: CopiedProps) {
-  const [told, setTold] = useState("");
+  const [note, setTold] = useState("");
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text());
@@ -121,7 +121,7 @@ function Copied({ name, text, ...more }: CopiedProps) {
   };
   return (
     <button type="button" onClick={copy} {...more}>
-      <span aria-live="polite">{told || name}</span>
+      <span aria-live="polite">{note || name}</span>
     </button>
   );
 }
@@ -140,26 +140,26 @@ export function Download({ name, picture }: { name: string; picture: () => strin
 }
 
 export const drawn = (id: string) => () => {
-  const found = document.getElementById(id);
-  return found instanceof SVGSVGElement ? standalone(found) : null;
+  const element = document.getElementById(id);
+  return element instanceof SVGSVGElement ? standalone(element) : null;
 };
 
 /** One of several, as radio buttons in a row. */
 export function Choice<T extends string>({
   name,
-  of,
+  options,
   chosen,
   choose,
 }: {
   name: string;
-  of: Record<T, string>;
+  options: Record<T, string>;
   chosen: T;
   choose: (value: T) => void;
 }) {
   return (
     <fieldset class="choice">
       <legend>{name}</legend>
-      {(Object.entries(of) as [T, string][]).map(([value, label]) => (
+      {(Object.entries(options) as [T, string][]).map(([value, label]) => (
         <label key={value}>
           <input type="radio" name={name} checked={value === chosen} onChange={() => choose(value)} />
           <span>{label}</span>

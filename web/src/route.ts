@@ -5,16 +5,16 @@ import { asof, turned } from "./live";
 export interface Route {
   view: string;
   /** An address of the inventory, or a name. */
-  of: string;
+  subject: string;
   options: Record<string, string>;
 }
 
 function parsed(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
-  const [view = "", ...of] = path.split("/");
+  const [view = "", ...rest] = path.split("/");
   return {
     view: view || "home",
-    of: decoded(of.join("/")),
+    subject: decoded(rest.join("/")),
     options: Object.assign(Object.create(null), Object.fromEntries(new URLSearchParams(query))),
   };
 }
@@ -28,43 +28,43 @@ function decoded(text: string): string {
 }
 
 /** An option that is one of several, or the usual one. */
-export function oneOf<T extends string>(of: Record<T, unknown>, given: string | undefined, usual: T): T {
-  return given !== undefined && Object.hasOwn(of, given) ? (given as T) : usual;
+export function oneOf<T extends string>(allowed: Record<T, unknown>, text: string | undefined, usual: T): T {
+  return text !== undefined && Object.hasOwn(allowed, text) ? (text as T) : usual;
 }
 
 /** An option that is a number within bounds, or the usual one. */
-export function numberIn(given: string | undefined, [least, most]: [number, number], usual: number): number {
-  const value = Number(given || Number.NaN);
+export function numberIn(text: string | undefined, [least, most]: [number, number], usual: number): number {
+  const value = Number(text || Number.NaN);
   return Number.isFinite(value) ? Math.max(least, Math.min(most, value)) : usual;
 }
 
 /** The link to a view, at the same moment; options that are undefined are left out. */
-export function href(view: string, of = "", options: Record<string, string | number | undefined> = {}): string {
-  const given = Object.entries({ asof: asof() || undefined, ...options }).filter(([, value]) => value !== undefined);
-  const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+export function href(view: string, subject = "", options: Record<string, string | number | undefined> = {}): string {
+  const entries = Object.entries({ asof: asof() || undefined, ...options }).filter(([, value]) => value !== undefined);
+  const query = new URLSearchParams(entries.map(([name, value]) => [name, String(value)])).toString();
   const readable = query.replaceAll("%2F", "/").replaceAll("%2C", ",");
-  return `#/${view === "home" ? "" : view}${of && `/${encodeURI(of)}`}${readable && `?${readable}`}`;
+  return `#/${view === "home" ? "" : view}${subject && `/${encodeURI(subject)}`}${readable && `?${readable}`}`;
 }
 
 /** Change options of the view that is open; a step back undoes it unless it is a detail. */
 export function change(options: Record<string, string | number | undefined>, detail = false): void {
   const now = parsed(location.hash);
-  const to = href(now.view, now.of, { ...now.options, ...options });
+  const to = href(now.view, now.subject, { ...now.options, ...options });
   history[detail ? "replaceState" : "pushState"](null, "", to);
   dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
 function opened(): Route {
   const route = parsed(location.hash);
-  turned(route.view, route.of, route.options.asof ?? "");
+  turned(route.view, route.subject, route.options.asof ?? "");
   return route;
 }
 
 /** An address within a place, which may leave the place out: s1/c5 of u-trn2x64/d0. */
-export function chosen({ of, options }: Route): string {
+export function chosen({ subject, options }: Route): string {
   const sel = (options.sel ?? "").toLowerCase();
-  const cluster = of.split("/")[0] ?? "";
-  const whole = (end: string) => (end.startsWith("@") || end.startsWith(`${cluster}/`) ? end : `${of}/${end}`);
+  const cluster = subject.split("/")[0] ?? "";
+  const whole = (end: string) => (end.startsWith("@") || end.startsWith(`${cluster}/`) ? end : `${subject}/${end}`);
   return sel ? sel.split("--").map(whole).join("--") : "";
 }
 

@@ -19,10 +19,10 @@ const SHAPES: Record<State, preact.ComponentChildren> = {
 export const isState = (text: string): text is State => Object.hasOwn(SHAPES, text);
 
 export function Glyph({ state }: { state: string }) {
-  const known = isState(state) ? state : "up";
+  const knownState = isState(state) ? state : "up";
   return (
-    <svg class={`glyph ${known}`} viewBox="0 0 16 16" aria-hidden="true">
-      {SHAPES[known]}
+    <svg class={`glyph ${knownState}`} viewBox="0 0 16 16" aria-hidden="true">
+      {SHAPES[knownState]}
     </svg>
   );
 }
@@ -46,11 +46,11 @@ const NOUNS: Record<string, string> = { nic: "NIC", network_node: "network node"
 export const nounOf = (kind: string) => NOUNS[kind] ?? kind.replaceAll("_", " ");
 
 /** Counts by kind and state, the worst first: ✕ 1 switch down; bare: ✕ 1 down. */
-export function Counts({ of, bare }: { of: Count[]; bare?: boolean }) {
+export function Counts({ counts, bare }: { counts: Count[]; bare?: boolean }) {
   const rank = ({ state }: Count) => STATES.indexOf(isState(state) ? state : "up");
   return (
     <>
-      {[...of]
+      {[...counts]
         .sort((a, b) => rank(a) - rank(b))
         .map(({ kind, state, count }) => (
           <Told key={`${kind} ${state}`} state={state}>

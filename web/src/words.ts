@@ -7,8 +7,8 @@ export const number = (value: number) => (Math.abs(value) < 1 ? SMALL : NUMBER).
 
 /** Whole numbers whole, others to six digits. */
 export const exact = (value: number) => (Number.isInteger(value) ? NUMBER : EXACT).format(value);
-export const gigabytes = (of: { gigabytesPerSecond: number }) => `${number(of.gigabytesPerSecond)} GB/s`;
-export const gibibytes = (of: { gibibytes: number }) => `${number(of.gibibytes)} GiB`;
+export const gigabytes = (rate: { gigabytesPerSecond: number }) => `${number(rate.gigabytesPerSecond)} GB/s`;
+export const gibibytes = (size: { gibibytes: number }) => `${number(size.gibibytes)} GiB`;
 export const counted = (count: number, noun: string) =>
   `${number(count)} ${noun}${count === 1 ? "" : /(s|ch|x)$/.test(noun) ? "es" : "s"}`;
 
@@ -50,7 +50,7 @@ export const within = (place: string, short: string) =>
 /** What a fact rests on: its document's words, or the numbers that it follows from. */
 export function grounds(fact: { quote: string; formula?: string | null }): string {
   if (fact.formula)
-    return `from ${fact.formula.replace(/([^\s:]+):(\w+)@[\w-]+/g, (_, of, what) => `${of} ${what.replaceAll("_", " ")}`)}`;
+    return `from ${fact.formula.replace(/([^\s:]+):(\w+)@[\w-]+/g, (_, subject, what) => `${subject} ${what.replaceAll("_", " ")}`)}`;
   return /^[“"]/.test(fact.quote) ? fact.quote : `“${fact.quote}”`;
 }
 

@@ -16,20 +16,20 @@ const VIEWER = graphql("query Viewer { viewer { name scope scopes } }");
 
 export type Viewer = Result<typeof VIEWER>["viewer"];
 
-let known: Viewer | undefined;
-let asked: Promise<Viewer> | undefined;
+let cachedViewer: Viewer | undefined;
+let viewerRequest: Promise<Viewer> | undefined;
 
 /** Who is asking, and what their token allows; undefined until that is known. */
 export function useViewer(): Viewer | undefined {
-  const [viewer, found] = useState(known);
+  const [viewer, setViewer] = useState(cachedViewer);
   useEffect(() => {
-    if (known) return found(known);
-    asked ??= ask({ ...asking(VIEWER, {}), at: "" }).then(({ viewer }) => {
-      known = viewer;
+    if (cachedViewer) return setViewer(cachedViewer);
+    viewerRequest ??= ask({ ...asking(VIEWER, {}), at: "" }).then(({ viewer }) => {
+      cachedViewer = viewer;
       return viewer;
     });
-    asked.then(found, () => {
-      asked = undefined;
+    viewerRequest.then(setViewer, () => {
+      viewerRequest = undefined;
     });
   }, []);
   return viewer;

@@ -20,25 +20,27 @@ interface Props {
 
 export function Preview({ things, to, factor, route }: Props) {
   const { reached } = useMoment();
-  const found = supposing(things, to, factor);
+  const scenario = supposing(things, to, factor);
   const domains = [...new Set(things.map(({ address }) => domainOf(address)))].filter(Boolean);
-  const isIdle = found && !found.down.length && !found.derate.length;
+  const isIdle = scenario && !scenario.down.length && !scenario.derate.length;
   return (
     <section class="would" aria-label="What this would change">
       <h3>
         What this would change <span class="quiet">as of {clock(reached)} UTC</span>
       </h3>
       {isIdle && <p class="quiet">No effect on capacity.</p>}
-      {found &&
+      {scenario &&
         !isIdle &&
         domains
           .slice(0, MOST_DOMAINS)
-          .map((domain) => <Domain key={domain} domain={domain} supposed={found} route={route} />)}
-      {found && !isIdle && domains.length > MOST_DOMAINS && (
+          .map((domain) => <Domain key={domain} domain={domain} supposed={scenario} route={route} />)}
+      {scenario && !isIdle && domains.length > MOST_DOMAINS && (
         <p class="quiet">and {counted(domains.length - MOST_DOMAINS, "more domain")}</p>
       )}
-      {found && !domains.length && !isIdle && <p class="quiet">Not in a scale-up domain, so no NeuronLink changes.</p>}
-      {!found && <Brought things={things} to={to} />}
+      {scenario && !domains.length && !isIdle && (
+        <p class="quiet">Not in a scale-up domain, so no NeuronLink changes.</p>
+      )}
+      {!scenario && <Brought things={things} to={to} />}
       <Jobs things={things} to={to} />
     </section>
   );
@@ -70,12 +72,12 @@ function Row({ name, before, now, unit = "", isBad = false, incomparable }: RowP
 }
 
 /** An answer's rows; until it is there, and where it can't be had, that in words. */
-function Rows<T>({ of, children }: { of: Loaded<T>; children: (data: T) => preact.ComponentChildren }) {
-  if (of.error) return <p class="failure">{of.error.message}</p>;
-  if (of.data === undefined) return of.loading ? <p class="quiet">Computing…</p> : null;
+function Rows<T>({ result, children }: { result: Loaded<T>; children: (data: T) => preact.ComponentChildren }) {
+  if (result.error) return <p class="failure">{result.error.message}</p>;
+  if (result.data === undefined) return result.loading ? <p class="quiet">Computing…</p> : null;
   return (
-    <dl class={of.loading ? "figures stale" : "figures"} aria-busy={of.loading}>
-      {children(of.data)}
+    <dl class={result.loading ? "figures stale" : "figures"} aria-busy={result.loading}>
+      {children(result.data)}
     </dl>
   );
 }
@@ -87,13 +89,13 @@ interface DomainProps {
 }
 
 function Domain({ domain, supposed, route }: DomainProps) {
-  const { from, to: end } = route.view === "domain" && route.of === domain ? route.options : {};
+  const { from, to: end } = route.view === "domain" && route.subject === domain ? route.options : {};
   const flow = from && end ? { from: within(domain, from), to: within(domain, end) } : null;
   const able = useAsked(asking(CAPABILITY, { scope: domain, ...supposed }));
   const between = useAsked(flow && asking(FLOW, { ...flow, ...supposed }));
   return (
     <>
-      <Rows of={able}>
+      <Rows result={able}>
         {({ whatIf: { capability: now } }) =>
           now.baseline && (
             <Able
@@ -107,7 +109,7 @@ function Domain({ domain, supposed, route }: DomainProps) {
         }
       </Rows>
       {flow && (
-        <Rows of={between}>
+        <Rows result={between}>
           {({ whatIf: { bandwidth } }) => (
             <Row
               name={`Maximum flow ${below(domain, flow.from)} to ${below(domain, flow.to)}`}
@@ -137,15 +139,15 @@ interface AbleProps {
 }
 
 /** What a domain can do, before and after. */
-function Able({ domain, chips, links, halves: [was, is], incomparable }: AbleProps) {
+function Able({ domain, chips, links, halves: [before, after], incomparable }: AbleProps) {
   return (
     <>
       <Row name={`Working chips in ${domain}`} before={chips[0]} now={chips[1]} />
       <Row name="Idle links" before={links[0]} now={links[1]} isBad />
       <Row
-        name={was.exact && is.exact ? "Bisection" : "Bisection, at most"}
-        before={was.upper.gigabytesPerSecond}
-        now={is.upper.gigabytesPerSecond}
+        name={before.exact && after.exact ? "Bisection" : "Bisection, at most"}
+        before={before.upper.gigabytesPerSecond}
+        now={after.upper.gigabytesPerSecond}
         unit=" GB/s"
         incomparable={incomparable}
       />
@@ -156,30 +158,30 @@ function Able({ domain, chips, links, halves: [was, is], incomparable }: AblePro
 /** What comes back is known of a whole incident: what it took. */
 function Brought({ things, to }: { things: Thing[]; to: State }) {
   const first = things.find(({ state }) => state !== "up")?.address;
-  const found = useAsked(to === "up" && first ? asking(BROUGHT, { scope: first }) : null);
+  const result = useAsked(to === "up" && first ? asking(BROUGHT, { scope: first }) : null);
   const places = new Set(things.map(({ address }) => address));
   if (to !== "up" || !first)
     return <p class="quiet">Capacity will increase. The numbers are known once the state is set.</p>;
   return (
-    <Rows of={found}>
+    <Rows result={result}>
       {({ incidents: { nodes } }) => {
-        const of = nodes[0];
-        if (!of) return <p class="quiet">Not part of an incident.</p>;
-        if (of.causeCount > of.causes.length || !of.causes.every((cause) => places.has(cause)))
+        const incident = nodes[0];
+        if (!incident) return <p class="quiet">Not part of an incident.</p>;
+        if (incident.causeCount > incident.causes.length || !incident.causes.every((cause) => places.has(cause)))
           return (
             <p class="quiet">
-              Part of incident {of.id}, which has {counted(of.causeCount, "cause")}. What the other causes took down
-              stays down.
+              Part of incident {incident.id}, which has {counted(incident.causeCount, "cause")}. What the other causes
+              took down stays down.
             </p>
           );
-        return of.impact.domains.map((each) => (
+        return incident.impact.domains.map((cost) => (
           <Able
-            key={each.domain}
-            domain={each.domain}
-            chips={[each.chipsNow, each.chipsBefore]}
-            links={[each.idleLinksNow, each.idleLinksBefore]}
-            halves={[each.bisectionNow, each.bisectionBefore]}
-            incomparable={each.incomparable}
+            key={cost.domain}
+            domain={cost.domain}
+            chips={[cost.chipsNow, cost.chipsBefore]}
+            links={[cost.idleLinksNow, cost.idleLinksBefore]}
+            halves={[cost.bisectionNow, cost.bisectionBefore]}
+            incomparable={cost.incomparable}
           />
         ));
       }}

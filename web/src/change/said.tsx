@@ -9,7 +9,7 @@ import "../style/said.css";
 const STAYS = 6000;
 
 export interface Said {
-  says: preact.ComponentChildren;
+  message: preact.ComponentChildren;
   /** Makes all as it was. */
   undo?: (() => Promise<unknown>) | undefined;
 }
@@ -28,11 +28,11 @@ export function place(): HTMLElement {
 
 /** Say that something was done; what was said before goes. */
 export function tell(said: Said): void {
-  const at = place();
-  render(<Toast key={count++} said={said} close={() => render(null, at)} />, at);
+  const host = place();
+  render(<Toast key={count++} said={said} close={() => render(null, host)} />, host);
 }
 
-function Toast({ said: { says, undo }, close }: { said: Said; close: () => void }) {
+function Toast({ said: { message, undo }, close }: { said: Said; close: () => void }) {
   const { asof } = useTurn();
   const [kept, keep] = useState(false);
   const [since, follow] = useState("");
@@ -71,7 +71,7 @@ function Toast({ said: { says, undo }, close }: { said: Said; close: () => void 
       onFocusIn={() => keep(true)}
       onFocusOut={() => keep(false)}
     >
-      {since || says}
+      {since || message}
       {isUndoable && (
         <button type="button" data-writes aria-keyshortcuts="Control+Z" onClick={back}>
           Undo <kbd>Ctrl Z</kbd>

@@ -11,7 +11,18 @@ import { type Proposed, useViewer } from "./asked";
 import { NAMED, SET } from "./documents";
 import { Preview } from "./preview";
 import { place } from "./said";
-import { byKind, changedSince, chipsOf, does, FEW, note, type Seen, type Thing, thingsOf, told } from "./things";
+import {
+  byKind,
+  changedSince,
+  chipsOf,
+  describeTargets,
+  does,
+  FEW,
+  note,
+  type Seen,
+  type Thing,
+  thingsOf,
+} from "./things";
 import { newest, say } from "./toast";
 import { WhoField, whoOf } from "./who";
 
@@ -40,22 +51,22 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
   const [part, setPart] = useState(String(change.factor ?? 0.5));
   const [failed, fail] = useState("");
   const [busy, setBusy] = useState(false);
-  const found = useAsked(asking(NAMED, byKind(places)));
-  const things = found.data ? thingsOf(found.data) : [];
+  const result = useAsked(asking(NAMED, byKind(places)));
+  const things = result.data ? thingsOf(result.data) : [];
   note(seen.current, things);
   const later = changedSince(seen.current, things);
   const chips = chipsOf(things).size;
   const factor = Number(part);
-  const isCut = !found.loading && things.length > 0 && things.length < places.length;
+  const isCut = !result.loading && things.length > 0 && things.length < places.length;
   useLayoutEffect(() => {
     box.current?.showModal();
     box.current?.querySelector<HTMLElement>("[name=why]")?.focus();
   }, []);
   const send = async (event: SubmitEvent) => {
     event.preventDefault();
-    const given = new FormData(event.target as HTMLFormElement);
-    const why = String(given.get("why"));
-    const who = whoOf(given, viewer);
+    const form = new FormData(event.target as HTMLFormElement);
+    const why = String(form.get("why"));
+    const who = whoOf(form, viewer);
     setBusy(true);
     fail("");
     const input = {
@@ -64,13 +75,13 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
       factor: to === "degraded" ? factor : null,
       why,
       who,
-      unchangedSince: found.data?.events.nodes[0]?.event ?? 0,
+      unchangedSince: result.data?.events.nodes[0]?.event ?? 0,
     };
     try {
       const { setState } = await ask({ ...asking(SET, { input }), at: "" });
       box.current?.close();
       written(newest(setState.changes));
-      say({ says: outcome(things, setState.changes, to), why, who, changes: setState.changes });
+      say({ message: outcome(things, setState.changes, to), why, who, changes: setState.changes });
     } catch (error) {
       const { code, message } = error as ApiError;
       fail(message);
@@ -89,7 +100,7 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
         </header>
         <div class="body">
           <What
-            things={found.error || !found.data ? places.map((address) => ({ address })) : things}
+            things={result.error || !result.data ? places.map((address) => ({ address })) : things}
             places={places}
             set={setPlaces}
           />
@@ -98,9 +109,9 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
               Only {number(things.length)} of {number(places.length)} parts were loaded. Set fewer at once.
             </p>
           )}
-          {found.error && (
+          {result.error && (
             <p class="failure" role="alert">
-              {found.error.message}
+              {result.error.message}
             </p>
           )}
           <fieldset class="to">
@@ -164,7 +175,7 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
             type="submit"
             data-writes
             class={to === "up" ? "main" : `main ${to}`}
-            disabled={busy || !viewer || found.loading || !things.length || isCut}
+            disabled={busy || !viewer || result.loading || !things.length || isCut}
           >
             {does(things, to)}
           </button>
@@ -176,10 +187,10 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
 
 /** What was done, in words. */
 function outcome(things: Thing[], changes: { after: string; target: object }[], to: State): string {
-  if (!changes.length) return `No change: ${told(things)} already ${worded(to)}`;
+  if (!changes.length) return `No change: ${describeTargets(things)} already ${worded(to)}`;
   const kept = changes.filter(({ after, target }) => "state" in target && target.state !== after).length;
   const stays = kept ? `; ${number(kept)} will be ${worded(to)} once the server is` : "";
-  return `${told(things)} set to ${to}${stays}`;
+  return `${describeTargets(things)} set to ${to}${stays}`;
 }
 
 interface WhatProps {
@@ -191,8 +202,8 @@ interface WhatProps {
 function What({ things, places, set }: WhatProps) {
   const [adding, setAdding] = useState(false);
   const add = (input: HTMLInputElement) => {
-    const given = input.value.trim().toLowerCase();
-    if (given) set([...new Set([...places, given])]);
+    const address = input.value.trim().toLowerCase();
+    if (address) set([...new Set([...places, address])]);
     setAdding(false);
   };
   return (

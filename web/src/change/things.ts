@@ -13,34 +13,34 @@ export function byKind(places: string[]) {
   const like = (form: RegExp) => places.filter((place) => !place.includes("--") && form.test(place));
   const [servers, chips, switches, nics] = [/\/s\d+$/, /\/c\d+$/, /\/sw\d+$/, /\/efa\d+$/].map(like);
   const links = places.filter((place) => place.includes("--"));
-  const known = new Set([servers, chips, switches, nics, links].flat());
-  const nodes = places.filter((place) => !known.has(place));
+  const matched = new Set([servers, chips, switches, nics, links].flat());
+  const nodes = places.filter((place) => !matched.has(place));
   return { servers, chips, switches, nics, nodes, links } as Record<Group, string[]>;
 }
 
 type Group = "servers" | "chips" | "switches" | "nics" | "nodes" | "links";
 
 /** The things in the order of the lists. */
-export const thingsOf = (of: Named): Thing[] => [
-  ...of.servers.nodes,
-  ...of.chips.nodes,
-  ...of.switches.nodes,
-  ...of.nics.nodes,
-  ...of.networkNodes.nodes,
-  ...of.links.nodes,
+export const thingsOf = (data: Named): Thing[] => [
+  ...data.servers.nodes,
+  ...data.chips.nodes,
+  ...data.switches.nodes,
+  ...data.nics.nodes,
+  ...data.networkNodes.nodes,
+  ...data.links.nodes,
 ];
 
 const NOUNS: Record<string, string> = { Nic: "NIC", NetworkNode: "network node" };
 
 /** 1 server, 2 links: how many of each kind. */
-export function told(things: { kind: string }[]): string {
+export function describeTargets(things: { kind: string }[]): string {
   const counts = new Map<string, number>();
   for (const { kind } of things) counts.set(kind, (counts.get(kind) ?? 0) + 1);
   return [...counts].map(([kind, count]) => counted(count, NOUNS[kind] ?? kind.toLowerCase())).join(", ");
 }
 
 /** What a button does: Set 1 chip to down. */
-export const does = (things: { kind: string }[], to: State) => `Set ${told(things)} to ${to}`;
+export const does = (things: { kind: string }[], to: State) => `Set ${describeTargets(things)} to ${to}`;
 
 export interface Chip {
   address: string;
@@ -81,9 +81,9 @@ const CARRYING = ["up", "degraded"];
 
 /** What whatIf takes for it; null where something would carry more than now, which it does not suppose. */
 export function supposing(things: Thing[], to: State, factor: number): Supposing | null {
-  const lost = !CARRYING.includes(to);
+  const isOut = !CARRYING.includes(to);
   const parts = things.filter(({ state }) => CARRYING.includes(state));
-  if (lost) return { down: parts.map(({ address }) => address), derate: [] };
+  if (isOut) return { down: parts.map(({ address }) => address), derate: [] };
   const rest = (thing: Thing) => factor / (thing.factor ?? 1);
   const isLess = parts.length === things.length && to === "degraded" && things.every((thing) => rest(thing) <= 1);
   if (!isLess) return null;

@@ -7,7 +7,7 @@ import { tell } from "./said";
 import { restoring } from "./things";
 
 export interface Done {
-  says: string;
+  message: string;
   why: string;
   who: string | null;
   changes: Made[];
@@ -19,7 +19,7 @@ export const newest = (changes: Made[]) =>
 
 /** Say that something was set; what was said before goes. */
 export const say = (done: Done) =>
-  tell({ says: done.says, undo: done.changes.length ? () => undone(done) : undefined });
+  tell({ message: done.message, undo: done.changes.length ? () => undone(done) : undefined });
 
 /** Set all to what it was, unless somebody has changed it since. */
 async function undone({ changes, why, who }: Done): Promise<void> {

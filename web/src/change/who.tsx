@@ -4,9 +4,9 @@ import type { Viewer } from "./asked";
 const WHO = "trninv who";
 
 /** Null where the token says it. */
-export function whoOf(given: FormData, viewer: Viewer | undefined): string | null {
+export function whoOf(form: FormData, viewer: Viewer | undefined): string | null {
   if (viewer?.name) return null;
-  const who = String(given.get("who"));
+  const who = String(form.get("who"));
   localStorage.setItem(WHO, who);
   return who;
 }

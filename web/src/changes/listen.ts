@@ -11,9 +11,9 @@ export interface Listening {
 export function listening(tell: (heard: Heard) => void): Listening {
   let open = false;
   let send: (isHearing: boolean) => void;
-  const heard = (told: Heard) => {
-    if ("open" in told) open = told.open;
-    tell(told);
+  const heard = (message: Heard) => {
+    if ("open" in message) open = message.open;
+    tell(message);
   };
   const alone = () => {
     const source = new Source("changes", heard);

@@ -5,13 +5,13 @@ export const MOST = 4;
 const KEPT = "trninv compare";
 
 /** Places of an address, each once, at most four. */
-export const placesOf = (of: string | undefined) =>
+export const placesOf = (list: string | undefined) =>
   [
     ...new Set(
-      (of ?? "")
+      (list ?? "")
         .toLowerCase()
         .split(",")
-        .map((each) => each.trim())
+        .map((place) => place.trim())
         .filter(Boolean),
     ),
   ].slice(0, MOST);
@@ -19,12 +19,12 @@ export const placesOf = (of: string | undefined) =>
 /** What this tab has gathered. */
 export const gathered = () => placesOf(sessionStorage.getItem(KEPT) ?? "");
 
-export const keep = (of: string[]) => sessionStorage.setItem(KEPT, of.join(","));
+export const keep = (places: string[]) => sessionStorage.setItem(KEPT, places.join(","));
 
 /** The domain, or else the cluster, of what is chosen or shown. */
 export function comparableOf(route: Route): string {
-  const at = chosen(route) || (route.view === "jobs" ? (route.options.in ?? "") : route.of);
-  const [cluster = "", domain = ""] = at.toLowerCase().split("/");
+  const address = chosen(route) || (route.view === "jobs" ? (route.options.in ?? "") : route.subject);
+  const [cluster = "", domain = ""] = address.toLowerCase().split("/");
   const isPlace =
     ["cluster", "domain", "rack", "at", "jobs"].includes(route.view) && cluster && !cluster.startsWith("@");
   if (!isPlace) return "";

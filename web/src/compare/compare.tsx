@@ -17,63 +17,68 @@ import { type Answers, best, GROUPS, type Metric } from "./metrics";
 const AS = { now: "Now", healthy: "When healthy", then: "Now and earlier" };
 
 export function Compare({ options }: { options: Record<string, string> }) {
-  const of = placesOf(options.of);
+  const places = placesOf(options.of);
   const as = oneOf(AS, options.as, "now");
   const { asof, epoch } = useTurn();
   useEffect(() => {
-    if (of.length) keep(of);
+    if (places.length) keep(places);
   }, [options.of]);
   return (
     <article>
       <header class="title">
         <h1>Compare</h1>
-        {of.length > 0 && <p>{counted(of.length, "place")}</p>}
+        {places.length > 0 && <p>{counted(places.length, "place")}</p>}
         <div class="tools">
           <Choice
             name="Show"
-            of={AS}
+            options={AS}
             chosen={as}
             choose={(value) => change({ as: value === "now" ? undefined : value, since: undefined })}
           />
-          <Copy asked={askedOf(of)} />
+          <Copy queries={askedOf(places)} />
         </div>
       </header>
-      <Add of={of} />
-      {of.length > 0 && (
-        <Columns key={`${of} ${as} ${options.since} ${asof} ${epoch}`} of={of} as={as} since={options.since} />
+      <Add places={places} />
+      {places.length > 0 && (
+        <Columns
+          key={`${places} ${as} ${options.since} ${asof} ${epoch}`}
+          places={places}
+          as={as}
+          since={options.since}
+        />
       )}
     </article>
   );
 }
 
 interface ColumnsProps {
-  of: string[];
+  places: string[];
   as: keyof typeof AS;
   since: string | undefined;
 }
 
 const HOUR = 3_600_000;
 
-function Columns({ of, as, since }: ColumnsProps) {
+function Columns({ places, as, since }: ColumnsProps) {
   const { asof } = useTurn();
   const earlier = useMemo(() => since ?? new Date(now(asof) - HOUR).toISOString().replace(/\.\d+/, ""), [since, asof]);
   const at = as === "healthy" ? HEALTHY : undefined;
-  const past = as === "then" ? of : [];
-  const [sizes, before] = [useSizes(of, at), useSizes(past, earlier)];
-  const [wired, wiredBefore] = [useWired(of, sizes.data, at), useWired(past, before.data, earlier)];
+  const past = as === "then" ? places : [];
+  const [sizes, before] = [useSizes(places, at), useSizes(past, earlier)];
+  const [wired, wiredBefore] = [useWired(places, sizes.data, at), useWired(past, before.data, earlier)];
   return (
     <>
       {as === "then" && <Earlier time={earlier} />}
-      <Shown of={sizes}>
-        {(found) =>
-          found.length === of.length ? (
+      <Shown result={sizes}>
+        {(loaded) =>
+          loaded.length === places.length ? (
             <Table
-              of={of}
-              now={answersOf(found, wired.data)}
+              places={places}
+              now={answersOf(loaded, wired.data)}
               before={as === "then" ? answersOf(before.data?.map(seeded), wiredBefore.data) : undefined}
-              sizes={found}
-              errors={found.map(
-                (each, index) => each.error ?? wired.data?.[index]?.error ?? before.data?.[index]?.error,
+              sizes={loaded}
+              errors={loaded.map(
+                (size, index) => size.error ?? wired.data?.[index]?.error ?? before.data?.[index]?.error,
               )}
               healthy={as === "healthy"}
               waiting={!wired.data || (as === "then" && !wiredBefore.data)}
@@ -96,11 +101,11 @@ const answersOf = (
   (sizes ?? []).map(({ data }, index) => data && { size: data, wired: wired?.[index]?.data });
 
 /** Without what is design only, which has no past. */
-const seeded = (told: Told<Size>): Told<Size> => (told.data?.design ? { error: UNSEEDED } : told);
+const seeded = (outcome: Told<Size>): Told<Size> => (outcome.data?.design ? { error: UNSEEDED } : outcome);
 const UNSEEDED = new ApiError("design only", "");
 
 interface TableProps {
-  of: string[];
+  places: string[];
   now: (Answers | undefined)[];
   before: (Answers | undefined)[] | undefined;
   sizes: Told<Size>[];
@@ -110,22 +115,22 @@ interface TableProps {
   waiting: boolean;
 }
 
-function Table({ of, now, before, sizes, errors, healthy, waiting }: TableProps) {
+function Table({ places, now, before, sizes, errors, healthy, waiting }: TableProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
     <section class="card flush scroll compare" aria-label="Comparison" aria-busy={waiting} tabIndex={0}>
       <table class="full">
         <thead>
           <tr>
-            <td class="quiet">{of.length > 1 && "× relative to the first"}</td>
-            {of.map((place, at) => (
+            <td class="quiet">{places.length > 1 && "× relative to the first"}</td>
+            {places.map((place, index) => (
               <th key={place} scope="col">
                 <Head
                   place={place}
-                  size={sizes[at]?.data}
-                  error={errors[at]}
+                  size={sizes[index]?.data}
+                  error={errors[index]}
                   healthy={healthy}
-                  remove={() => compare(of.filter((each) => each !== place))}
+                  remove={() => compare(places.filter((other) => other !== place))}
                 />
               </th>
             ))}
@@ -134,12 +139,12 @@ function Table({ of, now, before, sizes, errors, healthy, waiting }: TableProps)
         {GROUPS.map(([group, metrics]) => (
           <tbody key={group}>
             <tr class="group">
-              <th scope="colgroup" colSpan={of.length + 1}>
+              <th scope="colgroup" colSpan={places.length + 1}>
                 {group}
               </th>
             </tr>
             {metrics.map((metric) => (
-              <Row key={metric.name} metric={metric} of={of} now={now} before={before} errors={errors} />
+              <Row key={metric.name} metric={metric} places={places} now={now} before={before} errors={errors} />
             ))}
           </tbody>
         ))}
@@ -157,7 +162,7 @@ interface HeadProps {
 }
 
 function Head({ place, size, error, healthy, remove }: HeadProps) {
-  const worn = size ? wornOf(size) : [];
+  const unhealthy = size ? wornOf(size) : [];
   const what = size?.resolve;
   return (
     <>
@@ -178,7 +183,11 @@ function Head({ place, size, error, healthy, remove }: HeadProps) {
       )}
       {size && !size.design && (
         <span class="states">
-          {worn.length ? <Counts of={worn} /> : <State state="up">{healthy ? "all up, as seeded" : "all up"}</State>}
+          {unhealthy.length ? (
+            <Counts counts={unhealthy} />
+          ) : (
+            <State state="up">{healthy ? "all up, as seeded" : "all up"}</State>
+          )}
         </span>
       )}
       {error && <span class="less">{error.message}</span>}
@@ -188,38 +197,38 @@ function Head({ place, size, error, healthy, remove }: HeadProps) {
 
 interface RowProps {
   metric: Metric;
-  of: string[];
+  places: string[];
   now: (Answers | undefined)[];
   before: (Answers | undefined)[] | undefined;
   errors: (Error | undefined)[];
 }
 
-const read = (metric: Metric, answers: Answers | undefined) => answers && metric.of(answers);
+const read = (metric: Metric, answers: Answers | undefined) => answers && metric.read(answers);
 
 /** Chips of both halves: two bisections of other sizes don't compare. */
 const halved = (answers: Answers | undefined) =>
   answers?.wired && answers.wired.bisection.sideA + answers.wired.bisection.sideB;
 
-function Row({ metric, of, now, before, errors }: RowProps) {
+function Row({ metric, places, now, before, errors }: RowProps) {
   const values = now.map((answers) => read(metric, answers));
   const most = Math.max(0, ...values.map((value) => value ?? 0));
   const leading = best(values, metric.better);
   return (
     <tr>
       <th scope="row">
-        {metric.name} <span class="quiet">{metric.says}</span>
+        {metric.name} <span class="quiet">{metric.description}</span>
       </th>
-      {of.map((place, at) => {
-        const [value, first] = [values[at], values[0]];
-        const was = before && read(metric, before[at]);
-        const [chips, then] = [halved(now[at]), halved(before?.[at])];
+      {places.map((place, index) => {
+        const [value, first] = [values[index], values[0]];
+        const earlier = before && read(metric, before[index]);
+        const [chips, then] = [halved(now[index]), halved(before?.[index])];
         const differs = metric.halves && chips !== undefined && then !== undefined && chips !== then;
         if (value === undefined || value === null)
           return (
             <td key={place} class="quiet">
-              {now[at]?.size.design ? (
-                <Unseeded system={now[at].size.design} />
-              ) : value === null || errors[at] ? (
+              {now[index]?.size.design ? (
+                <Unseeded system={now[index].size.design} />
+              ) : value === null || errors[index] ? (
                 "unknown"
               ) : (
                 "…"
@@ -229,24 +238,24 @@ function Row({ metric, of, now, before, errors }: RowProps) {
         return (
           <td key={place}>
             <span class="value">
-              {leading.has(at) && <span class="leads" aria-hidden="true" />}
-              {was === undefined || was === null ? (
-                <span class={leading.has(at) ? "best" : ""}>{number(value)}</span>
+              {leading.has(index) && <span class="leads" aria-hidden="true" />}
+              {earlier === undefined || earlier === null ? (
+                <span class={leading.has(index) ? "best" : ""}>{number(value)}</span>
               ) : (
-                <Change now={number(value)} before={number(was)} />
+                <Change now={number(value)} before={number(earlier)} />
               )}{" "}
               <span class="quiet">{metric.unit}</span>
-              {leading.has(at) && <span class="unseen">best</span>}
+              {leading.has(index) && <span class="unseen">best</span>}
               {differs ? (
                 <span class="note">
                   not comparable: {number(then)} chips before, {number(chips)} now
                 </span>
               ) : (
-                was !== undefined &&
-                was !== null &&
-                was !== value && <Share was={was} is={value} better={metric.better} />
+                earlier !== undefined &&
+                earlier !== null &&
+                earlier !== value && <Share before={earlier} after={value} better={metric.better} />
               )}
-              {at > 0 && typeof first === "number" && first > 0 && (
+              {index > 0 && typeof first === "number" && first > 0 && (
                 <span class="times">× {(value / first).toFixed(2)}</span>
               )}
             </span>
@@ -268,8 +277,8 @@ const Unseeded = ({ system }: { system: string }) => (
   </span>
 );
 
-function Share({ was, is, better }: { was: number; is: number; better: Metric["better"] }) {
-  if (!was) return null;
-  const worse = better && (better === "more" ? is < was : is > was);
-  return <span class={worse ? "less" : "quiet"}>{differs(was, is)}</span>;
+function Share({ before, after, better }: { before: number; after: number; better: Metric["better"] }) {
+  if (!before) return null;
+  const worse = better && (better === "more" ? after < before : after > before);
+  return <span class={worse ? "less" : "quiet"}>{differs(before, after)}</span>;
 }

@@ -26,21 +26,21 @@ const NONE = { nodes: [], aggregates: [] };
 /** The system of a name, as documents have it; nothing of a cluster, which may lack only at the time that is asked of. */
 export function designOf(name: string, { systems, clusters }: Known): Size | undefined {
   if (clusters.nodes.some(({ address }) => address === name)) return undefined;
-  const of = systems.find(({ slug, aliases }) => slug === name || aliases.includes(name));
+  const system = systems.find(({ slug, aliases }) => slug === name || aliases.includes(name));
   return (
-    of && {
-      design: of.slug,
-      resolve: { __typename: "Cluster", address: of.slug, system: of.name },
+    system && {
+      design: system.slug,
+      resolve: { __typename: "Cluster", address: system.slug, system: system.name },
       chips: {
-        totalCount: of.chips,
-        aggregates: [{ memory: of.memory, bandwidth: of.memoryBandwidth, teraflops: of.teraflops }],
+        totalCount: system.chips,
+        aggregates: [{ memory: system.memory, bandwidth: system.memoryBandwidth, teraflops: system.teraflops }],
       },
-      carrying: { totalCount: of.chips, nodes: [] },
-      servers: { totalCount: of.servers, aggregates: [{ memory: of.hostMemory }] },
-      nics: { totalCount: of.nics, aggregates: [{ bandwidth: of.efaBandwidth }] },
-      networkNodes: { totalCount: of.networkNodes },
-      links: { aggregates: [{ bandwidth: of.linkBandwidth }] },
-      domains: { totalCount: of.domains },
+      carrying: { totalCount: system.chips, nodes: [] },
+      servers: { totalCount: system.servers, aggregates: [{ memory: system.hostMemory }] },
+      nics: { totalCount: system.nics, aggregates: [{ bandwidth: system.efaBandwidth }] },
+      networkNodes: { totalCount: system.networkNodes },
+      links: { aggregates: [{ bandwidth: system.linkBandwidth }] },
+      domains: { totalCount: system.domains },
       chip: NONE,
       server: NONE,
       nic: NONE,

@@ -65,22 +65,22 @@ export type Told<T> = { data: T; error?: undefined } | { data?: undefined; error
 /** The moment before anything was changed: as seeded, with all parts up. */
 export const HEALTHY = "0";
 
-const askedSize = (at: string) => {
-  const place = at.includes("/") ? { domain: { eq: at } } : { cluster: { eq: at } };
+const askedSize = (address: string) => {
+  const place = address.includes("/") ? { domain: { eq: address } } : { cluster: { eq: address } };
   return asking(SIZE, {
-    address: at,
+    address: address,
     chips: place,
     servers: place,
     nics: place,
     switches: place,
     links: place,
-    domains: at.includes("/") ? { address: { eq: at } } : place,
-    nodes: { cluster: { eq: at.split("/")[0] ?? at } },
+    domains: address.includes("/") ? { address: { eq: address } } : place,
+    nodes: { cluster: { eq: address.split("/")[0] ?? address } },
   });
 };
 
-const told = <T>(asked: Promise<T>): Promise<Told<T>> =>
-  asked.then(
+const settle = <T>(promise: Promise<T>): Promise<Told<T>> =>
+  promise.then(
     (data) => ({ data }),
     (error) => {
       if (error instanceof DOMException) throw error;
@@ -90,31 +90,31 @@ const told = <T>(asked: Promise<T>): Promise<Told<T>> =>
 
 /** Of a place at a moment; where there is none, of the system that is called so. */
 async function sizeOf(place: string, at: string | undefined, signal: AbortSignal): Promise<Told<Size>> {
-  const found = await told<Size>(ask({ ...askedSize(place), at }, signal));
-  if (found.error?.code !== "UNKNOWN_ADDRESS") return found;
+  const result = await settle<Size>(ask({ ...askedSize(place), at }, signal));
+  if (result.error?.code !== "UNKNOWN_ADDRESS") return result;
   const design = designOf(place, await ask({ ...SYSTEMS, at: "" }, signal));
-  return design ? { data: design } : found;
+  return design ? { data: design } : result;
 }
 
 /** Sizes of several places at a moment; undefined: the page's. */
-export function useSizes(of: string[], at: string | undefined) {
-  return useLoaded(of.length ? `sizes ${of} ${at}` : null, (signal) =>
-    Promise.all(of.map((place) => sizeOf(place, at, signal))),
+export function useSizes(places: string[], at: string | undefined) {
+  return useLoaded(places.length ? `sizes ${places} ${at}` : null, (signal) =>
+    Promise.all(places.map((place) => sizeOf(place, at, signal))),
   );
 }
 
 /** What the wiring of several places allows; what is in reach is asked of a chip that carries. */
-export function useWired(of: string[], sizes: Told<Size>[] | undefined, at: string | undefined) {
-  const first = of.map((_, index) => sizes?.[index]?.data?.carrying.nodes[0]?.address ?? "");
-  return useLoaded(sizes ? `wired ${of} ${first} ${at}` : null, (signal) =>
+export function useWired(places: string[], sizes: Told<Size>[] | undefined, at: string | undefined) {
+  const first = places.map((_, index) => sizes?.[index]?.data?.carrying.nodes[0]?.address ?? "");
+  return useLoaded(sizes ? `wired ${places} ${first} ${at}` : null, (signal) =>
     Promise.all(
-      of.map((place, index) =>
+      places.map((place, index) =>
         sizes?.[index]?.data?.design
           ? undefined
-          : told(
+          : settle(
               Promise.all([
                 ask({ ...asking(WIRED, { scope: place }), at }, signal),
-                first[index] ? told(ask({ ...asking(REACH, { scope: first[index] }), at }, signal)) : undefined,
+                first[index] ? settle(ask({ ...asking(REACH, { scope: first[index] }), at }, signal)) : undefined,
               ]).then(
                 ([wired, reach]): Wired => ({ ...wired, reach: reach?.data?.memoryPool.memory.gibibytes ?? null }),
               ),
@@ -124,7 +124,8 @@ export function useWired(of: string[], sizes: Told<Size>[] | undefined, at: stri
   );
 }
 
-export const askedOf = (of: string[]) => of.flatMap((place) => [askedSize(place), asking(WIRED, { scope: place })]);
+export const askedOf = (places: string[]) =>
+  places.flatMap((place) => [askedSize(place), asking(WIRED, { scope: place })]);
 
 /** What of a place is not up. */
 export const wornOf = (size: Size): Count[] =>

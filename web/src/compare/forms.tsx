@@ -8,31 +8,34 @@ import { isTime, moments } from "../state";
 import { gathered, MOST, placesOf } from "./collect";
 import { SUGGESTED } from "./documents";
 
-export const compare = (of: string[]) => change({ of: of.join(",") || undefined });
+export const compare = (places: string[]) => change({ of: places.join(",") || undefined });
 
 /** A field for one more place, with what there is; buttons while nothing is compared. */
-export function Add({ of }: { of: string[] }) {
+export function Add({ places }: { places: string[] }) {
   const field = useRef<HTMLInputElement>(null);
-  const known = useAsked(SUGGESTED);
+  const suggestions = useAsked(SUGGESTED);
   usePressed("c", () => field.current?.focus());
-  const before = of.length ? [] : gathered();
+  const before = places.length ? [] : gathered();
   const add = (event: SubmitEvent) => {
     event.preventDefault();
     const text = field.current?.value ?? "";
-    if (text.trim()) compare(placesOf([...of, text].join(",")));
+    if (text.trim()) compare(placesOf([...places, text].join(",")));
     if (field.current) field.current.value = "";
   };
   return (
-    <Shown of={known}>
+    <Shown result={suggestions}>
       {({ clusters: { nodes }, systems }) => {
-        const all = nodes.flatMap(({ address, domains }) => [address, ...domains.nodes.map((each) => each.address)]);
+        const all = nodes.flatMap(({ address, domains }) => [
+          address,
+          ...domains.nodes.map((domain) => domain.address),
+        ]);
         const clusters = nodes.map(({ address }) => address);
         const designs = systems
           .map(({ slug }) => slug)
-          .filter((slug) => !clusters.includes(slug) && !of.includes(slug));
+          .filter((slug) => !clusters.includes(slug) && !places.includes(slug));
         return (
           <>
-            {of.length < MOST && (
+            {places.length < MOST && (
               <form class="ends" onSubmit={add}>
                 <label>
                   Add{" "}
@@ -48,21 +51,21 @@ export function Add({ of }: { of: string[] }) {
                 </label>
                 <datalist id="places">
                   {all
-                    .filter((each) => !of.includes(each))
-                    .map((each) => (
-                      <option key={each} value={each} />
+                    .filter((place) => !places.includes(place))
+                    .map((place) => (
+                      <option key={place} value={place} />
                     ))}
-                  {designs.map((each) => (
-                    <option key={each} value={each} label={`${each}: design only, not seeded`} />
+                  {designs.map((design) => (
+                    <option key={design} value={design} label={`${design}: design only, not seeded`} />
                   ))}
                 </datalist>
                 <button type="submit">Add</button>
               </form>
             )}
-            {of.length < 2 && (
+            {places.length < 2 && (
               <section class="card" aria-label="Get started">
                 <p>
-                  {of.length
+                  {places.length
                     ? "Add a second place to compare."
                     : "Choose two to four clusters, domains or documented systems."}
                 </p>
@@ -75,11 +78,11 @@ export function Add({ of }: { of: string[] }) {
                 )}
                 <p class="tools">
                   {clusters
-                    .filter((each) => !of.includes(each))
+                    .filter((cluster) => !places.includes(cluster))
                     .slice(0, 12)
-                    .map((each) => (
-                      <button key={each} type="button" onClick={() => compare([...of, each])}>
-                        {each}
+                    .map((cluster) => (
+                      <button key={cluster} type="button" onClick={() => compare([...places, cluster])}>
+                        {cluster}
                       </button>
                     ))}
                   {!clusters.length && (
@@ -91,9 +94,9 @@ export function Add({ of }: { of: string[] }) {
                 {designs.length > 0 && (
                   <p class="tools">
                     <span class="quiet">Design only, not seeded:</span>
-                    {designs.map((each) => (
-                      <button key={each} type="button" onClick={() => compare([...of, each])}>
-                        {each}
+                    {designs.map((design) => (
+                      <button key={design} type="button" onClick={() => compare([...places, design])}>
+                        {design}
                       </button>
                     ))}
                   </p>
@@ -110,8 +113,8 @@ export function Add({ of }: { of: string[] }) {
 export function Earlier({ time }: { time: string }) {
   const set = (event: SubmitEvent) => {
     event.preventDefault();
-    const given = String(new FormData(event.target as HTMLFormElement).get("since"));
-    if (given) change({ since: `${given.length === 16 ? `${given}:00` : given}Z` });
+    const time = String(new FormData(event.target as HTMLFormElement).get("since"));
+    if (time) change({ since: `${time.length === 16 ? `${time}:00` : time}Z` });
   };
   return (
     <form class="ends" onSubmit={set}>

@@ -5,7 +5,7 @@ import { gather, MOST } from "./collect";
 export function add(place: string): void {
   const { full, count, to } = gather(place);
   tell({
-    says: (
+    message: (
       <>
         {full
           ? `${place} was not added: you can compare at most ${MOST} places.`

@@ -13,38 +13,38 @@ interface Spot {
 
 interface Grid {
   count: number;
-  at: (index: number) => Spot;
+  spotAt: (index: number) => Spot;
   /** The spot that an address is in. */
-  of: (address: string) => number;
+  indexOf: (address: string) => number;
 }
 
 /** Chips of a server as a square block, or in a row of their own where they are few; two columns of such rows are racks. */
 function byChip(chips: number, servers: number): Grid {
-  const each = chips / servers;
-  const side = Math.ceil(Math.sqrt(each));
+  const perServer = chips / servers;
+  const side = Math.ceil(Math.sqrt(perServer));
   const rows = Math.ceil(servers / 2);
   const place = (server: number, chip: number): Spot =>
-    each > 4 || servers < 8
+    perServer > 4 || servers < 8
       ? { x: server * (side + 0.5) + (chip % side), y: Math.floor(chip / side) }
-      : { x: Math.floor(server / rows) * (each + 2) + chip, y: (server % rows) * 0.55 };
+      : { x: Math.floor(server / rows) * (perServer + 2) + chip, y: (server % rows) * 0.55 };
   return {
     count: chips,
-    at: (index) => place(Math.floor(index / each), index % each),
-    of: (address) => {
+    spotAt: (index) => place(Math.floor(index / perServer), index % perServer),
+    indexOf: (address) => {
       const [, server, chip] = /\/s(\d+)\/c(\d+)$/.exec(address) ?? [];
-      return Number(server) * each + Number(chip);
+      return Number(server) * perServer + Number(chip);
     },
   };
 }
 
 function byDomain(domains: number): Grid {
-  const each = Math.ceil(domains / MOST);
-  const count = Math.ceil(domains / each);
+  const perSpot = Math.ceil(domains / MOST);
+  const count = Math.ceil(domains / perSpot);
   const wide = Math.ceil(Math.sqrt(4 * count));
   return {
     count,
-    at: (index) => ({ x: index % wide, y: Math.floor(index / wide) }),
-    of: (address) => Math.floor(Number(/\/d(\d+)\//.exec(address)?.[1]) / each),
+    spotAt: (index) => ({ x: index % wide, y: Math.floor(index / wide) }),
+    indexOf: (address) => Math.floor(Number(/\/d(\d+)\//.exec(address)?.[1]) / perSpot),
   };
 }
 
@@ -56,10 +56,10 @@ export function Little({ size }: { size: Size }) {
   const grid = domains > 1 ? byDomain(domains) : byChip(chips, servers);
   const worst = new Map<number, string>();
   for (const { address, state } of size.chip.nodes) {
-    const at = grid.of(address);
-    if (rank(state) < rank(worst.get(at) ?? "up")) worst.set(at, state);
+    const index = grid.indexOf(address);
+    if (rank(state) < rank(worst.get(index) ?? "up")) worst.set(index, state);
   }
-  const spots = Array.from({ length: grid.count }, (_, index) => grid.at(index));
+  const spots = Array.from({ length: grid.count }, (_, index) => grid.spotAt(index));
   const [width, height] = [Math.max(...spots.map(({ x }) => x)) + 1, Math.max(...spots.map(({ y }) => y)) + 1];
   const isFlat = domains < 2 && chips / servers <= 4 && servers >= 8;
   const dot = {

@@ -9,8 +9,8 @@ export interface Answers {
 export interface Metric {
   name: string;
   unit: string;
-  says: string;
-  of: (answers: Answers) => number | null | undefined;
+  description: string;
+  read: (answers: Answers) => number | null | undefined;
   /** More, or less, is better; nothing: neither. */
   better?: "more" | "less";
   /** Rests on the halves of a bisection, which may be of other sizes. */
@@ -18,8 +18,8 @@ export interface Metric {
 }
 
 const per = (whole: number | null | undefined, count: number) => (whole && count ? whole / count : whole);
-const sum = (of: { aggregates: { bandwidth: { gigabytesPerSecond: number } | null }[] }) =>
-  of.aggregates[0]?.bandwidth?.gigabytesPerSecond ?? 0;
+const sum = (items: { aggregates: { bandwidth: { gigabytesPerSecond: number } | null }[] }) =>
+  items.aggregates[0]?.bandwidth?.gigabytesPerSecond ?? 0;
 const bisection = ({ wired }: Answers) => wired?.bisection.upper.gigabytesPerSecond;
 
 /** Groups of metrics, in the order in which they are shown. */
@@ -30,12 +30,18 @@ export const GROUPS: [string, Metric[]][] = [
       {
         name: "Working chips",
         unit: "",
-        says: "up or degraded",
-        of: ({ size }) => size.carrying.totalCount,
+        description: "up or degraded",
+        read: ({ size }) => size.carrying.totalCount,
         better: "more",
       },
-      { name: "Chips", unit: "", says: "in any state", of: ({ size }) => size.chips.totalCount, better: "more" },
-      { name: "Servers", unit: "", says: "in any state", of: ({ size }) => size.servers.totalCount },
+      {
+        name: "Chips",
+        unit: "",
+        description: "in any state",
+        read: ({ size }) => size.chips.totalCount,
+        better: "more",
+      },
+      { name: "Servers", unit: "", description: "in any state", read: ({ size }) => size.servers.totalCount },
     ],
   ],
   [
@@ -44,29 +50,29 @@ export const GROUPS: [string, Metric[]][] = [
       {
         name: "HBM",
         unit: "GiB",
-        says: "all chips, in any state",
-        of: ({ size }) => size.chips.aggregates[0]?.memory?.gibibytes,
+        description: "all chips, in any state",
+        read: ({ size }) => size.chips.aggregates[0]?.memory?.gibibytes,
         better: "more",
       },
       {
         name: "Reachable HBM",
         unit: "GiB",
-        says: "from the first working chip, over scale-up links",
-        of: ({ wired }) => wired?.reach,
+        description: "from the first working chip, over scale-up links",
+        read: ({ wired }) => wired?.reach,
         better: "more",
       },
       {
         name: "HBM bandwidth",
         unit: "GB/s",
-        says: "all chips, in any state",
-        of: ({ size }) => sum(size.chips),
+        description: "all chips, in any state",
+        read: ({ size }) => sum(size.chips),
         better: "more",
       },
       {
         name: "Host memory",
         unit: "GiB",
-        says: "all servers",
-        of: ({ size }) => size.servers.aggregates[0]?.memory?.gibibytes,
+        description: "all servers",
+        read: ({ size }) => size.servers.aggregates[0]?.memory?.gibibytes,
         better: "more",
       },
     ],
@@ -77,8 +83,8 @@ export const GROUPS: [string, Metric[]][] = [
       {
         name: "BF16 compute",
         unit: "TFLOPS",
-        says: "dense, all chips, in any state",
-        of: ({ size }) => size.chips.aggregates[0]?.teraflops,
+        description: "dense, all chips, in any state",
+        read: ({ size }) => size.chips.aggregates[0]?.teraflops,
         better: "more",
       },
     ],
@@ -89,16 +95,16 @@ export const GROUPS: [string, Metric[]][] = [
       {
         name: "Bisection",
         unit: "GB/s",
-        says: "least capacity between two halves of the working chips; a proven upper bound",
-        of: bisection,
+        description: "least capacity between two halves of the working chips; a proven upper bound",
+        read: bisection,
         better: "more",
         halves: true,
       },
       {
         name: "Bisection per chip",
         unit: "GB/s",
-        says: "divided by the chips in both halves",
-        of: (answers) =>
+        description: "divided by the chips in both halves",
+        read: (answers) =>
           per(bisection(answers), (answers.wired?.bisection.sideA ?? 0) + (answers.wired?.bisection.sideB ?? 0)),
         better: "more",
         halves: true,
@@ -106,36 +112,36 @@ export const GROUPS: [string, Metric[]][] = [
       {
         name: "All-gather",
         unit: "GB/s",
-        says: "most bus bandwidth that the wiring allows",
-        of: ({ wired }) => wired?.collectives.allGather.upper.gigabytesPerSecond,
+        description: "most bus bandwidth that the wiring allows",
+        read: ({ wired }) => wired?.collectives.allGather.upper.gigabytesPerSecond,
         better: "more",
       },
       {
         name: "All-to-all",
         unit: "GB/s",
-        says: "most that each chip can send to all others",
-        of: ({ wired }) => wired?.collectives.allToAll.upper.gigabytesPerSecond,
+        description: "most that each chip can send to all others",
+        read: ({ wired }) => wired?.collectives.allToAll.upper.gigabytesPerSecond,
         better: "more",
       },
       {
         name: "Scale-up links",
         unit: "GB/s",
-        says: "total when healthy",
-        of: ({ size }) => sum(size.links),
+        description: "total when healthy",
+        read: ({ size }) => sum(size.links),
         better: "more",
       },
       {
         name: "Diameter",
         unit: "hops",
-        says: "most hops between two connected chips",
-        of: ({ wired }) => wired?.distances.diameter,
+        description: "most hops between two connected chips",
+        read: ({ wired }) => wired?.distances.diameter,
         better: "less",
       },
       {
         name: "Mean distance",
         unit: "hops",
-        says: "over all connected pairs",
-        of: ({ wired }) => wired?.distances.mean,
+        description: "over all connected pairs",
+        read: ({ wired }) => wired?.distances.mean,
         better: "less",
       },
     ],
@@ -143,26 +149,26 @@ export const GROUPS: [string, Metric[]][] = [
   [
     "EFA fabric",
     [
-      { name: "NICs", unit: "", says: "EFA devices", of: ({ size }) => size.nics.totalCount, better: "more" },
+      { name: "NICs", unit: "", description: "EFA devices", read: ({ size }) => size.nics.totalCount, better: "more" },
       {
         name: "EFA bandwidth",
         unit: "GB/s",
-        says: "all NICs, one direction, when healthy",
-        of: ({ size }) => sum(size.nics),
+        description: "all NICs, one direction, when healthy",
+        read: ({ size }) => sum(size.nics),
         better: "more",
       },
       {
         name: "EFA bandwidth per chip",
         unit: "GB/s",
-        says: "all NICs divided by all chips",
-        of: ({ size }) => per(sum(size.nics), size.chips.totalCount),
+        description: "all NICs divided by all chips",
+        read: ({ size }) => per(sum(size.nics), size.chips.totalCount),
         better: "more",
       },
       {
         name: "Network nodes",
         unit: "",
-        says: "in the cluster",
-        of: ({ size }) => size.networkNodes.totalCount,
+        description: "in the cluster",
+        read: ({ size }) => size.networkNodes.totalCount,
       },
     ],
   ],
@@ -170,8 +176,8 @@ export const GROUPS: [string, Metric[]][] = [
 
 /** Which of some values are the best; none where all are the same. */
 export function best(values: (number | null | undefined)[], better: Metric["better"]): Set<number> {
-  const known = values.filter((value): value is number => typeof value === "number");
-  if (!better || known.length < 2 || known.every((value) => value === known[0])) return new Set();
-  const most = better === "more" ? Math.max(...known) : Math.min(...known);
-  return new Set(values.flatMap((value, at) => (value === most ? [at] : [])));
+  const numbers = values.filter((value): value is number => typeof value === "number");
+  if (!better || numbers.length < 2 || numbers.every((value) => value === numbers[0])) return new Set();
+  const most = better === "more" ? Math.max(...numbers) : Math.min(...numbers);
+  return new Set(values.flatMap((value, index) => (value === most ? [index] : [])));
 }

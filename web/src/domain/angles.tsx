@@ -10,15 +10,15 @@ export function useAngles(
   options: Record<string, string>,
   solid: boolean,
 ): [[number, number], (dx: number, dy: number) => void] {
-  const given = (): [number, number] => [
+  const anglesOf = (): [number, number] => [
     numberIn(options.yaw, [-1e6, 1e6], ANGLES[0]),
     numberIn(options.pitch, [-90, 90], ANGLES[1]),
   ];
-  const [angles, setAngles] = useState(given);
-  useEffect(() => setAngles(given()), [options.yaw, options.pitch]);
+  const [angles, setAngles] = useState(anglesOf);
+  useEffect(() => setAngles(anglesOf()), [options.yaw, options.pitch]);
   const [yaw, pitch] = angles;
   useEffect(() => {
-    if (!solid || String(angles) === String(given())) return;
+    if (!solid || String(angles) === String(anglesOf())) return;
     const rest = setTimeout(() => change({ yaw: yaw.toFixed(0), pitch: pitch.toFixed(0) }, true), 300);
     return () => clearTimeout(rest);
   }, [solid, yaw, pitch]);

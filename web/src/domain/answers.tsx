@@ -27,9 +27,10 @@ function Card({ title, supposing, children }: CardProps) {
   );
 }
 
-const hops = (of: Ways) => of.paths[0]?.hops ?? null;
-const narrowest = (of: Ways) => of.paths[0]?.bandwidth?.gigabytesPerSecond ?? null;
-const before = <T, N>(of: Supposed<T>, read: (of: T) => N) => (of.baseline ? read(of.baseline) : undefined);
+const hops = (answer: Ways) => answer.paths[0]?.hops ?? null;
+const narrowest = (answer: Ways) => answer.paths[0]?.bandwidth?.gigabytesPerSecond ?? null;
+const before = <T, N>(answer: Supposed<T>, read: (answer: T) => N) =>
+  answer.baseline ? read(answer.baseline) : undefined;
 
 interface BetweenProps {
   title: string;
@@ -42,7 +43,7 @@ interface BetweenProps {
 export function Between({ title, supposing, mode, answers: { shortest, widest, flow } }: BetweenProps) {
   return (
     <Card title={title} supposing={supposing}>
-      <Shown of={mode === "widest" ? widest : shortest}>
+      <Shown result={mode === "widest" ? widest : shortest}>
         {(ways) => (
           <>
             <dl class="figures inner">
@@ -53,26 +54,26 @@ export function Between({ title, supposing, mode, answers: { shortest, widest, f
                 unit="hop"
                 less
               />
-              <Metric name="Tied paths" now={ways.tiedPaths} before={before(ways, (of) => of.tiedPaths)} />
+              <Metric name="Tied paths" now={ways.tiedPaths} before={before(ways, (answer) => answer.tiedPaths)} />
               <Metric name="Narrowest link" now={narrowest(ways)} before={before(ways, narrowest)} unit="GB/s" />
             </dl>
             {!ways.reachable && <p class="failure inner">No path: {ways.reason}</p>}
           </>
         )}
       </Shown>
-      <Shown of={flow}>
-        {(of) => (
+      <Shown result={flow}>
+        {(answer) => (
           <>
             <dl class="figures inner">
-              <Metric name="Maximum flow" now={most(of)} before={before(of, most)} unit="GB/s" />
+              <Metric name="Maximum flow" now={most(answer)} before={before(answer, most)} unit="GB/s" />
               <Metric
                 name="Minimum cut"
-                now={of.minimumCut.totalCount}
-                before={before(of, (each) => each.minimumCut.totalCount)}
+                now={answer.minimumCut.totalCount}
+                before={before(answer, (flow) => flow.minimumCut.totalCount)}
                 unit="link"
               />
             </dl>
-            <Grounds of={of} />
+            <Grounds answer={answer} />
           </>
         )}
       </Shown>
@@ -80,7 +81,7 @@ export function Between({ title, supposing, mode, answers: { shortest, widest, f
   );
 }
 
-const most = (of: Flow) => of.maximumFlow.gigabytesPerSecond;
+const most = (answer: Flow) => answer.maximumFlow.gigabytesPerSecond;
 
 interface DomainProps {
   supposing: string;
@@ -92,17 +93,17 @@ interface DomainProps {
 export function Domain({ supposing, halves, pool }: DomainProps) {
   return (
     <Card title="Domain" supposing={supposing}>
-      <Shown of={halves}>
-        {(of) => (
+      <Shown result={halves}>
+        {(answer) => (
           <dl class="figures inner">
-            <Bounds halves={of} />
+            <Bounds halves={answer} />
           </dl>
         )}
       </Shown>
-      <Shown of={pool}>
-        {(of) => (
+      <Shown result={pool}>
+        {(answer) => (
           <dl class="figures inner">
-            <Reach pool={of} />
+            <Reach pool={answer} />
           </dl>
         )}
       </Shown>
@@ -110,7 +111,7 @@ export function Domain({ supposing, halves, pool }: DomainProps) {
   );
 }
 
-const upper = (of: Halves) => of.upper.gigabytesPerSecond;
+const upper = (answer: Halves) => answer.upper.gigabytesPerSecond;
 const sizes = ({ sideA, sideB }: Halves) => `${sideA} and ${sideB} chips`;
 
 /** Bisections of different numbers of chips say nothing of the wiring. */
@@ -131,7 +132,7 @@ function Bounds({ halves }: { halves: Supposed<Halves> }) {
         <Metric
           name="At least"
           now={halves.lower.gigabytesPerSecond}
-          before={before(halves, (of) => of.lower.gigabytesPerSecond)}
+          before={before(halves, (answer) => answer.lower.gigabytesPerSecond)}
           unit="GB/s"
         />
       )}
@@ -152,7 +153,7 @@ function Reach({ pool }: { pool: Supposed<Pool> }) {
     <Metric
       name="Reachable memory"
       now={pool.memory.gibibytes}
-      before={before(pool, (of) => of.memory.gibibytes)}
+      before={before(pool, (answer) => answer.memory.gibibytes)}
       unit="GiB"
     />
   );
@@ -167,23 +168,27 @@ interface BisectionProps {
 export function Bisection({ title, supposing, halves }: BisectionProps) {
   return (
     <Card title={title} supposing={supposing}>
-      <Shown of={halves}>
-        {(of) => (
+      <Shown result={halves}>
+        {(answer) => (
           <>
             <dl class="figures inner">
-              <Bounds halves={of} />
-              <Metric name="Links cut" now={of.cut.totalCount} before={before(of, (each) => each.cut.totalCount)} />
-              {comparable(of) && (
+              <Bounds halves={answer} />
+              <Metric
+                name="Links cut"
+                now={answer.cut.totalCount}
+                before={before(answer, (halves) => halves.cut.totalCount)}
+              />
+              {comparable(answer) && (
                 <div>
                   <dt>Halves</dt>
-                  <dd>{sizes(of)}</dd>
+                  <dd>{sizes(answer)}</dd>
                 </div>
               )}
             </dl>
             <p class="quiet inner">
-              {of.exact ? "Exact" : "Bounds"}, one direction. Method: {of.method}.
+              {answer.exact ? "Exact" : "Bounds"}, one direction. Method: {answer.method}.
             </p>
-            <Grounds of={of} />
+            <Grounds answer={answer} />
           </>
         )}
       </Shown>
@@ -201,15 +206,15 @@ interface PoolProps {
 export function MemoryPool({ title, supposing, pool, from }: PoolProps) {
   return (
     <Card title={title} supposing={supposing}>
-      <Shown of={pool}>
-        {(of) => (
+      <Shown result={pool}>
+        {(answer) => (
           <>
             <dl class="figures inner">
-              <Reach pool={of} />
-              <Metric name="Provided by" now={of.chips} before={before(of, (each) => each.chips)} unit="chip" />
+              <Reach pool={answer} />
+              <Metric name="Provided by" now={answer.chips} before={before(answer, (pool) => pool.chips)} unit="chip" />
             </dl>
-            <Hops pool={of} from={from} />
-            <Grounds of={of} />
+            <Hops pool={answer} from={from} />
+            <Grounds answer={answer} />
           </>
         )}
       </Shown>
@@ -221,7 +226,7 @@ function Hops({ pool, from }: { pool: Pool; from: string }) {
   const rings: Ring[] = pool.byHops.map((ring) => ({
     hops: ring.hops,
     chips: ring.reached.map((chip) => chip.address),
-    says: `${counted(ring.hops, "hop")}: ${counted(ring.chips, "chip")}, ${gibibytes(ring.memory)}`,
+    description: `${counted(ring.hops, "hop")}: ${counted(ring.chips, "chip")}, ${gibibytes(ring.memory)}`,
   }));
   return (
     <div class="pool inner">
@@ -267,12 +272,12 @@ interface Grounded {
 }
 
 /** What an answer means and rests on. */
-function Grounds({ of }: { of: Grounded }) {
-  const facts = new Map(of.facts.map((fact) => [`${fact.subject} ${fact.attribute}`, fact]));
+function Grounds({ answer }: { answer: Grounded }) {
+  const facts = new Map(answer.facts.map((fact) => [`${fact.subject} ${fact.attribute}`, fact]));
   return (
     <details class="inner">
-      <summary>Definition and sources{of.disputed && <span class="mark"> ⚠ sources disagree</span>}</summary>
-      <p>{of.definition}.</p>
+      <summary>Definition and sources{answer.disputed && <span class="mark"> ⚠ sources disagree</span>}</summary>
+      <p>{answer.definition}.</p>
       <ul>
         {[...facts].map(([name, fact]) => (
           <li key={name}>

@@ -26,33 +26,33 @@ export interface Answers {
   halves: Loaded<Supposed<Halves>>;
   pool: Loaded<Supposed<Pool>>;
   /** What was asked for all that is there. */
-  asked: Asked[];
+  queries: Asked[];
 }
 
 export function useAnswers(domain: string, from: string, to: string, scenario: Scenario): Answers {
   const ends = from && to ? { from, to } : null;
   const supposed = scenario.down.length + scenario.derate.length > 0;
-  const asked = {
+  const requests = {
     shortest: ends && (supposed ? asking(SHORTEST_IF, { ...ends, ...scenario }) : asking(SHORTEST, ends)),
     widest: ends && (supposed ? asking(WIDEST_IF, { ...ends, ...scenario }) : asking(WIDEST, ends)),
     flow: ends && (supposed ? asking(BETWEEN_IF, { ...ends, ...scenario }) : asking(BETWEEN, ends)),
     halves: supposed ? asking(BISECTION_IF, { scope: domain, ...scenario }) : asking(BISECTION, { scope: domain }),
     pool: from ? (supposed ? asking(MEMORY_IF, { scope: from, ...scenario }) : asking(MEMORY, { scope: from })) : null,
   };
-  const between = (of: { source: string; target: string }) => of.source === from && of.target === to;
+  const between = (answer: { source: string; target: string }) => answer.source === from && answer.target === to;
   return {
-    shortest: useAnswer<Ways>(asked.shortest, between),
-    widest: useAnswer<Ways>(asked.widest, between),
-    flow: useAnswer<Flow>(asked.flow, between),
-    halves: useAnswer<Halves>(asked.halves, () => true),
-    pool: useAnswer<Pool>(asked.pool, (pool) => pool.scope === from),
-    asked: Object.values(asked).filter((each) => each !== null),
+    shortest: useAnswer<Ways>(requests.shortest, between),
+    widest: useAnswer<Ways>(requests.widest, between),
+    flow: useAnswer<Flow>(requests.flow, between),
+    halves: useAnswer<Halves>(requests.halves, () => true),
+    pool: useAnswer<Pool>(requests.pool, (pool) => pool.scope === from),
+    queries: Object.values(requests).filter((query) => query !== null),
   };
 }
 
 /** The answer, in a scenario or not, unless it is to what was asked before of other places. */
-function useAnswer<T>(asked: Asked | null, fits: (data: T) => boolean): Loaded<Supposed<T>> {
-  const loaded = useAsked<unknown>(asked);
+function useAnswer<T>(query: Asked | null, fits: (data: T) => boolean): Loaded<Supposed<T>> {
+  const loaded = useAsked<unknown>(query);
   const data = loaded.data as { answer?: Supposed<T>; whatIf?: { answer: Supposed<T> } } | undefined;
   const answer = data?.whatIf?.answer ?? data?.answer;
   return { ...loaded, data: answer && fits(answer) ? answer : undefined };

@@ -23,7 +23,7 @@ import { ANSWER, Ends, FlatOrSolid, type Mode, Modes, More, modeOf, tabOf } from
 import { Picture } from "./picture";
 import { type Scenario, scenarioOf } from "./scenario";
 import { Since } from "./since";
-import { told } from "./told";
+import { summarize } from "./told";
 import { WhatIf } from "./whatif";
 import { type Domain, type Placed, useNarrow, wiringOf } from "./wired";
 
@@ -31,13 +31,13 @@ const Timeline = later(async () => (await import("../timeline/timeline")).Timeli
 
 export function DomainView({ route }: { route: Route }) {
   const narrow = useNarrow();
-  const asked = asking(WIRING, { address: route.of, narrow });
+  const query = asking(WIRING, { address: route.subject, narrow });
   return (
-    <Shown of={useAsked(asked)} page={route.of}>
+    <Shown result={useAsked(query)} page={route.subject}>
       {(data) => {
         const domain = data.resolve;
-        if (!("wiring" in domain)) return <p class="failure">{route.of} is not a domain.</p>;
-        return <Opened domain={domain} placed={data.layout} route={route} asked={asked} narrow={narrow} />;
+        if (!("wiring" in domain)) return <p class="failure">{route.subject} is not a domain.</p>;
+        return <Opened domain={domain} placed={data.layout} route={route} query={query} narrow={narrow} />;
       }}
     </Shown>
   );
@@ -47,11 +47,11 @@ interface OpenedProps {
   domain: Domain;
   placed: Placed;
   route: Route;
-  asked: Asked;
+  query: Asked;
   narrow: boolean;
 }
 
-function Opened({ domain, placed, route, asked, narrow }: OpenedProps) {
+function Opened({ domain, placed, route, query, narrow }: OpenedProps) {
   const place = domain.address;
   const { options } = route;
   const [breaking, setBreaking] = useState(false);
@@ -65,7 +65,7 @@ function Opened({ domain, placed, route, asked, narrow }: OpenedProps) {
   useKeys(route, from, to, scenario);
   return (
     <article class="domain">
-      <Heading domain={domain} wiring={wiring} asked={[...answers.asked, asked]} />
+      <Heading domain={domain} wiring={wiring} queries={[...answers.queries, query]} />
       <div class="questions">
         <Modes mode={mode} />
         <Ends wiring={wiring} from={from} to={to} />
@@ -88,14 +88,14 @@ function Opened({ domain, placed, route, asked, narrow }: OpenedProps) {
             solid={solid}
             breaking={breaking}
           />
-          <Timeline of={place} span={options.span} />
+          <Timeline scope={place} span={options.span} />
         </section>
         <section class="answers" id={ANSWER} role="tabpanel" aria-labelledby={tabOf(mode)}>
           <Answer mode={mode} wiring={wiring} ends={[from, to]} scenario={scenario} answers={answers} />
         </section>
       </div>
       <p class="unseen" role="status">
-        {told(mode, below(place, from), below(place, to), answers)}
+        {summarize(mode, below(place, from), below(place, to), answers)}
       </p>
     </article>
   );
@@ -182,7 +182,7 @@ function Choose({ what }: { what: string }) {
   );
 }
 
-function Heading({ domain, wiring, asked }: { domain: Domain; wiring: Wiring; asked: Asked[] }) {
+function Heading({ domain, wiring, queries }: { domain: Domain; wiring: Wiring; queries: Asked[] }) {
   const { parts, wires } = wiring;
   const servers = domain.servers.nodes;
   const racks = [...new Set(servers.map((server) => server.rack.address))];
@@ -192,7 +192,7 @@ function Heading({ domain, wiring, asked }: { domain: Domain; wiring: Wiring; as
     <header class="title">
       <h1>{domain.address}</h1>
       <div class="states">
-        <Counts of={notUp([...parts, ...kinds("server", servers), ...kinds("link", wires)])} />
+        <Counts counts={notUp([...parts, ...kinds("server", servers), ...kinds("link", wires)])} />
       </div>
       <p>
         {[
@@ -203,28 +203,28 @@ function Heading({ domain, wiring, asked }: { domain: Domain; wiring: Wiring; as
           .filter(Boolean)
           .join(" · ")}{" "}
         ·{" "}
-        {racks.map((rack, at) => (
+        {racks.map((rack, index) => (
           <span key={rack}>
-            {at > 0 && ", "}
+            {index > 0 && ", "}
             <a href={href("rack", rack)}>rack {rack.split("/r")[1]}</a>
           </span>
         ))}
       </p>
       <div class="tools">
-        <Copy asked={asked} />
+        <Copy queries={queries} />
         <Download name={domain.address} picture={drawn("wiring")} />
       </div>
     </header>
   );
 }
 
-const kinds = (kind: string, of: { state: string }[]) => of.map(({ state }) => ({ kind, state }));
+const kinds = (kind: string, items: { state: string }[]) => items.map(({ state }) => ({ kind, state }));
 
-function notUp(of: { kind: string; state: string }[]): Count[] {
-  const found = new Map<string, Count>();
-  for (const { kind, state } of of) {
+function notUp(parts: { kind: string; state: string }[]): Count[] {
+  const counts = new Map<string, Count>();
+  for (const { kind, state } of parts) {
     const key = `${kind} ${state}`;
-    if (state !== "up") found.set(key, { kind, state, count: (found.get(key)?.count ?? 0) + 1 });
+    if (state !== "up") counts.set(key, { kind, state, count: (counts.get(key)?.count ?? 0) + 1 });
   }
-  return [...found.values()];
+  return [...counts.values()];
 }

@@ -12,26 +12,26 @@ interface Held extends Letter {
   chips: number;
 }
 
-function held({ parts }: Wiring): Held[] {
+function jobsOf({ parts }: Wiring): Held[] {
   const counts = new Map<string, number>();
   for (const { job } of parts) if (job) counts.set(job, (counts.get(job) ?? 0) + 1);
   const sorted = [...counts].sort((a, b) => b[1] - a[1]);
-  return sorted.map(([job, chips], at) => ({ job, chips, ...letterOf(at) }));
+  return sorted.map(([job, chips], index) => ({ job, chips, ...letterOf(index) }));
 }
 
 /** The letter of each chip that a job holds. */
 export function lettersOf(wiring: Wiring): Map<string, Letter> {
-  const known = new Map(held(wiring).map((each) => [each.job, each]));
+  const letters = new Map(jobsOf(wiring).map((entry) => [entry.job, entry]));
   return new Map(
     wiring.parts.flatMap(({ address, job }) => {
-      const found = job && known.get(job);
-      return found ? [[address, found]] : [];
+      const letter = job && letters.get(job);
+      return letter ? [[address, letter]] : [];
     }),
   );
 }
 
 export function Jobs({ wiring }: { wiring: Wiring }) {
-  const jobs = held(wiring);
+  const jobs = jobsOf(wiring);
   const chips = wiring.parts.filter((part) => part.kind === "chip");
   const free = chips.filter(({ use }) => use === "free").length;
   return (

@@ -8,7 +8,7 @@ import { isSupposed, partOf, type Scenario, suppose } from "./scenario";
 
 export function useKeys(route: Route, from: string, to: string, scenario: Scenario): void {
   useLayoutEffect(() => {
-    const short = (address: string) => below(route.of, address) || undefined;
+    const short = (address: string) => below(route.subject, address) || undefined;
     const press = (event: KeyboardEvent) => {
       if (!isSingle(event)) return;
       const sel = chosen(route);
@@ -16,7 +16,7 @@ export function useKeys(route: Route, from: string, to: string, scenario: Scenar
       if (event.key === "f" && chip) change({ from: short(sel) });
       else if (event.key === "t" && chip) change({ to: short(sel) });
       else if (event.key === "x" && (from || to)) change({ from: short(to), to: short(from) });
-      else if (event.key === "d" && sel) suppose(route.of, scenario, sel, partOf(scenario, sel) === 0 ? 1 : 0);
+      else if (event.key === "d" && sel) suppose(route.subject, scenario, sel, partOf(scenario, sel) === 0 ? 1 : 0);
       else if (event.key === "Escape" && sel) change({ sel: undefined });
       else if (event.key === "Escape" && isSupposed(scenario)) change({ down: undefined, derate: undefined });
       else if (event.key === "Escape" && (from || to)) change({ from: undefined, to: undefined });

@@ -25,29 +25,29 @@ interface Props {
   wiring: Wiring;
   mode: Mode;
   marks: Marks;
-  lost: Set<string>;
-  worn: Set<string>;
+  idle: Set<string>;
+  derated: Set<string>;
 }
 
-export function Legend({ wiring, mode, marks, lost, worn }: Props) {
+export function Legend({ wiring, mode, marks, idle, derated }: Props) {
   const { parts, wires } = wiring;
   const has = (state: string) =>
     parts.some((part) => part.state === state) || wires.some((wire) => wire.state === state);
-  const supposed = parts.some(({ state, address }) => state === "up" && (lost.has(address) || worn.has(address)));
-  const asked = marks.links.size + marks.side.size + marks.hops.size > 0;
+  const supposed = parts.some(({ state, address }) => state === "up" && (idle.has(address) || derated.has(address)));
+  const hasMarks = marks.links.size + marks.side.size + marks.hops.size > 0;
   return (
     <ul class="legend">
-      {bandwidths(wiring).map((bandwidth, at) => (
+      {bandwidths(wiring).map((bandwidth, index) => (
         <li key={bandwidth}>
-          <span class={`swatch line w${at % 3}`} />
+          <span class={`swatch line w${index % 3}`} />
           {joins(wiring, bandwidth)}, {number(bandwidth)} GB/s
         </li>
       ))}
-      {asked &&
-        MEANS[mode].map(([swatch, says]) => (
-          <li key={says}>
+      {hasMarks &&
+        MEANS[mode].map(([swatch, meaning]) => (
+          <li key={meaning}>
             <span class={`swatch ${swatch}`} />
-            {says}
+            {meaning}
           </li>
         ))}
       {marks.before.size > 0 && (
@@ -55,13 +55,13 @@ export function Legend({ wiring, mode, marks, lost, worn }: Props) {
           <span class="swatch line before" /> previous path
         </li>
       )}
-      {wires.some((wire) => wire.state === "degraded" || worn.has(wire.address)) && (
+      {wires.some((wire) => wire.state === "degraded" || derated.has(wire.address)) && (
         <li>
           <span class="swatch line degraded dashed" />
           degraded link
         </li>
       )}
-      {wires.some((wire) => lost.has(wire.address)) && (
+      {wires.some((wire) => idle.has(wire.address)) && (
         <li>
           <span class="swatch line idle" /> idle link
         </li>
@@ -83,9 +83,9 @@ export function Legend({ wiring, mode, marks, lost, worn }: Props) {
 
 /** What links of a bandwidth join. */
 function joins({ parts, wires }: Wiring, bandwidth: number): string {
-  const known = new Map(parts.map((part) => [part.address, part]));
+  const byAddress = new Map(parts.map((part) => [part.address, part]));
   const between = ({ a, b, scope }: Wire) => {
-    const ends = [known.get(a), known.get(b)];
+    const ends = [byAddress.get(a), byAddress.get(b)];
     const through = ends.find((end) => end?.kind === "switch");
     if (through) return through.server === null ? "rack switch" : "server switch";
     if (scope === "SERVER") return "within a server";
@@ -93,6 +93,6 @@ function joins({ parts, wires }: Wiring, bandwidth: number): string {
       ? "between servers"
       : "between racks";
   };
-  const of = wires.filter((wire) => wire.nominal === bandwidth);
-  return [...new Set(of.map(between))].join(" or ");
+  const links = wires.filter((wire) => wire.nominal === bandwidth);
+  return [...new Set(links.map(between))].join(" or ");
 }

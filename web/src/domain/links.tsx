@@ -21,8 +21,8 @@ export interface Hop {
 /** The links of a path, each from the end where it is entered. */
 export function hopsOf({ paths: [path] }: Pick<Ways, "paths">): Hop[] {
   const steps = path?.steps ?? [];
-  return steps.flatMap(({ kind, address, bandwidth }, at) => {
-    const [source, target] = [steps[at - 1]?.address, steps[at + 1]?.address];
+  return steps.flatMap(({ kind, address, bandwidth }, index) => {
+    const [source, target] = [steps[index - 1]?.address, steps[index + 1]?.address];
     if (kind !== "link" || !source || !target) return [];
     return [{ address, ends: [source, target], gigabytesPerSecond: bandwidth?.gigabytesPerSecond ?? 0 }];
   });
@@ -61,13 +61,13 @@ export function Links({ title, hops, instances = [], taking, stale }: Props) {
           </tr>
         </thead>
         <tbody>
-          {hops.map(({ address, ends, gigabytesPerSecond }, at) => {
+          {hops.map(({ address, ends, gigabytesPerSecond }, index) => {
             const gone = partOf(scenario, address) === 0;
             const stands = [...new Set(ends.map(there))].filter(Boolean).join(" – ");
             return (
               <tr key={address}>
                 <td>
-                  <i>{at + 1}</i>
+                  <i>{index + 1}</i>
                 </td>
                 <td>
                   <a

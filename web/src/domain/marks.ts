@@ -7,7 +7,7 @@ import type { Ways } from "./documents";
 import { lettersOf } from "./jobs";
 import type { Mode } from "./modes";
 
-const addresses = (all: { address: string }[]) => new Set(all.map((each) => each.address));
+const addresses = (all: { address: string }[]) => new Set(all.map((item) => item.address));
 const settled = <T>({ data, loading }: Loaded<T>) => (loading ? undefined : data);
 
 /** The marks of an answer, once it is that of what is asked now. */

@@ -23,9 +23,9 @@ export const modeOf = (show: string | undefined): Mode => oneOf(MODES, show, "pa
 export const tabOf = (mode: Mode) => `tab-${mode}`;
 export const ANSWER = "answer";
 
-const KEYS: Record<string, (at: number) => number> = {
-  ArrowRight: (at) => at + 1,
-  ArrowLeft: (at) => at - 1,
+const KEYS: Record<string, (index: number) => number> = {
+  ArrowRight: (index) => index + 1,
+  ArrowLeft: (index) => index - 1,
   Home: () => 0,
   End: () => -1,
 };
@@ -65,7 +65,7 @@ export function Ends({ wiring, from, to }: { wiring: Wiring; from: string; to: s
   const chips = wiring.parts.flatMap((part) => (part.kind === "chip" ? [short(part.address)] : []));
   return (
     <div class="ends">
-      <End name="From" of={short(from)} chips={chips} choose={(chip) => change({ from: chip })} />
+      <End name="From" value={short(from)} chips={chips} choose={(chip) => change({ from: chip })} />
       <button
         type="button"
         class="square plain"
@@ -77,25 +77,25 @@ export function Ends({ wiring, from, to }: { wiring: Wiring; from: string; to: s
       >
         <span aria-hidden="true">⇌</span>
       </button>
-      <End name="To" of={short(to)} chips={chips} choose={(chip) => change({ to: chip })} />
+      <End name="To" value={short(to)} chips={chips} choose={(chip) => change({ to: chip })} />
     </div>
   );
 }
 
 interface EndProps {
   name: string;
-  of: string;
+  value: string;
   chips: string[];
   choose: (chip: string | undefined) => void;
 }
 
-function End({ name, of, chips, choose }: EndProps) {
+function End({ name, value, chips, choose }: EndProps) {
   return (
-    <label class={of ? "end chosen" : "end"}>
+    <label class={value ? "end chosen" : "end"}>
       <span>{name}</span>
-      <select aria-label={name} value={of} onChange={(event) => choose(event.currentTarget.value || undefined)}>
+      <select aria-label={name} value={value} onChange={(event) => choose(event.currentTarget.value || undefined)}>
         <option value="">choose a chip</option>
-        {of && !chips.includes(of) && <option value={of}>{of}</option>}
+        {value && !chips.includes(value) && <option value={value}>{value}</option>}
         {chips.map((chip) => (
           <option key={chip} value={chip}>
             {chip}
@@ -111,7 +111,7 @@ export function FlatOrSolid({ solid }: { solid: boolean }) {
     <div class="seg">
       <Choice
         name="View"
-        of={{ "2d": "Flat", "3d": "3D" }}
+        options={{ "2d": "Flat", "3d": "3D" }}
         chosen={solid ? "3d" : "2d"}
         choose={(view) => change({ view: view === "3d" ? view : undefined, yaw: undefined, pitch: undefined })}
       />

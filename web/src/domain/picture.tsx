@@ -7,7 +7,7 @@ import { below, within } from "../words";
 import { Turning, useAngles } from "./angles";
 import { Legend } from "./legend";
 import type { Mode } from "./modes";
-import { faults, lost, partOf, type Scenario, suppose } from "./scenario";
+import { faults, idleParts, partOf, type Scenario, suppose } from "./scenario";
 
 interface Props {
   wiring: Wiring;
@@ -28,9 +28,9 @@ export function Picture({ wiring, mode, marks, ends: [from, to], scenario, optio
     () => (solid ? turned(wiring, yaw, pitch, narrow) : wiring.flat),
     [wiring, solid, yaw, pitch, narrow],
   );
-  const gone = useMemo(() => lost(wiring, scenario), [wiring, scenario]);
+  const gone = useMemo(() => idleParts(wiring, scenario), [wiring, scenario]);
   const why = useMemo(() => faults(wiring, gone), [wiring, gone]);
-  const worn = useMemo(() => new Set(scenario.derate.map(({ address }) => address)), [scenario]);
+  const derated = useMemo(() => new Set(scenario.derate.map(({ address }) => address)), [scenario]);
   const short = (address: string) => below(wiring.domain, address);
   const pick = (address: string) => {
     if (address === from) change({ from: undefined, to: undefined });
@@ -49,9 +49,9 @@ export function Picture({ wiring, mode, marks, ends: [from, to], scenario, optio
           marks={marks}
           chosen={[from, to].filter(Boolean)}
           selected={options.sel ? within(wiring.domain, options.sel.toLowerCase()) : ""}
-          lost={gone}
+          idle={gone}
           faults={why}
-          worn={worn}
+          derated={derated}
           pick={pick}
           open={(address) => change({ sel: short(address) })}
           toggle={(address) => suppose(wiring.domain, scenario, address, partOf(scenario, address) === 0 ? 1 : 0)}
@@ -59,7 +59,7 @@ export function Picture({ wiring, mode, marks, ends: [from, to], scenario, optio
           turn={solid ? turn : undefined}
         />
       </section>
-      <Legend wiring={wiring} mode={mode} marks={marks} lost={gone} worn={worn} />
+      <Legend wiring={wiring} mode={mode} marks={marks} idle={gone} derated={derated} />
     </div>
   );
 }

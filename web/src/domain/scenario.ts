@@ -14,17 +14,17 @@ export interface Scenario {
 /** Addresses of a list such as s0/c3,s1,s0/c0--s0/c1; a link's ends in either order. */
 function named({ domain, wires }: Wiring, list: string | undefined): string[] {
   const asGiven = (list ?? "").toLowerCase().split(",").filter(Boolean);
-  const known = new Set(wires.map((wire) => wire.address));
+  const addresses = new Set(wires.map((wire) => wire.address));
   const turned = (address: string) => address.split("--").reverse().join("--");
   const whole = asGiven.map((short) => within(domain, short));
-  return [...new Set(whole.map((address) => (known.has(turned(address)) ? turned(address) : address)))];
+  return [...new Set(whole.map((address) => (addresses.has(turned(address)) ? turned(address) : address)))];
 }
 
 export function scenarioOf(wiring: Wiring, options: Record<string, string>): Scenario {
   const down = named(wiring, options.down);
   const derated = new Map<string, number>();
-  for (const each of (options.derate ?? "").split(",")) {
-    const [short, factor] = each.split("=");
+  for (const item of (options.derate ?? "").split(",")) {
+    const [short, factor] = item.split("=");
     const [address] = named(wiring, short);
     const part = Number(factor);
     if (address && part > 0 && part < 1 && !down.includes(address)) derated.set(address, part);
@@ -36,30 +36,30 @@ export const isSupposed = ({ down, derate }: Scenario) => down.length + derate.l
 
 /** The part of it that is supposed to carry: 0 down, 1 as it is. */
 export function partOf({ down, derate }: Scenario, address: string): number {
-  return down.includes(address) ? 0 : (derate.find((each) => each.address === address)?.factor ?? 1);
+  return down.includes(address) ? 0 : (derate.find((item) => item.address === address)?.factor ?? 1);
 }
 
 /** Suppose that it carries a part: 0 down, 1 as it is. */
 export function suppose(domain: string, { down, derate }: Scenario, address: string, part: number): void {
-  const others = derate.filter((each) => each.address !== address);
+  const others = derate.filter((item) => item.address !== address);
   const next = part > 0 && part < 1 ? [...others, { address, factor: part }] : others;
-  const without = down.filter((each) => each !== address);
-  const short = (of: string) => below(domain, of);
+  const without = down.filter((other) => other !== address);
+  const short = (place: string) => below(domain, place);
   change({
     down: (part === 0 ? [...without, address] : without).map(short).join(",") || undefined,
-    derate: next.map((each) => `${short(each.address)}=${each.factor}`).join(",") || undefined,
+    derate: next.map((item) => `${short(item.address)}=${item.factor}`).join(",") || undefined,
   });
 }
 
 /** The parts and links that carry nothing when these are down, or by their own state. */
-export function lost({ domain, parts, wires }: Wiring, { down }: Scenario): Set<string> {
+export function idleParts({ domain, parts, wires }: Wiring, { down }: Scenario): Set<string> {
   const off = ({ address, state }: Part | Wire) =>
     state === "down" || state === "maintenance" || down.includes(address);
-  const taken = (part: Part) =>
+  const isTaken = (part: Part) =>
     down.includes(domain) ||
     down.includes(`${domain}/s${part.server}`) ||
     down.some((address) => address.startsWith(`${part.address}/nc`));
-  const gone = new Set(parts.filter((part) => off(part) || taken(part)).map((part) => part.address));
+  const gone = new Set(parts.filter((part) => off(part) || isTaken(part)).map((part) => part.address));
   const cut = wires.filter((wire) => off(wire) || gone.has(wire.a) || gone.has(wire.b));
   return new Set([...gone, ...cut.map((wire) => wire.address)]);
 }
@@ -67,14 +67,14 @@ export function lost({ domain, parts, wires }: Wiring, { down }: Scenario): Set<
 /** Whose fault it is that a link carries nothing: s1/c5 is down. */
 export function faults({ domain, parts, wires }: Wiring, gone: Set<string>): Map<string, string> {
   const own = new Map(parts.map((part) => [part.address, part.state]));
-  const says = (what: string, state = "up") =>
+  const describe = (what: string, state = "up") =>
     `${what} is ${state === "down" || state === "maintenance" ? worded(state) : "down in this scenario"}`;
-  const found = new Map<string, string>();
+  const reasons = new Map<string, string>();
   for (const { address, a, b, state } of wires) {
     if (!gone.has(address)) continue;
     const ends = [a, b].filter((end) => gone.has(end));
-    const why = ends.length ? ends.map((end) => says(below(domain, end), own.get(end))) : [says("it", state)];
-    found.set(address, why.join(", "));
+    const why = ends.length ? ends.map((end) => describe(below(domain, end), own.get(end))) : [describe("it", state)];
+    reasons.set(address, why.join(", "));
   }
-  return found;
+  return reasons;
 }

@@ -19,18 +19,27 @@ interface Props {
 export function Since({ domain, ends, shortest, flow }: Props) {
   const incident = useAsked(asking(WORST, { scope: domain })).data?.incidents.nodes[0];
   const at = incident?.startedAt && new Date(Date.parse(incident.startedAt) - 1000).toISOString();
-  const then = <D,>(asked: Asked<D>) => (at ? { ...asked, at } : null);
+  const then = <D,>(query: Asked<D>) => (at ? { ...query, at } : null);
   const before = useAsked(then(asking(SHORTEST, ends))).data?.answer;
   const flowed = useAsked(then(asking(BETWEEN, ends))).data?.answer;
   const [ways, most] = [shortest.data, flow.data];
   if (!incident || !ways || !most || !before || !flowed || shortest.loading || flow.loading) return null;
   if (before.source !== ends.from || before.target !== ends.to || flowed.target !== ends.to) return null;
   const metrics = [
-    { name: "Shortest path", of: [before, ways].map(({ paths }) => paths[0]?.hops ?? null), unit: "hop", less: true },
-    { name: "Tied paths", of: [before.tiedPaths, ways.tiedPaths] },
-    { name: "Maximum flow", of: [flowed, most].map((each) => each.maximumFlow.gigabytesPerSecond), unit: "GB/s" },
-    { name: "Minimum cut", of: [flowed, most].map((each) => each.minimumCut.totalCount), unit: "link" },
-  ].filter(({ of: [was, is] }) => was !== is);
+    {
+      name: "Shortest path",
+      values: [before, ways].map(({ paths }) => paths[0]?.hops ?? null),
+      unit: "hop",
+      less: true,
+    },
+    { name: "Tied paths", values: [before.tiedPaths, ways.tiedPaths] },
+    {
+      name: "Maximum flow",
+      values: [flowed, most].map((answer) => answer.maximumFlow.gigabytesPerSecond),
+      unit: "GB/s",
+    },
+    { name: "Minimum cut", values: [flowed, most].map((answer) => answer.minimumCut.totalCount), unit: "link" },
+  ].filter(({ values: [before, after] }) => before !== after);
   if (!metrics.length) return null;
   const { id, place, causes, causeCount } = incident;
   return (
@@ -42,8 +51,8 @@ export function Since({ domain, ends, shortest, flow }: Props) {
         </a>
       </h2>
       <dl class="figures inner">
-        {metrics.map(({ name, of: [was, is], ...how }) => (
-          <Metric key={name} name={name} before={was} now={is ?? null} {...how} />
+        {metrics.map(({ name, values: [before, after], ...how }) => (
+          <Metric key={name} name={name} before={before} now={after ?? null} {...how} />
         ))}
       </dl>
     </section>

@@ -5,7 +5,12 @@ import type { Answers } from "./asked";
 import type { Mode } from "./modes";
 
 /** Empty until all that it says is known. */
-export function told(mode: Mode, from: string, to: string, { shortest, widest, flow, halves, pool }: Answers): string {
+export function summarize(
+  mode: Mode,
+  from: string,
+  to: string,
+  { shortest, widest, flow, halves, pool }: Answers,
+): string {
   if (mode === "jobs") return "";
   if (mode === "bisection") {
     if (halves.loading || !halves.data) return "";

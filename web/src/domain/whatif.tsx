@@ -81,7 +81,7 @@ function ForReal({ scenario: { down, derate } }: { scenario: Scenario }) {
     ...factors.map((factor) => ({
       state: "degraded" as const,
       factor,
-      places: derate.filter((each) => each.factor === factor).map(({ address }) => address),
+      places: derate.filter((item) => item.factor === factor).map(({ address }) => address),
     })),
   ]
     .map((group) => ({ ...group, places: group.places.filter(settable) }))

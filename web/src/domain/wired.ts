@@ -39,11 +39,11 @@ export function wiringOf(domain: Domain, placed: Placed): Wiring {
           rack: server.rack.ordinal,
         })),
       ),
-      ...domain.switches.nodes.map((each) => ({
-        ...why(each),
+      ...domain.switches.nodes.map((node) => ({
+        ...why(node),
         kind: "switch" as const,
-        server: each.server?.ordinal ?? null,
-        rack: each.rack.ordinal,
+        server: node.server?.ordinal ?? null,
+        rack: node.rack.ordinal,
       })),
     ],
     wires: domain.links.nodes.map((link) => ({
@@ -71,4 +71,5 @@ export function wiringOf(domain: Domain, placed: Placed): Wiring {
 const point = ([x = 0, y = 0]: number[]): Point => ({ x, y });
 
 /** Points from their x, y, one after another. */
-const points = (flat: number[]): Point[] => flat.flatMap((x, at) => (at % 2 ? [] : [{ x, y: flat[at + 1] as number }]));
+const points = (flat: number[]): Point[] =>
+  flat.flatMap((x, index) => (index % 2 ? [] : [{ x, y: flat[index + 1] as number }]));

@@ -42,26 +42,26 @@ function placed(nodes: NetworkNode[], links: Uplink[]): Map<string, Placed> {
     below.set(parent, [...(below.get(parent) ?? []), node]);
   }
   const last = tiers.at(-1);
-  const found = new Map<string, Placed>();
-  let left = LEFT;
+  const boxes = new Map<string, Placed>();
+  let x = LEFT;
   const place = (node: NetworkNode): { from: number; to: number } => {
     const children = below.get(node.address) ?? [];
     const y = TOP + tiers.indexOf(node.tier) * TIER;
-    const from = left;
+    const from = x;
     if (children.length && children[0]?.tier === last) {
-      children.forEach((child, at) => {
-        const [x, row] = [from + LEAF * (at % ACROSS), Math.floor(at / ACROSS)];
-        found.set(child.address, { node: child, x, y: y + TIER + LEAF * row, width: LEAF - 2, height: LEAF - 2 });
+      children.forEach((child, index) => {
+        const [x, row] = [from + LEAF * (index % ACROSS), Math.floor(index / ACROSS)];
+        boxes.set(child.address, { node: child, x, y: y + TIER + LEAF * row, width: LEAF - 2, height: LEAF - 2 });
       });
-      left += Math.max(BOX.width, LEAF * ACROSS) + BOX.gap;
+      x += Math.max(BOX.width, LEAF * ACROSS) + BOX.gap;
     } else if (children.length) for (const child of children) place(child);
-    else left += BOX.width + BOX.gap;
-    const to = left - BOX.gap;
-    found.set(node.address, { node, x: (from + to - BOX.width) / 2, y, width: BOX.width, height: BOX.height });
+    else x += BOX.width + BOX.gap;
+    const to = x - BOX.gap;
+    boxes.set(node.address, { node, x: (from + to - BOX.width) / 2, y, width: BOX.width, height: BOX.height });
     return { from, to };
   };
   for (const root of below.get("") ?? []) place(root);
-  return found;
+  return boxes;
 }
 
 export function FabricPicture({
@@ -75,32 +75,32 @@ export function FabricPicture({
   nodes: NetworkNode[];
   links: Uplink[];
 }) {
-  const at = placed(nodes, links);
-  const all = [...at.values()];
-  const width = Math.max(...all.map((each) => each.x + each.width)) + LEFT;
-  const height = Math.max(...all.map((each) => each.y + each.height)) + LEFT;
+  const boxes = placed(nodes, links);
+  const all = [...boxes.values()];
+  const width = Math.max(...all.map((box) => box.x + box.width)) + LEFT;
+  const height = Math.max(...all.map((box) => box.y + box.height)) + LEFT;
   const last = Math.max(...nodes.map((node) => node.tier));
   const idle = new Set([
     ...nodes.filter((node) => node.state === "down" || node.state === "maintenance").map((node) => node.address),
     ...links.filter((link) => !carries(link)).map((link) => link.a.address),
   ]);
-  const drawn = links.filter((link) => at.get(link.a.address)?.node.tier !== last);
+  const drawn = links.filter((link) => boxes.get(link.a.address)?.node.tier !== last);
   const tiers = [...new Set(nodes.map((node) => node.tier))].sort((a, b) => a - b);
   return (
     <div class="wide">
       <svg id={id} class="fabric" viewBox={`0 0 ${width} ${height}`} style={{ width: `${width}px` }} role="img">
         <title>{`The fabric of ${cluster}: ${tiers.map((tier) => `tier ${tier}: ${counted(nodes.filter((node) => node.tier === tier).length, "network node")}`).join("; ")}`}</title>
         {drawn.map((link) => {
-          const [a, b] = [at.get(link.a.address), at.get(link.b.address)];
+          const [a, b] = [boxes.get(link.a.address), boxes.get(link.b.address)];
           if (!a || !b) return null;
           const ends = { x1: a.x + a.width / 2, y1: a.y, x2: b.x + b.width / 2, y2: b.y + b.height };
           return (
             <line key={link.address} class={carries(link) ? "" : "off"} {...ends}>
-              <title>{says(link)}</title>
+              <title>{describeLink(link)}</title>
             </line>
           );
         })}
-        {bundles(at, links, last).map(([below, above]) => (
+        {bundles(boxes, links, last).map(([below, above]) => (
           <line
             key={below.node.address}
             x1={above.x + above.width / 2}
@@ -123,7 +123,7 @@ export function FabricPicture({
       </svg>
       <ul class="legend">
         {tiers.map((tier) => {
-          const up = links.filter((link) => at.get(link.a.address)?.node.tier === tier);
+          const up = links.filter((link) => boxes.get(link.a.address)?.node.tier === tier);
           const sum = up.reduce((total, link) => total + link.bandwidth.gigabytesPerSecond, 0);
           return (
             <li key={tier}>
@@ -138,17 +138,17 @@ export function FabricPicture({
 }
 
 /** The lowest tier's nodes below each node, as one line for all of them. */
-function bundles(at: Map<string, Placed>, links: Uplink[], last: number): [Placed, Placed][] {
-  const found = new Map<string, [Placed, Placed]>();
+function bundles(boxes: Map<string, Placed>, links: Uplink[], last: number): [Placed, Placed][] {
+  const lines = new Map<string, [Placed, Placed]>();
   for (const link of links) {
-    const [below, above] = [at.get(link.a.address), at.get(link.b.address)];
-    if (below?.node.tier === last && above && !found.has(link.b.address)) found.set(link.b.address, [below, above]);
+    const [below, above] = [boxes.get(link.a.address), boxes.get(link.b.address)];
+    if (below?.node.tier === last && above && !lines.has(link.b.address)) lines.set(link.b.address, [below, above]);
   }
-  return [...found.values()];
+  return [...lines.values()];
 }
 
 /** What its ends carry is in its bandwidth. */
 const carries = (link: Uplink) => link.bandwidth.gigabytesPerSecond > 0;
 
-const says = (link: Uplink) =>
+const describeLink = (link: Uplink) =>
   `${link.address}: ${counted(link.cables, "cable")}, ${number(link.bandwidth.gigabytesPerSecond)} GB/s one direction, ${link.state}`;

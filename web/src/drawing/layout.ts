@@ -96,13 +96,13 @@ export function turned(wiring: Wiring, yaw: number, pitch: number, narrow: boole
   const places = new Map(
     [...wiring.solid].map(([address, { x, y, z }]): [string, Place] => {
       const away = z * Math.cos(a) - x * Math.sin(a);
-      const at = { x: x * Math.cos(a) + z * Math.sin(a), y: y * Math.cos(b) - away * Math.sin(b) };
+      const point = { x: x * Math.cos(a) + z * Math.sin(a), y: y * Math.cos(b) - away * Math.sin(b) };
       const depth = (y * Math.sin(b) + away * Math.cos(b)) / far / 2 + 0.5;
       const wide = 2 * radius * (0.75 + depth / 4);
-      const sign = { x: at.x + 0.38 * wide, y: at.y - 0.38 * wide };
+      const sign = { x: point.x + 0.38 * wide, y: point.y - 0.38 * wide };
       return [
         address,
-        { ...at, depth, width: wide, height: wide, sign, text: wiring.flat.places.get(address)?.text ?? "" },
+        { ...point, depth, width: wide, height: wide, sign, text: wiring.flat.places.get(address)?.text ?? "" },
       ];
     }),
   );
@@ -125,10 +125,10 @@ export function turned(wiring: Wiring, yaw: number, pitch: number, narrow: boole
 /** How far a domain reaches however it is turned; no less than an UltraServer, so that sizes compare. */
 const reach = ({ solid }: Wiring) => Math.max(286, ...[...solid.values()].map(({ x, y, z }) => Math.hypot(x, y, z)));
 
-const beside = (at: Place, text: string): Label => ({
+const beside = (place: Place, text: string): Label => ({
   text,
-  x: at.x - at.width / 2 - 4,
-  y: at.y - at.height / 2 - 4,
+  x: place.x - place.width / 2 - 4,
+  y: place.y - place.height / 2 - 4,
   anchor: "end",
   strong: true,
 });

@@ -2,7 +2,7 @@
 import type { Letter } from "./wiring";
 
 /** Of the job at a place, 0 the first: A to Z, then A0, A1, …; four tones by turns. */
-export const letterOf = (at: number): Letter => ({
-  text: at < 26 ? String.fromCharCode(65 + at) : `${String.fromCharCode(64 + at / 26)}${at % 26}`,
-  tone: at % 4,
+export const letterOf = (index: number): Letter => ({
+  text: index < 26 ? String.fromCharCode(65 + index) : `${String.fromCharCode(64 + index / 26)}${index % 26}`,
+  tone: index % 4,
 });

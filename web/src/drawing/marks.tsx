@@ -4,9 +4,9 @@ import type { Point } from "./layout";
 export const fixed = (value: number) => String(Number((Math.round(value * 10) / 10 || 0).toFixed(1)));
 
 /** The glyph of a state, on a disc of paper if something lies below it. */
-export function Sign({ at, state, around }: { at: Point; state: string; around?: boolean }) {
+export function Sign({ position, state, around }: { position: Point; state: string; around?: boolean }) {
   return (
-    <g class={`sign ${state}`} transform={`translate(${fixed(at.x)} ${fixed(at.y)})`}>
+    <g class={`sign ${state}`} transform={`translate(${fixed(position.x)} ${fixed(position.y)})`}>
       {around && <circle class="paper" r="6.5" />}
       {state === "degraded" ? (
         <>

@@ -6,33 +6,33 @@ interface Props {
   part: Part;
   /** Instead of its number. */
   text: string | undefined;
-  at: Place;
+  place: Place;
   font: number;
   /** As drawn: what is supposed down is. */
   state: string;
   classes: string;
   pressed: boolean;
   tab: boolean;
-  says: string;
+  label: string;
   press: (event: MouseEvent) => void;
   open: () => void;
   type: (event: KeyboardEvent) => void;
   near: (address: string | undefined) => void;
 }
 
-export function Node({ part, text, at, font, state, classes, pressed, tab, says, press, open, type, near }: Props) {
-  const round = at.width === at.height;
-  const upright = at.height > at.width;
+export function Node({ part, text, place, font, state, classes, pressed, tab, label, press, open, type, near }: Props) {
+  const round = place.width === place.height;
+  const upright = place.height > place.width;
   return (
     // biome-ignore lint/a11y/useSemanticElements: a picture has no buttons
     <g
       class={`${part.kind} ${classes}`}
       role="button"
       aria-pressed={pressed}
-      aria-label={says}
+      aria-label={label}
       tabindex={tab ? 0 : -1}
       data-at={part.address}
-      style={at.depth === undefined ? undefined : `--near: ${at.depth.toFixed(2)}`}
+      style={place.depth === undefined ? undefined : `--near: ${place.depth.toFixed(2)}`}
       onClick={press}
       onDblClick={open}
       onKeyDown={type}
@@ -42,30 +42,32 @@ export function Node({ part, text, at, font, state, classes, pressed, tab, says,
     >
       <title>{`${part.address}, ${state}${part.why ? `: ${part.why}` : ""}`}</title>
       {round ? (
-        <circle class="body" cx={fixed(at.x)} cy={fixed(at.y)} r={fixed(at.width / 2)} />
+        <circle class="body" cx={fixed(place.x)} cy={fixed(place.y)} r={fixed(place.width / 2)} />
       ) : (
-        <Rounded at={at} more={0} name="body" />
+        <Rounded place={place} more={0} name="body" />
       )}
       {round ? (
-        <circle class="ring" cx={fixed(at.x)} cy={fixed(at.y)} r={fixed(at.width / 2 + 4)} data-page="" />
+        <circle class="ring" cx={fixed(place.x)} cy={fixed(place.y)} r={fixed(place.width / 2 + 4)} data-page="" />
       ) : (
-        <Rounded at={at} more={3} name="ring" />
+        <Rounded place={place} more={3} name="ring" />
       )}
-      {round && <circle class="near" cx={fixed(at.x)} cy={fixed(at.y)} r={fixed(at.width * 0.9)} data-page="" />}
+      {round && (
+        <circle class="near" cx={fixed(place.x)} cy={fixed(place.y)} r={fixed(place.width * 0.9)} data-page="" />
+      )}
       <text
-        x={fixed(at.x)}
-        y={fixed(at.y + 0.35 * font)}
-        transform={upright ? `rotate(-90 ${fixed(at.x)} ${fixed(at.y)})` : undefined}
+        x={fixed(place.x)}
+        y={fixed(place.y + 0.35 * font)}
+        transform={upright ? `rotate(-90 ${fixed(place.x)} ${fixed(place.y)})` : undefined}
       >
-        {text ?? at.text}
+        {text ?? place.text}
       </text>
-      {state !== "up" && <Sign at={at.sign} state={state} around={round || part.kind === "switch"} />}
+      {state !== "up" && <Sign position={place.sign} state={state} around={round || part.kind === "switch"} />}
     </g>
   );
 }
 
-function Rounded({ at, more, name }: { at: Place; more: number; name: string }) {
-  const [wide, high] = [at.width + 2 * more, at.height + 2 * more];
-  const size = { x: fixed(at.x - wide / 2), y: fixed(at.y - high / 2), width: fixed(wide), height: fixed(high) };
+function Rounded({ place, more, name }: { place: Place; more: number; name: string }) {
+  const [wide, high] = [place.width + 2 * more, place.height + 2 * more];
+  const size = { x: fixed(place.x - wide / 2), y: fixed(place.y - high / 2), width: fixed(wide), height: fixed(high) };
   return <rect class={name} {...size} rx={4 + more} {...(more ? { "data-page": "" } : {})} />;
 }

@@ -1,5 +1,5 @@
 // A plot of a report where one helps: bars, or points with their names.
-import { type Cell, says } from "../table/rows";
+import { type Cell, columnLabel } from "../table/rows";
 import { number } from "../words";
 
 /** What a report's header says may be drawn of its rows, by names of columns. */
@@ -32,7 +32,7 @@ export function plotOf(chart: Chart | null, columns: string[], rows: Cell[][]): 
       ? [{ name: String(value(row, by)), x: across, y: up }]
       : [];
   });
-  if (points.some((each) => each.x < 0 || each.y < 0)) return null;
+  if (points.some((point) => point.x < 0 || point.y < 0)) return null;
   return points.length ? { x, y, points: y === null ? points.slice(0, MOST_BARS) : points } : null;
 }
 
@@ -42,8 +42,8 @@ const BAR = 22;
 const HEIGHT = 320;
 
 export function Plot({ id, plot }: { id: string; plot: Plotted }) {
-  const all = plot.points.map((each) => `${each.name} ${number(each.x)}${plot.y ? `, ${number(each.y)}` : ""}`);
-  const title = `${says(plot.x)}${plot.y ? ` against ${says(plot.y)}` : ""}: ${all.join("; ")}`;
+  const all = plot.points.map((point) => `${point.name} ${number(point.x)}${plot.y ? `, ${number(point.y)}` : ""}`);
+  const title = `${columnLabel(plot.x)}${plot.y ? ` against ${columnLabel(plot.y)}` : ""}: ${all.join("; ")}`;
   return plot.y === null ? <Bars id={id} plot={plot} title={title} /> : <Points id={id} plot={plot} title={title} />;
 }
 
@@ -54,24 +54,24 @@ interface Drawn {
 }
 
 function Bars({ id, plot, title }: Drawn) {
-  const most = Math.max(...plot.points.map((each) => each.x)) || 1;
+  const most = Math.max(...plot.points.map((point) => point.x)) || 1;
   const height = 30 + BAR * plot.points.length;
   return (
     <svg id={id} class="plot" viewBox={`0 0 ${WIDTH} ${height}`} role="img">
       <title>{title}</title>
       <text class="axis" x={NAMES} y={16}>
-        {says(plot.x)}
+        {columnLabel(plot.x)}
       </text>
-      {plot.points.map((each, at) => {
-        const width = ((WIDTH - NAMES - 90) * each.x) / most;
+      {plot.points.map((point, index) => {
+        const width = ((WIDTH - NAMES - 90) * point.x) / most;
         return (
-          <g key={each.name + at}>
-            <text class="end" x={NAMES - 8} y={40 + BAR * at}>
-              {each.name}
+          <g key={point.name + index}>
+            <text class="end" x={NAMES - 8} y={40 + BAR * index}>
+              {point.name}
             </text>
-            <rect class="bar" x={NAMES} y={27 + BAR * at} width={width} height={BAR - 5} />
-            <text x={NAMES + width + 6} y={40 + BAR * at}>
-              {number(each.x)}
+            <rect class="bar" x={NAMES} y={27 + BAR * index} width={width} height={BAR - 5} />
+            <text x={NAMES + width + 6} y={40 + BAR * index}>
+              {number(point.x)}
             </text>
           </g>
         );
@@ -82,7 +82,7 @@ function Bars({ id, plot, title }: Drawn) {
 
 function Points({ id, plot, title }: Drawn) {
   const [left, bottom] = [60, HEIGHT - 40];
-  const most = (of: "x" | "y") => 1.15 * Math.max(...plot.points.map((each) => each[of])) || 1;
+  const most = (axis: "x" | "y") => 1.15 * Math.max(...plot.points.map((point) => point[axis])) || 1;
   const [mx, my] = [most("x"), most("y")];
   const x = (value: number) => left + ((WIDTH - left - 40) * value) / mx;
   const y = (value: number) => bottom - ((bottom - 20) * value) / my;
@@ -91,10 +91,10 @@ function Points({ id, plot, title }: Drawn) {
       <title>{title}</title>
       <path class="frame" d={`M${left} 20V${bottom}H${WIDTH - 40}`} />
       <text class="axis end" x={WIDTH - 40} y={bottom + 28}>
-        {says(plot.x)}
+        {columnLabel(plot.x)}
       </text>
       <text class="axis" x={8} y={12}>
-        {says(plot.y ?? "")}
+        {columnLabel(plot.y ?? "")}
       </text>
       {ticks(mx).map((tick) => (
         <text key={tick} class="tick" x={x(tick)} y={bottom + 14}>
@@ -106,11 +106,11 @@ function Points({ id, plot, title }: Drawn) {
           {number(tick)}
         </text>
       ))}
-      {plot.points.map((each) => (
-        <g key={each.name}>
-          <circle class="bar" cx={x(each.x)} cy={y(each.y)} r="6" />
-          <text x={x(each.x) + 10} y={y(each.y) + 4}>
-            {each.name}
+      {plot.points.map((point) => (
+        <g key={point.name}>
+          <circle class="bar" cx={x(point.x)} cy={y(point.y)} r="6" />
+          <text x={x(point.x) + 10} y={y(point.y) + 4}>
+            {point.name}
           </text>
         </g>
       ))}
@@ -122,6 +122,6 @@ function Points({ id, plot, title }: Drawn) {
 function ticks(most: number): number[] {
   const rough = most / 5;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * ([1, 2, 5, 10].find((each) => each * power >= rough) ?? 10);
-  return Array.from({ length: Math.floor(most / step) + 1 }, (_, at) => at * step);
+  const step = power * ([1, 2, 5, 10].find((factor) => factor * power >= rough) ?? 10);
+  return Array.from({ length: Math.floor(most / step) + 1 }, (_, index) => index * step);
 }

@@ -27,12 +27,12 @@ export function standalone(svg: SVGSVGElement): string {
   const copy = svg.cloneNode(true) as SVGSVGElement;
   const originals = svg.querySelectorAll<SVGElement>("*");
   const copies = copy.querySelectorAll<SVGElement>("*");
-  originals.forEach((original, at) => {
-    const of = copies[at] as SVGElement;
+  originals.forEach((original, index) => {
+    const target = copies[index] as SVGElement;
     const style = getComputedStyle(original);
-    for (const name of KEPT) of.setAttribute(name, style.getPropertyValue(name));
+    for (const name of KEPT) target.setAttribute(name, style.getPropertyValue(name));
     for (const name of ["class", "style", "tabindex", "role", "aria-label", "data-at", "aria-pressed"])
-      of.removeAttribute(name);
+      target.removeAttribute(name);
   });
   for (const hidden of copy.querySelectorAll("[data-page]")) hidden.remove();
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");

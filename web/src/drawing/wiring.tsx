@@ -48,11 +48,11 @@ interface Props {
   /** What a panel shows. */
   selected: string;
   /** What carries nothing. */
-  lost: Set<string>;
+  idle: Set<string>;
   /** Whose fault that is, of each link. */
   faults: Map<string, string>;
   /** What is supposed to carry a part. */
-  worn: Set<string>;
+  derated: Set<string>;
   /** Make it an end of what is asked for. */
   pick: (address: string) => void;
   /** Show its panel. */
@@ -70,9 +70,9 @@ const TURN: Record<string, number> = { q: -15, e: 15 };
 const LEGIBLE = 11;
 
 export function WiringPicture(props: Props) {
-  const { id, wiring, layout, marks, chosen, lost, faults, worn, pick, open, toggle, breaking, turn } = props;
+  const { id, wiring, layout, marks, chosen, idle, faults, derated, pick, open, toggle, breaking, turn } = props;
   const [focus, setFocus] = useState(wiring.parts[0]?.address);
-  const [told, setTold] = useState("");
+  const [announcement, setTold] = useState("");
   const [near, setNear] = useState<string>();
   const root = useRef<SVGSVGElement>(null);
   const zoom = useZoom(root, layout.box, turn && ((dx, dy) => turn(dx / 2, dy / 2)));
@@ -93,7 +93,7 @@ export function WiringPicture(props: Props) {
     const next = reached(wiring.parts, layout, part, event);
     if (next) {
       setFocus(next);
-      setTold(spoken(wiring.parts.find((each) => each.address === next) as Part, props, degrees));
+      setTold(spoken(wiring.parts.find((part) => part.address === next) as Part, props, degrees));
       root.current?.querySelector<SVGElement>(`[data-at="${next}"]`)?.focus();
     } else if (key === "enter" || key === " ") {
       if (event.shiftKey || breaking) toggle(part.address);
@@ -109,7 +109,7 @@ export function WiringPicture(props: Props) {
     event.preventDefault();
   };
 
-  const asked = marks.links.size > 0;
+  const hasMarks = marks.links.size > 0;
   const wide = (wire: Wire) => layout.strokeWidth * Math.sqrt(wire.nominal / (classes[0] ?? 1));
   const far = (wire: Wire) => {
     const [a, b] = [layout.places.get(wire.a), layout.places.get(wire.b)];
@@ -124,7 +124,7 @@ export function WiringPicture(props: Props) {
           ? "cut"
           : "path"
         : "";
-    const state = lost.has(wire.address) ? "off" : worn.has(wire.address) ? "degraded" : wire.state;
+    const state = idle.has(wire.address) ? "off" : derated.has(wire.address) ? "degraded" : wire.state;
     return (
       <Line
         key={`${wire.address} ${marked} ${state}`}
@@ -143,8 +143,8 @@ export function WiringPicture(props: Props) {
       />
     );
   };
-  const degraded = (wire: Wire) => wire.state === "degraded" || worn.has(wire.address);
-  const rank = (wire: Wire) => (lost.has(wire.address) ? 0 : degraded(wire) ? 20 : 10) + (turn ? far(wire) : 0);
+  const degraded = (wire: Wire) => wire.state === "degraded" || derated.has(wire.address);
+  const rank = (wire: Wire) => (idle.has(wire.address) ? 0 : degraded(wire) ? 20 : 10) + (turn ? far(wire) : 0);
   const sorted = [...wiring.wires].sort((a, b) => rank(a) - rank(b));
   const depth = ({ address }: Part) => layout.places.get(address)?.depth ?? 0;
   const { box } = layout;
@@ -167,15 +167,20 @@ export function WiringPicture(props: Props) {
         {layout.panels.map((panel) => (
           <rect key={`${panel.x} ${panel.y}`} class="panel" {...sized(panel)} rx="10" />
         ))}
-        <g class={asked ? "quiet" : ""}>
+        <g class={hasMarks ? "quiet" : ""}>
           {sorted.filter(({ address }) => !marks.links.has(address) && !marks.before.has(address)).map(line)}
         </g>
         {sorted.filter((wire) => marks.before.has(wire.address)).map(line)}
         {sorted.filter((wire) => marks.links.has(wire.address)).map(line)}
         {wiring.wires
-          .filter((wire) => degraded(wire) && !lost.has(wire.address))
+          .filter((wire) => degraded(wire) && !idle.has(wire.address))
           .map((wire) => (
-            <Sign key={wire.address} at={(layout.routes.get(wire.address) as Route).sign} state="degraded" around />
+            <Sign
+              key={wire.address}
+              position={(layout.routes.get(wire.address) as Route).sign}
+              state="degraded"
+              around
+            />
           ))}
         {[...wiring.parts]
           .sort((a, b) => depth(a) - depth(b))
@@ -184,7 +189,7 @@ export function WiringPicture(props: Props) {
               key={part.address}
               part={part}
               text={marks.letters.get(part.address)?.text}
-              at={layout.places.get(part.address) as Place}
+              place={layout.places.get(part.address) as Place}
               font={layout.font}
               state={stateOf(part, props)}
               classes={named(part, props)}
@@ -194,7 +199,7 @@ export function WiringPicture(props: Props) {
               open={() => open(part.address)}
               type={type(part)}
               near={setNear}
-              says={spoken(part, props, degrees)}
+              label={spoken(part, props, degrees)}
             />
           ))}
         {layout.labels.map((label) => (
@@ -224,7 +229,7 @@ export function WiringPicture(props: Props) {
         )}
       </fieldset>
       <p class="unseen" role="status">
-        {told}
+        {announcement}
       </p>
     </>
   );
@@ -285,17 +290,17 @@ function useWheel(
   });
 }
 
-type Now = Pick<Props, "lost" | "worn">;
+type Now = Pick<Props, "idle" | "derated">;
 
 /** What is only supposed of it: that it is down, or degraded. */
-const supposedOf = ({ address, state }: Part, { lost, worn }: Now) =>
-  CARRYING.has(state) && lost.has(address) ? "down" : state === "up" && worn.has(address) ? "degraded" : "";
+const supposedOf = ({ address, state }: Part, { idle, derated }: Now) =>
+  CARRYING.has(state) && idle.has(address) ? "down" : state === "up" && derated.has(address) ? "degraded" : "";
 
 /** What is supposed is drawn as if it were so. */
 const stateOf = (part: Part, now: Now) => supposedOf(part, now) || part.state;
 
 function named(part: Part, props: Props): string {
-  const { marks, chosen, selected, lost } = props;
+  const { marks, chosen, selected, idle } = props;
   const { address, kind, state } = part;
   const hops = marks.hops.get(address);
   const letter = marks.letters.get(address);
@@ -306,7 +311,7 @@ function named(part: Part, props: Props): string {
     marks.nodes.has(address) && "path",
     marks.side.has(address) ? "side" : marks.side.size > 0 && kind === "chip" && "other",
     hops !== undefined && `hop h${Math.min(hops, 6)}`,
-    lost.has(address) && "off",
+    idle.has(address) && "off",
     letter && `held j${letter.tone}`,
     supposed && `supposed ${supposed}`,
     !supposed && state !== "up" && state,
@@ -332,9 +337,9 @@ function spoken(part: Part, now: Now, links: Map<string, number>) {
 }
 
 function linkCounts({ wires }: Wiring): Map<string, number> {
-  const found = new Map<string, number>();
-  for (const { a, b } of wires) for (const end of [a, b]) found.set(end, (found.get(end) ?? 0) + 1);
-  return found;
+  const counts = new Map<string, number>();
+  for (const { a, b } of wires) for (const end of [a, b]) counts.set(end, (counts.get(end) ?? 0) + 1);
+  return counts;
 }
 
 const sized = ({ x, y, width, height }: { x: number; y: number; width: number; height: number }) => ({

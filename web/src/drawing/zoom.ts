@@ -36,9 +36,9 @@ export function useZoom(
   const view = { x: box.x + x * box.width - width / 2, y: box.y + y * box.height - height / 2, width, height };
 
   const to = (next: { x: number; y: number; times: number }) => {
-    const held = Math.min(MOST, Math.max(1, next.times));
-    const inside = (at: number) => Math.min(1 - 0.5 / held, Math.max(0.5 / held, at));
-    see({ x: inside(next.x), y: inside(next.y), times: held });
+    const times = Math.min(MOST, Math.max(1, next.times));
+    const inside = (value: number) => Math.min(1 - 0.5 / times, Math.max(0.5 / times, value));
+    see({ x: inside(next.x), y: inside(next.y), times: times });
   };
   /** Units of the picture for a pixel. */
   const scale = () => 1 / (element.current?.getScreenCTM()?.a ?? 1);

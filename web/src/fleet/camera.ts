@@ -27,7 +27,7 @@ export class Camera {
 
   constructor(
     readonly element: HTMLElement,
-    readonly of: Overview,
+    readonly overview: Overview,
     readonly to: Layout,
   ) {}
 
@@ -58,11 +58,11 @@ export class Camera {
     const room = [(this.width - this.left - MARGIN) / columns, (this.height - 2 * MARGIN) / rows] as const;
     this.fit = Math.max(0.1, Math.min(...room, this.largest));
     this.scale = numberIn(zoom, [0.5, this.largest / this.fit], 1) * this.fit;
-    const found = /^d(\d{1,9})(?:,(-?[\d.]+),(-?[\d.]+))?$/.exec(at ?? "");
-    const domain = Number(found?.[1]);
-    if (found && domain < this.of.domains) {
-      const part = (given: string | undefined) => numberIn(given, [-1000, 1000], 0.5);
-      this.centre([(domain % columns) + part(found[2]), Math.floor(domain / columns) + part(found[3])]);
+    const match = /^d(\d{1,9})(?:,(-?[\d.]+),(-?[\d.]+))?$/.exec(at ?? "");
+    const domain = Number(match?.[1]);
+    if (match && domain < this.overview.domains) {
+      const part = (text: string | undefined) => numberIn(text, [-1000, 1000], 0.5);
+      this.centre([(domain % columns) + part(match[2]), Math.floor(domain / columns) + part(match[3])]);
     } else if (this.scale > this.fit) this.centre([columns / 2, rows / 2]);
     else this.home();
   }
@@ -88,8 +88,8 @@ export class Camera {
     const [x, y] = this.tile([this.width / 2, this.height / 2]);
     const row = Math.max(0, Math.min(rows - 1, Math.floor(y)));
     const column = Math.max(0, Math.min(columns - 1, Math.floor(x)));
-    const domain = Math.min(row * columns + column, this.of.domains - 1);
-    const within = [x - (domain % columns), y - Math.floor(domain / columns)].map((each) => each.toFixed(4));
+    const domain = Math.min(row * columns + column, this.overview.domains - 1);
+    const within = [x - (domain % columns), y - Math.floor(domain / columns)].map((part) => part.toFixed(4));
     const kept = { zoom: this.zoomed.toFixed(3), at: `d${domain},${within}` };
     this.show(kept);
     return kept;
@@ -135,7 +135,7 @@ export class Camera {
     const [x, y] = this.tile(pixel);
     const [column, row] = [Math.floor(x), Math.floor(y)];
     const { left, top, size } = this.inset;
-    const inside = (at: number) => Math.floor((at * this.to.side) / size);
+    const inside = (value: number) => Math.floor((value * this.to.side) / size);
     return [column, row, inside(x - column - left), inside(y - row - top)];
   }
 
@@ -157,7 +157,8 @@ export class Camera {
     const [px, py] = this.corner(cell);
     const [left, top] = this.origin;
     const edge = Math.min(40, this.width / 8);
-    const beyond = (at: number, most: number) => Math.max(0, at + this.chip + edge - most) + Math.min(0, at - edge);
+    const beyond = (value: number, most: number) =>
+      Math.max(0, value + this.chip + edge - most) + Math.min(0, value - edge);
     this.x += beyond(px + left, this.width) / this.scale;
     this.y += beyond(py + top, this.height) / this.scale;
   }
@@ -165,6 +166,6 @@ export class Camera {
   /** The domain below a pixel, or -1. */
   domain(pixel: Pixel): number {
     const [x, y] = this.tile(pixel);
-    return domainAt(this.of, this.to, Math.floor(x), Math.floor(y));
+    return domainAt(this.overview, this.to, Math.floor(x), Math.floor(y));
   }
 }

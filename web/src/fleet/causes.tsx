@@ -11,22 +11,22 @@ const MOST = 200;
 interface Props {
   cluster: string;
   /** In the order of N and P. */
-  of: Cause[];
+  causes: Cause[];
   /** How many there are in all. */
   all: number;
   /** The one that is chosen, or -1. */
-  at: number;
+  index: number;
   to: (cause: Cause) => string;
 }
 
-export function CauseList({ cluster, of, all, at, to }: Props) {
+export function CauseList({ cluster, causes, all, index, to }: Props) {
   const list = useRef<HTMLUListElement>(null);
   useEffect(() => {
-    const found = list.current?.querySelector<HTMLElement>("[aria-current]")?.parentElement;
-    if (found && list.current) list.current.scrollTop = found.offsetTop - list.current.clientHeight / 3;
-  }, [at]);
+    const current = list.current?.querySelector<HTMLElement>("[aria-current]")?.parentElement;
+    if (current && list.current) list.current.scrollTop = current.offsetTop - list.current.clientHeight / 3;
+  }, [index]);
   if (!all) return <p class="card quiet">Every part of {cluster} is up.</p>;
-  const from = Math.max(0, Math.min(at - MOST / 2, of.length - MOST));
+  const from = Math.max(0, Math.min(index - MOST / 2, causes.length - MOST));
   return (
     <section class="card flush">
       <h2>
@@ -37,9 +37,9 @@ export function CauseList({ cluster, of, all, at, to }: Props) {
       </h2>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
       <ul ref={list} class="rows causes" tabIndex={0} aria-label="Causes, worst first">
-        {of.slice(from, from + MOST).map((cause, index) => (
+        {causes.slice(from, from + MOST).map((cause, offset) => (
           <li key={cause.id}>
-            <a href={to(cause)} aria-current={from + index === at ? "true" : undefined}>
+            <a href={to(cause)} aria-current={from + offset === index ? "true" : undefined}>
               <Glyph state={stateOf(cause)} />
               <span>
                 <strong>
@@ -55,7 +55,7 @@ export function CauseList({ cluster, of, all, at, to }: Props) {
         ))}
       </ul>
       {all > MOST && (
-        <p class="foot quiet">{number(Math.min(MOST, of.length))} shown. Press N and P to step through them.</p>
+        <p class="foot quiet">{number(Math.min(MOST, causes.length))} shown. Press N and P to step through them.</p>
       )}
     </section>
   );
@@ -127,7 +127,7 @@ export function Preview({ overview, chip }: { overview: Overview; chip: number }
     const counts: Count[] = STATES.map((state, code) => ({
       kind: "chip",
       state,
-      count: states.reduce((sum, each) => sum + Number(each === code), 0),
+      count: states.reduce((sum, value) => sum + Number(value === code), 0),
     })).filter(({ state, count }) => count && state !== "up");
     const wide = Math.ceil(Math.sqrt(perServer));
     const high = Math.ceil(perServer / wide);
@@ -136,7 +136,7 @@ export function Preview({ overview, chip }: { overview: Overview; chip: number }
         <h2>
           d{domain}
           <span class="states">
-            <Counts of={counts} bare />
+            <Counts counts={counts} bare />
           </span>
           <a class="more" href={href("domain", address)}>
             Open wiring
@@ -153,8 +153,8 @@ export function Preview({ overview, chip }: { overview: Overview; chip: number }
               >
                 {Array.from({ length: perServer }, (_, own) => {
                   const state = STATES[states[server * perServer + own] ?? 0];
-                  const at = { x: (own % wide) * PITCH + 1, y: Math.floor(own / wide) * PITCH + 1 };
-                  return <Chip key={own} state={state ?? "up"} {...at} />;
+                  const corner = { x: (own % wide) * PITCH + 1, y: Math.floor(own / wide) * PITCH + 1 };
+                  return <Chip key={own} state={state ?? "up"} {...corner} />;
                 })}
               </svg>
             </li>

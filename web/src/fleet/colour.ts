@@ -21,7 +21,7 @@ export interface Entry {
   key: string;
   /** Of tokens.css. */
   token: string;
-  says: string;
+  label: string;
   count: number;
 }
 
@@ -35,29 +35,29 @@ const WORST = ["down", "degraded", "maintenance"];
 const FIFTHS = [0, 1, 2, 3, 4];
 const JOBS = ["job-a", "job-b", "job-c", "job-d"];
 
-export function coloured(of: Overview, colouring: Colouring, held: Holdings | undefined): Coloured {
-  const kinds = meanings(of, colouring, held);
-  const codes = new Uint8Array(of.states);
-  for (const part of kinds.length ? of.parts : []) {
-    const meaning = meaningOf(of, colouring, held, part);
+export function coloured(overview: Overview, colouring: Colouring, allocations: Holdings | undefined): Coloured {
+  const kinds = meanings(overview, colouring, allocations);
+  const codes = new Uint8Array(overview.states);
+  for (const part of kinds.length ? overview.parts : []) {
+    const meaning = meaningOf(overview, colouring, allocations, part);
     const end = part.firstChip + part.domains * part.perDomain;
     for (let chip = part.firstChip; chip < end; chip++) if (!codes[chip]) codes[chip] = FIRST + meaning(chip);
   }
   const counts = new Uint32Array(FIRST + kinds.length);
   for (const code of codes) counts[code] = (counts[code] ?? 0) + 1;
-  const states = STATES.map((state) => ({ key: state, token: state, says: state }));
-  const entries = [...states, ...kinds].map((each, at) => ({ ...each, count: counts[at] ?? 0 }));
+  const states = STATES.map((state) => ({ key: state, token: state, label: state }));
+  const entries = [...states, ...kinds].map((entry, index) => ({ ...entry, count: counts[index] ?? 0 }));
   return { codes, entries };
 }
 
 /** The codes from the worst to the least, those that are chosen before all others. */
 export function ranked({ entries }: Coloured, only: Set<string>): Uint8Array {
-  const worth = ({ key }: Entry, at: number) => {
-    const bad = WORST.includes(key) ? 100 - WORST.indexOf(key) : key === "up" ? 0 : 50 - (at % 50);
+  const worth = ({ key }: Entry, index: number) => {
+    const bad = WORST.includes(key) ? 100 - WORST.indexOf(key) : key === "up" ? 0 : 50 - (index % 50);
     return bad + (isChosen(only, key) ? 1000 : 0);
   };
   const order = entries
-    .map((_, at) => at)
+    .map((_, index) => index)
     .sort((a, b) => worth(entries[a] as Entry, a) - worth(entries[b] as Entry, b));
   const ranks = new Uint8Array(entries.length);
   order.forEach((code, rank) => {
@@ -70,77 +70,77 @@ export const isChosen = (only: Set<string>, key: string) => only.size === 0 || o
 
 type Meaning = Omit<Entry, "count">;
 
-function meanings(of: Overview, colouring: Colouring, held: Holdings | undefined): Meaning[] {
-  const each = of.parts.length === 1 ? of.parts[0]?.perDomain : undefined;
+function meanings(overview: Overview, colouring: Colouring, allocations: Holdings | undefined): Meaning[] {
+  const perDomain = overview.parts.length === 1 ? overview.parts[0]?.perDomain : undefined;
   switch (colouring) {
     case "state":
       return [];
     case "pool":
-      return FIFTHS.map((at) => ({
-        key: `pool${at}`,
-        token: `pool-${at}`,
-        says: `pools ${each ? range(at, each) : `${20 * at} to ${20 * at + 20} %`}`,
+      return FIFTHS.map((index) => ({
+        key: `pool${index}`,
+        token: `pool-${index}`,
+        label: `pools ${perDomain ? range(index, perDomain) : `${20 * index} to ${20 * index + 20} %`}`,
       }));
     case "free":
-      if (!held) return [];
+      if (!allocations) return [];
       return [
-        { key: "none", token: "line", says: "no free chips" },
-        ...FIFTHS.map((at) => ({
-          key: `free${at}`,
-          token: `pool-${4 - at}`,
-          says: each ? range(at, each) : `${20 * at} to ${20 * at + 20} %`,
+        { key: "none", token: "line", label: "no free chips" },
+        ...FIFTHS.map((index) => ({
+          key: `free${index}`,
+          token: `pool-${4 - index}`,
+          label: perDomain ? range(index, perDomain) : `${20 * index} to ${20 * index + 20} %`,
         })),
       ];
     case "job": {
-      if (!held) return [];
-      const others = held.jobs.length - JOBS.length;
+      if (!allocations) return [];
+      const others = allocations.jobs.length - JOBS.length;
       return [
-        { key: "free", token: "line", says: "not allocated" },
-        ...held.jobs
+        { key: "free", token: "line", label: "not allocated" },
+        ...allocations.jobs
           .slice(0, JOBS.length)
-          .map(({ name }, at) => ({ key: `job${at}`, token: JOBS[at] ?? "", says: name })),
-        ...(others > 0 ? [{ key: "jobs", token: "held", says: counted(others, "other job") }] : []),
+          .map(({ name }, index) => ({ key: `job${index}`, token: JOBS[index] ?? "", label: name })),
+        ...(others > 0 ? [{ key: "jobs", token: "held", label: counted(others, "other job") }] : []),
       ];
     }
     case "rack":
     case "domain":
       return [
-        { key: "even", token: "pool-4", says: `even ${colouring}s` },
-        { key: "odd", token: "pool-2", says: `odd ${colouring}s` },
+        { key: "even", token: "pool-4", label: `even ${colouring}s` },
+        { key: "odd", token: "pool-2", label: `odd ${colouring}s` },
       ];
   }
 }
 
 /** Chips of a fifth, in words: 14 to 26 chips. */
-const range = (at: number, most: number) => {
+const range = (step: number, most: number) => {
   const [from, to] = [
-    Math.ceil((at * most) / 5) + (at ? 0 : 1),
-    at === 4 ? most : Math.ceil(((at + 1) * most) / 5) - 1,
+    Math.ceil((step * most) / 5) + (step ? 0 : 1),
+    step === 4 ? most : Math.ceil(((step + 1) * most) / 5) - 1,
   ];
   return from >= to ? counted(to, "chip") : `${number(from)} to ${counted(to, "chip")}`;
 };
 
-const fifth = (of: number, most: number) => Math.min(4, Math.floor((5 * of) / most));
+const fifth = (value: number, most: number) => Math.min(4, Math.floor((5 * value) / most));
 
 /** Which of the meanings a chip of a part has that is up. */
 function meaningOf(
-  of: Overview,
+  overview: Overview,
   colouring: Colouring,
-  held: Holdings | undefined,
+  allocations: Holdings | undefined,
   part: Part,
 ): (chip: number) => number {
   const { perDomain, perServer, serversPerRack, firstChip, firstDomain, firstRack } = part;
   const domain = (chip: number) => firstDomain + Math.floor((chip - firstChip) / perDomain);
   switch (colouring) {
     case "pool":
-      return (chip) => fifth(of.pools[chip] ?? 0, perDomain);
+      return (chip) => fifth(overview.pools[chip] ?? 0, perDomain);
     case "free":
       return (chip) => {
-        const block = held?.blocks?.[domain(chip)] ?? 0;
+        const block = allocations?.blocks?.[domain(chip)] ?? 0;
         return block ? 1 + fifth(block, perDomain) : 0;
       };
     case "job":
-      return (chip) => Math.min(held?.holders[chip] ?? 0, JOBS.length + 1);
+      return (chip) => Math.min(allocations?.holders[chip] ?? 0, JOBS.length + 1);
     case "rack":
       return (chip) => (firstRack + Math.floor((chip - firstChip) / (perServer * serversPerRack))) % 2;
     default:

@@ -2,10 +2,10 @@
 import type { Camera, Pixel } from "./camera";
 
 export interface Acts {
-  hover: (at: Pixel | null) => void;
+  hover: (pixel: Pixel | null) => void;
   /** A click; and a second one. */
-  choose: (at: Pixel) => void;
-  open: (at: Pixel) => void;
+  choose: (pixel: Pixel) => void;
+  open: (pixel: Pixel) => void;
   /** The camera moved; and it came to rest. */
   moved: () => void;
   rested: () => void;
@@ -22,7 +22,7 @@ export function gestures(element: HTMLElement, camera: Camera, acts: Acts): () =
   const fingers = new Map<number, Pixel>();
   let travelled = 0;
   let rest = 0;
-  const at = (event: MouseEvent): Pixel => [event.offsetX, event.offsetY];
+  const pixelOf = (event: MouseEvent): Pixel => [event.offsetX, event.offsetY];
   const restSoon = () => {
     acts.moved();
     clearTimeout(rest);
@@ -32,12 +32,12 @@ export function gestures(element: HTMLElement, camera: Camera, acts: Acts): () =
   function down(event: PointerEvent): void {
     if (event.button !== 0) return;
     element.setPointerCapture(event.pointerId);
-    fingers.set(event.pointerId, at(event));
+    fingers.set(event.pointerId, pixelOf(event));
     if (fingers.size === 1) travelled = 0;
   }
   function move(event: PointerEvent): void {
     const before = fingers.get(event.pointerId);
-    const now = at(event);
+    const now = pixelOf(event);
     if (!before) {
       acts.hover(now);
       return;
@@ -54,12 +54,12 @@ export function gestures(element: HTMLElement, camera: Camera, acts: Acts): () =
   }
   function up(event: PointerEvent): void {
     if (!fingers.delete(event.pointerId)) return;
-    if (travelled < CLICK) acts.choose(at(event));
+    if (travelled < CLICK) acts.choose(pixelOf(event));
     else acts.rested();
   }
   function wheel(event: WheelEvent): void {
     event.preventDefault();
-    camera.zoom(Math.exp(-event.deltaY / 400), at(event));
+    camera.zoom(Math.exp(-event.deltaY / 400), pixelOf(event));
     restSoon();
   }
   function key(event: KeyboardEvent): void {
@@ -78,7 +78,7 @@ export function gestures(element: HTMLElement, camera: Camera, acts: Acts): () =
   element.addEventListener("pointerup", up, options);
   element.addEventListener("pointercancel", (event) => fingers.delete(event.pointerId), options);
   element.addEventListener("pointerleave", () => acts.hover(null), options);
-  element.addEventListener("dblclick", (event) => acts.open(at(event)), options);
+  element.addEventListener("dblclick", (event) => acts.open(pixelOf(event)), options);
   element.addEventListener("wheel", wheel, { ...options, passive: false });
   element.addEventListener("keydown", key, options);
   return () => {

@@ -15,13 +15,13 @@ export const plain = ({ side }: Layout) => side + 1;
 function ticks(count: number, side: number, tile: number): [from: Int32Array, to: Int32Array] {
   const [from, to] = [new Int32Array(count * side), new Int32Array(count * side)];
   const gap = tile >= 4 ? Math.max(1, Math.round(tile / (side + 1))) : 0;
-  for (let at = 0; at < count; at++) {
-    const start = Math.round(at * tile);
-    const length = Math.max(1, Math.round((at + 1) * tile) - start - gap);
+  for (let index = 0; index < count; index++) {
+    const start = Math.round(index * tile);
+    const length = Math.max(1, Math.round((index + 1) * tile) - start - gap);
     for (let cell = 0; cell < side; cell++) {
       const first = start + Math.floor((cell * length) / side);
-      from[at * side + cell] = first;
-      to[at * side + cell] = Math.max(first + 1, start + Math.floor(((cell + 1) * length) / side));
+      from[index * side + cell] = first;
+      to[index * side + cell] = Math.max(first + 1, start + Math.floor(((cell + 1) * length) / side));
     }
   }
   return [from, to];
@@ -31,7 +31,13 @@ function ticks(count: number, side: number, tile: number): [from: Int32Array, to
 export const sizeOf = ({ columns, rows }: Layout, tile: number) =>
   [Math.ceil(columns * tile) + 1, Math.ceil(rows * tile) + 1] as const;
 
-export function rendered(of: Overview, to: Layout, codes: Uint8Array, inks: Inks, tile: number): HTMLCanvasElement {
+export function rendered(
+  overview: Overview,
+  to: Layout,
+  codes: Uint8Array,
+  inks: Inks,
+  tile: number,
+): HTMLCanvasElement {
   const [width, height] = sizeOf(to, tile);
   const image = new ImageData(width, height);
   const words = new Uint32Array(image.data.buffer);
@@ -40,7 +46,7 @@ export function rendered(of: Overview, to: Layout, codes: Uint8Array, inks: Inks
   const [left, right] = ticks(columns, side, tile);
   const [top, bottom] = ticks(to.rows, side, tile);
   let chip = 0;
-  of.parts.forEach((part, index) => {
+  overview.parts.forEach((part, index) => {
     const within = to.within[index] as Uint16Array;
     for (let domain = part.firstDomain; domain < part.firstDomain + part.domains; domain++) {
       const [column, row] = [(domain % columns) * side, Math.floor(domain / columns) * side];
@@ -51,18 +57,18 @@ export function rendered(of: Overview, to: Layout, codes: Uint8Array, inks: Inks
         const code = codes[chip] as number;
         const rank = inks.ranks[code] as number;
         for (let line = top[y] as number; line < (bottom[y] as number); line++) {
-          for (let at = line * width + from; at < line * width + until; at++) {
+          for (let pixel = line * width + from; pixel < line * width + until; pixel++) {
             if (seen) {
-              if ((seen[at] as number) >= rank) continue;
-              seen[at] = rank;
+              if ((seen[pixel] as number) >= rank) continue;
+              seen[pixel] = rank;
             }
-            words[at] = inks.colours[code] as number;
+            words[pixel] = inks.colours[code] as number;
           }
         }
       }
     }
   });
-  const made = Object.assign(document.createElement("canvas"), { width, height });
-  made.getContext("2d")?.putImageData(image, 0, 0);
-  return made;
+  const canvas = Object.assign(document.createElement("canvas"), { width, height });
+  canvas.getContext("2d")?.putImageData(image, 0, 0);
+  return canvas;
 }

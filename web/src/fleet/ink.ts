@@ -24,9 +24,9 @@ export function inkOf(token: string, light = false): string {
   if (light) probe.style.colorScheme = "light";
   if (!forced) probe.style.setProperty("forced-color-adjust", "none");
   document.body.append(probe);
-  const found = getComputedStyle(probe).color;
+  const color = getComputedStyle(probe).color;
   probe.remove();
-  return found;
+  return color;
 }
 
 const channels = (colour: string) => (colour.match(/[\d.]+/g) ?? []).map(Number);
@@ -34,17 +34,17 @@ const channels = (colour: string) => (colour.match(/[\d.]+/g) ?? []).map(Number)
 export const hexOf = (colour: string) =>
   `#${channels(colour)
     .slice(0, 3)
-    .map((each) => Math.round(each).toString(16).padStart(2, "0"))
+    .map((channel) => Math.round(channel).toString(16).padStart(2, "0"))
     .join("")}`;
 
 /** Codes that are not chosen fade. */
-export function inksOf(of: Coloured, only: Set<string>): Inks {
-  const colours = of.entries.map(({ key, token }) => {
+export function inksOf(coloured: Coloured, only: Set<string>): Inks {
+  const colours = coloured.entries.map(({ key, token }) => {
     const [r = 0, g = 0, b = 0] = channels(inkOf(token));
     const alpha = Math.round(255 * (isChosen(only, key) ? 1 : FADED));
     return ((alpha << 24) | (b << 16) | (g << 8) | r) >>> 0;
   });
-  return { colours: Uint32Array.from(colours), ranks: ranked(of, only) };
+  return { colours: Uint32Array.from(colours), ranks: ranked(coloured, only) };
 }
 
 const QUERIES = ["(prefers-color-scheme: dark)", "(forced-colors: active)"].map((query) => matchMedia(query));

@@ -19,16 +19,16 @@ export const ASPECT = 1.6;
 export function layoutOf({ domains, parts }: Overview, aspect = ASPECT): Layout {
   const blocks = parts.map(blockOf);
   const across = parts.map(({ servers }) => Math.ceil(Math.sqrt(servers)));
-  const sides = parts.map(({ servers }, at) => {
-    const [wide, high] = blocks[at] as [number, number];
-    const along = across[at] as number;
+  const sides = parts.map(({ servers }, index) => {
+    const [wide, high] = blocks[index] as [number, number];
+    const along = across[index] as number;
     return Math.max(wide * along, high * Math.ceil(servers / along));
   });
   const side = Math.max(...sides);
   const columns = Math.min(domains, Math.ceil(Math.sqrt(domains * aspect)));
-  const within = parts.map(({ perDomain, perServer }, at) => {
-    const [wide, high] = blocks[at] as [number, number];
-    const along = across[at] as number;
+  const within = parts.map(({ perDomain, perServer }, index) => {
+    const [wide, high] = blocks[index] as [number, number];
+    const along = across[index] as number;
     return Uint16Array.from({ length: perDomain }, (_, chip) => {
       const [server, own] = [Math.floor(chip / perServer), chip % perServer];
       const x = (server % along) * wide + (own % wide);
@@ -54,22 +54,23 @@ export function domainAt({ domains }: Overview, { columns }: Layout, column: num
   return column < 0 || column >= columns || row < 0 || domain >= domains ? -1 : domain;
 }
 
-export function cellOf(of: Overview, to: Layout, chip: number): Cell {
-  const at = of.parts.findLastIndex((part) => part.firstChip <= chip);
-  const { firstDomain, firstChip, perDomain } = of.parts[at] as Part;
+export function cellOf(overview: Overview, to: Layout, chip: number): Cell {
+  const index = overview.parts.findLastIndex((part) => part.firstChip <= chip);
+  const { firstDomain, firstChip, perDomain } = overview.parts[index] as Part;
   const own = chip - firstChip;
   const domain = firstDomain + Math.floor(own / perDomain);
-  const cell = to.within[at]?.[own % perDomain] ?? 0;
+  const cell = to.within[index]?.[own % perDomain] ?? 0;
   return [domain % to.columns, Math.floor(domain / to.columns), cell % to.side, Math.floor(cell / to.side)];
 }
 
 /** The chip that is drawn in a cell, or -1. */
-export function chipAt(of: Overview, to: Layout, [column, row, x, y]: Cell): number {
-  const domain = domainAt(of, to, column, row);
+export function chipAt(overview: Overview, to: Layout, [column, row, x, y]: Cell): number {
+  const domain = domainAt(overview, to, column, row);
   if (domain < 0 || x < 0 || y < 0 || x >= to.side || y >= to.side) return -1;
-  const inside = to.within[partAt(of, domain)]?.indexOf(y * to.side + x) ?? -1;
-  return inside < 0 ? -1 : chipsOf(of, domain)[0] + inside;
+  const inside = to.within[partAt(overview, domain)]?.indexOf(y * to.side + x) ?? -1;
+  return inside < 0 ? -1 : chipsOf(overview, domain)[0] + inside;
 }
 
 /** How wide and high the servers of a domain are drawn, in cells. */
-export const blockAt = (of: Overview, to: Layout, domain: number) => to.blocks[partAt(of, domain)] ?? [1, 1];
+export const blockAt = (overview: Overview, to: Layout, domain: number) =>
+  to.blocks[partAt(overview, domain)] ?? [1, 1];

@@ -5,7 +5,7 @@ import { number } from "../words";
 import type { Coloured, Entry } from "./colour";
 import { isNotUp } from "./spots";
 
-export function Legend({ of, only }: { of: Coloured; only: Set<string> }) {
+export function Legend({ coloured, only }: { coloured: Coloured; only: Set<string> }) {
   const toggle = (key: string) => {
     const next = new Set(only);
     if (!next.delete(key)) next.add(key);
@@ -13,12 +13,12 @@ export function Legend({ of, only }: { of: Coloured; only: Set<string> }) {
   };
   return (
     <ul class="keys">
-      {of.entries
+      {coloured.entries
         .filter(({ key, count }) => count || only.has(key))
-        .map((each) => (
-          <li key={each.key}>
-            <button type="button" aria-pressed={only.has(each.key)} onClick={() => toggle(each.key)}>
-              <Sign of={each} /> <b>{number(each.count)}</b> {worded(each.says)}
+        .map((entry) => (
+          <li key={entry.key}>
+            <button type="button" aria-pressed={only.has(entry.key)} onClick={() => toggle(entry.key)}>
+              <Sign entry={entry} /> <b>{number(entry.count)}</b> {worded(entry.label)}
             </button>
           </li>
         ))}
@@ -26,7 +26,7 @@ export function Legend({ of, only }: { of: Coloured; only: Set<string> }) {
   );
 }
 
-function Sign({ of: { key, token } }: { of: Entry }) {
+function Sign({ entry: { key, token } }: { entry: Entry }) {
   return isNotUp(key) || key === "up" ? (
     <Glyph state={key} />
   ) : (

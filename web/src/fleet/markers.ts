@@ -23,29 +23,29 @@ export const GLYPHS = 16;
 
 /** Of spots in their order, the worst first. */
 export function merged(spots: Spot[], camera: Camera): Marker[] {
-  const found: Marker[] = [];
+  const markers: Marker[] = [];
   const near = new Map<string, Marker[]>();
   for (const spot of spots) {
     if (camera.chip >= GLYPHS && !spot.beside) continue;
     const [x, y] = placeOf(spot, camera);
     const [column, row] = [Math.floor(x / APART), Math.floor(y / APART)];
     const around = [-1, 0, 1].flatMap((dx) => [-1, 0, 1].flatMap((dy) => near.get(`${column + dx} ${row + dy}`) ?? []));
-    const other = around.find((each) => Math.hypot(each.x - x, each.y - y) < APART);
+    const other = around.find((marker) => Math.hypot(marker.x - x, marker.y - y) < APART);
     if (other) {
       other.count++;
       continue;
     }
-    const made = { x, y, spot, count: 1 };
-    found.push(made);
+    const marker = { x, y, spot, count: 1 };
+    markers.push(marker);
     const key = `${column} ${row}`;
-    near.set(key, [...(near.get(key) ?? []), made]);
+    near.set(key, [...(near.get(key) ?? []), marker]);
   }
-  return found;
+  return markers;
 }
 
 /** The middle of what is marked, or its upper right corner where chips are large. */
 function placeOf({ chip, chips }: Spot, camera: Camera): Pixel {
-  const [first, last] = [chip, chip + chips - 1].map((each) => camera.corner(cellOf(camera.of, camera.to, each)));
+  const [first, last] = [chip, chip + chips - 1].map((end) => camera.corner(cellOf(camera.overview, camera.to, end)));
   const [x, y] = first as Pixel;
   const [right, bottom] = [(last?.[0] ?? x) + camera.chip, (last?.[1] ?? y) + camera.chip];
   return camera.chip < BESIDE ? [(x + right) / 2, (y + bottom) / 2] : [right, y];
@@ -63,13 +63,13 @@ export function within(markers: Marker[], [left, top]: Pixel, [right, bottom]: P
 
 function gridded(markers: Marker[], cell: number): Marker[] {
   const grid = new Map<string, Marker>();
-  for (const each of markers) {
-    const [column, row] = [Math.floor(each.x / cell), Math.floor(each.y / cell)];
-    const at = grid.get(`${column} ${row}`);
-    if (!at) grid.set(`${column} ${row}`, { ...each, x: (column + 0.5) * cell, y: (row + 0.5) * cell });
+  for (const marker of markers) {
+    const [column, row] = [Math.floor(marker.x / cell), Math.floor(marker.y / cell)];
+    const cellMarker = grid.get(`${column} ${row}`);
+    if (!cellMarker) grid.set(`${column} ${row}`, { ...marker, x: (column + 0.5) * cell, y: (row + 0.5) * cell });
     else {
-      at.count += each.count;
-      if (worse(each.spot.state, at.spot.state)) at.spot = each.spot;
+      cellMarker.count += marker.count;
+      if (worse(marker.spot.state, cellMarker.spot.state)) cellMarker.spot = marker.spot;
     }
   }
   return [...grid.values()];

@@ -9,10 +9,10 @@ import type { Marker } from "./markers";
 const SIZE = 20;
 const ROUND = 26;
 
-export function Markers({ of }: { of: Marker[] }) {
+export function Markers({ markers }: { markers: Marker[] }) {
   return useMemo(
     () =>
-      of.map(({ x, y, spot, count }) => (
+      markers.map(({ x, y, spot, count }) => (
         <span
           key={`${spot.address} ${x} ${y}`}
           class={`marker ${spot.state}`}
@@ -23,16 +23,16 @@ export function Markers({ of }: { of: Marker[] }) {
           {count > 1 && <b>{count > 999 ? `${Math.floor(count / 1000)}k` : number(count)}</b>}
         </span>
       )),
-    [of],
+    [markers],
   );
 }
 
 /** Around chips that are chosen. */
 export function Ring({ camera, first, chips }: { camera: Camera; first: number; chips: number }) {
   const [[x, y], [right, bottom]] = [first, first + chips - 1].map((chip) =>
-    camera.corner(cellOf(camera.of, camera.to, chip)),
+    camera.corner(cellOf(camera.overview, camera.to, chip)),
   ) as [[number, number], [number, number]];
-  const [wide, high] = [right + camera.chip - x, bottom + camera.chip - y].map((each) => Math.max(ROUND, each + 8));
+  const [wide, high] = [right + camera.chip - x, bottom + camera.chip - y].map((size) => Math.max(ROUND, size + 8));
   const [left, top] = [(x + right + camera.chip) / 2, (y + bottom + camera.chip) / 2];
   const style = {
     left: `${left - (wide ?? 0) / 2}px`,
@@ -44,7 +44,7 @@ export function Ring({ camera, first, chips }: { camera: Camera; first: number; 
   return <span class="chosen-ring" style={style} />;
 }
 
-export function Tip({ of: { x, y, spot, count }, camera }: { of: Marker; camera: Camera }) {
+export function Tip({ marker: { x, y, spot, count }, camera }: { marker: Marker; camera: Camera }) {
   const [left, top] = camera.origin;
   const place = {
     ...(x + left > camera.width / 2 ? { right: `${camera.width - x - left + 18}px` } : { left: `${x + left + 18}px` }),

@@ -29,17 +29,17 @@ export function Minimap({ camera, painter, marked, frame, isShown, zoom, moved, 
   const tile = camera ? Math.min(WIDE / camera.to.columns, HIGH / camera.to.rows) : 1;
   useEffect(() => {
     if (!isShown || !camera || !canvas.current) return;
-    const { of, to } = camera;
+    const { overview, to } = camera;
     const { codes, inks } = painter.look;
     const ratio = devicePixelRatio;
-    const image = rendered(of, to, codes, inks, tile * ratio);
+    const image = rendered(overview, to, codes, inks, tile * ratio);
     Object.assign(canvas.current, { width: image.width, height: image.height });
     const context = canvas.current.getContext("2d") as CanvasRenderingContext2D;
     context.drawImage(image, 0, 0);
     const dot = DOT * ratio;
     const inksBy = Object.fromEntries(STATES.map((state) => [state, inkOf(state)]));
     for (const spot of [...marked].reverse()) {
-      const [column, row] = cellOf(of, to, spot.chip);
+      const [column, row] = cellOf(overview, to, spot.chip);
       context.fillStyle = inksBy[spot.state] ?? "";
       context.fillRect((column + 0.5) * tile * ratio - dot / 2, (row + 0.5) * tile * ratio - dot / 2, dot, dot);
     }

@@ -27,14 +27,14 @@ const FIXED = 12;
 /** The packed list as trninv/routing/overview.py writes it. */
 export function unpacked(cluster: string, packed: ArrayBuffer): Overview {
   const view = new DataView(packed);
-  const at = (place: number) => view.getUint32(4 + 4 * place, true);
-  const [version, chips] = [at(0), at(1)];
+  const word = (place: number) => view.getUint32(4 + 4 * place, true);
+  const [version, chips] = [word(0), word(1)];
   if (view.getUint32(0, false) !== 0x54524e49 || (version !== 1 && version !== 2))
     throw new Error("The list of chips has an unknown version. Reload the page.");
   const sizes =
     version === 1
-      ? [[chips / (at(2) * at(3)), at(3), at(2), at(4)]]
-      : Array.from({ length: at(2) }, (_, part) => [0, 1, 2, 3].map((size) => at(3 + 4 * part + size)));
+      ? [[chips / (word(2) * word(3)), word(3), word(2), word(4)]]
+      : Array.from({ length: word(2) }, (_, part) => [0, 1, 2, 3].map((size) => word(3 + 4 * part + size)));
   const header = FIXED + (version === 1 ? 12 : 4 + 16 * sizes.length);
   const parts = partsOf(sizes as [number, number, number, number][]);
   return {
@@ -60,26 +60,26 @@ function partsOf(sizes: [number, number, number, number][]): Part[] {
 }
 
 /** Its part, its domain's number, and its own within the domain. */
-export function placeOf(of: Overview, chip: number): [Part, number, number] {
-  const part = of.parts.findLast((each) => each.firstChip <= chip) as Part;
+export function placeOf(overview: Overview, chip: number): [Part, number, number] {
+  const part = overview.parts.findLast((candidate) => candidate.firstChip <= chip) as Part;
   const within = chip - part.firstChip;
   return [part, part.firstDomain + Math.floor(within / part.perDomain), within % part.perDomain];
 }
 
 /** The first chip of a domain, and how many it has. */
-export function chipsOf(of: Overview, domain: number): [number, number] {
-  const part = of.parts.findLast((each) => each.firstDomain <= domain) as Part;
+export function chipsOf(overview: Overview, domain: number): [number, number] {
+  const part = overview.parts.findLast((candidate) => candidate.firstDomain <= domain) as Part;
   return [part.firstChip + (domain - part.firstDomain) * part.perDomain, part.perDomain];
 }
 
-export function addressOf(of: Overview, chip: number): string {
-  const [{ perServer }, domain, inside] = placeOf(of, chip);
-  return `${of.cluster}/d${domain}/s${Math.floor(inside / perServer)}/c${inside % perServer}`;
+export function addressOf(overview: Overview, chip: number): string {
+  const [{ perServer }, domain, inside] = placeOf(overview, chip);
+  return `${overview.cluster}/d${domain}/s${Math.floor(inside / perServer)}/c${inside % perServer}`;
 }
 
 export const domainOf = (address: string) => address.split("/").slice(0, 2).join("/");
 
-export function rackOf(of: Overview, chip: number): number {
-  const [{ perServer, serversPerRack, firstRack, firstChip }] = placeOf(of, chip);
+export function rackOf(overview: Overview, chip: number): number {
+  const [{ perServer, serversPerRack, firstRack, firstChip }] = placeOf(overview, chip);
   return firstRack + Math.floor((chip - firstChip) / perServer / serversPerRack);
 }

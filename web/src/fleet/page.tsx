@@ -37,25 +37,25 @@ const Fabric = later(async () => (await import("./tiers")).Fabric);
 const NEAR = 110;
 
 export function FleetPage({ route }: { route: Route }) {
-  const slug = route.of.toLowerCase();
-  const asked = [asking(CLUSTER, { slug }), causesOf(slug)] as const;
+  const slug = route.subject.toLowerCase();
+  const queries = [asking(CLUSTER, { slug }), causesOf(slug)] as const;
   const chips = useLoaded(slug, async (signal) =>
     unpacked(slug, await download(`chips/${encodeURIComponent(slug)}`, signal)),
   );
-  const told = useAsked(asked[0]);
-  const causes = useAsked(asked[1]);
-  const cluster = told.data?.cluster;
+  const clusterResult = useAsked(queries[0]);
+  const causes = useAsked(queries[1]);
+  const cluster = clusterResult.data?.cluster;
   return (
     <article class="fleet-page">
-      {told.error && !chips.error && <Shown of={told}>{() => null}</Shown>}
+      {clusterResult.error && !chips.error && <Shown result={clusterResult}>{() => null}</Shown>}
       {cluster && chips.data ? (
-        <Opened overview={chips.data} cluster={cluster} causes={causes} route={route} asked={[...asked]} />
+        <Opened overview={chips.data} cluster={cluster} causes={causes} route={route} queries={[...queries]} />
       ) : (
         <>
           <header class="title">
             <h1>{slug}</h1>
           </header>
-          <Shown of={chips}>{() => null}</Shown>
+          <Shown result={chips}>{() => null}</Shown>
         </>
       )}
     </article>
@@ -67,21 +67,24 @@ interface Props {
   cluster: Cluster;
   causes: Loaded<Result<typeof CAUSES>>;
   route: Route;
-  asked: Parameters<typeof Copy>[0]["asked"];
+  queries: Parameters<typeof Copy>[0]["queries"];
 }
 
-function Opened({ overview, cluster, causes, route, asked }: Props) {
+function Opened({ overview, cluster, causes, route, queries }: Props) {
   const { options } = route;
   const slug = overview.cluster;
   const colouring = oneOf<Colouring>(COLOURINGS, options.colour, "state");
   const isFabric = options.fabric === "yes";
-  const held = useLoaded(needsHoldings(colouring) ? slug : null, (signal) => holdings(overview, signal));
-  const colours = useMemo(() => coloured(overview, colouring, held.data), [overview, colouring, held.data]);
-  const found = causes.data?.incidents;
-  const list = useMemo(() => sorted(found?.nodes ?? []), [found]);
-  const spots = useMemo(() => spotsOf(overview, found?.nodes ?? []), [overview, found]);
+  const allocations = useLoaded(needsHoldings(colouring) ? slug : null, (signal) => holdings(overview, signal));
+  const colours = useMemo(
+    () => coloured(overview, colouring, allocations.data),
+    [overview, colouring, allocations.data],
+  );
+  const incidents = causes.data?.incidents;
+  const list = useMemo(() => sorted(incidents?.nodes ?? []), [incidents]);
+  const spots = useMemo(() => spotsOf(overview, incidents?.nodes ?? []), [overview, incidents]);
   const [fit, setFit] = useState(NEAR);
-  const [at, point] = useState(-1);
+  const [chip, point] = useState(-1);
   const sel = chosen(route);
   const index = list.findIndex((cause) => sel && (cause.causes.includes(sel) || cause.place === sel));
   const to = (cause: Cause) => {
@@ -105,8 +108,8 @@ function Opened({ overview, cluster, causes, route, asked }: Props) {
   const table = useMemo(() => <CauseTable spots={spots} />, [spots]);
   const causeList = useMemo(
     () => (
-      <Shown of={causes}>
-        {({ incidents }) => <CauseList cluster={slug} all={incidents.totalCount} of={list} at={index} to={to} />}
+      <Shown result={causes}>
+        {({ incidents }) => <CauseList cluster={slug} all={incidents.totalCount} causes={list} index={index} to={to} />}
       </Shown>
     ),
     [causes, list, index, options, fit],
@@ -117,21 +120,26 @@ function Opened({ overview, cluster, causes, route, asked }: Props) {
       <header class="title">
         <h1>{slug}</h1>
         <span class="states">
-          <Counts of={countsOf(colours, list)} />
+          <Counts counts={countsOf(colours, list)} />
         </span>
         <Told cluster={cluster} chips={overview.chips} />
         <div class="tools">
-          <Copy asked={asked} />
+          <Copy queries={queries} />
           {!isFabric && <Download name={slug} picture={picture} />}
         </div>
       </header>
       <div class="tools modes">
         {!isFabric && (
-          <Choice name="Color by" of={COLOURINGS} chosen={colouring} choose={(value) => change({ colour: value })} />
+          <Choice
+            name="Color by"
+            options={COLOURINGS}
+            chosen={colouring}
+            choose={(value) => change({ colour: value })}
+          />
         )}
         <Choice
           name="Show"
-          of={{ chips: "Chips", fabric: above ? `Fabric tiers: ${counted(above, "cause")}` : "Fabric tiers" }}
+          options={{ chips: "Chips", fabric: above ? `Fabric tiers: ${counted(above, "cause")}` : "Fabric tiers" }}
           chosen={isFabric ? "fabric" : "chips"}
           choose={(value) => change({ fabric: value === "fabric" ? "yes" : undefined })}
         />
@@ -149,24 +157,34 @@ function Opened({ overview, cluster, causes, route, asked }: Props) {
           </span>
         )}
       </div>
-      {held.error && <Shown of={held}>{() => null}</Shown>}
-      {held.data && colouring === "free" && !held.data.blocks && (
+      {allocations.error && <Shown result={allocations}>{() => null}</Shown>}
+      {allocations.data && colouring === "free" && !allocations.data.blocks && (
         <p class="quiet">Free blocks are unavailable: the domains of this cluster have different models.</p>
       )}
       <div class="columns">
-        <div aria-busy={held.loading}>
+        <div aria-busy={allocations.loading}>
           {isFabric ? (
             <Fabric cluster={slug} adopted={cluster.system === "adopted"} />
           ) : (
             <FleetMap
-              {...{ overview, coloured: colours, held: held.data, spots, sel, route, at, point, fitted: setFit }}
+              {...{
+                overview,
+                coloured: colours,
+                allocations: allocations.data,
+                spots,
+                sel,
+                route,
+                chip,
+                point,
+                fitted: setFit,
+              }}
               memory={overview.parts.length === 1 ? cluster.chips.nodes[0]?.memory.gibibytes : undefined}
             />
           )}
           {table}
         </div>
         <aside class="side" aria-label="Unhealthy parts">
-          <Preview overview={overview} chip={at >= 0 ? at : firstOf(overview, sel || spots[0]?.address)} />
+          <Preview overview={overview} chip={chip >= 0 ? chip : firstOf(overview, sel || spots[0]?.address)} />
           {causeList}
         </aside>
       </div>

@@ -22,7 +22,7 @@ export interface Look {
 
 /** The image of all chips at a size, made anew only when the look or the size is another. */
 export class Painter {
-  private at = 0;
+  private cursor = 0;
   private image: HTMLCanvasElement | undefined;
   private cells: HTMLCanvasElement | undefined;
 
@@ -36,7 +36,7 @@ export class Painter {
     context.clearRect(0, 0, canvas.width, canvas.height);
     context.imageSmoothingEnabled = false;
     const [width, height] = sizeOf(camera.to, tile);
-    const [left, top] = camera.origin.map((each) => Math.round(each * ratio)) as [number, number];
+    const [left, top] = camera.origin.map((value) => Math.round(value * ratio)) as [number, number];
     if (!camera.isNear && (tile < plain(camera.to) || width * height < MOST * ratio ** 2)) {
       context.drawImage(this.whole(camera, tile), left, top);
     } else this.tiles(context, camera, ratio);
@@ -44,13 +44,13 @@ export class Painter {
     context.font = FONT;
     if (camera.scale < NAMED) this.rows(context, camera);
     if (camera.chip >= GLYPHS) this.glyphs(context, camera);
-    if (cursor >= 0) this.ring(context, camera, cellOf(camera.of, camera.to, cursor));
+    if (cursor >= 0) this.ring(context, camera, cellOf(camera.overview, camera.to, cursor));
   }
 
   private whole(camera: Camera, tile: number): HTMLCanvasElement {
-    if (!this.image || this.at !== tile) {
-      this.image = rendered(camera.of, camera.to, this.look.codes, this.look.inks, tile);
-      this.at = tile;
+    if (!this.image || this.cursor !== tile) {
+      this.image = rendered(camera.overview, camera.to, this.look.codes, this.look.inks, tile);
+      this.cursor = tile;
     }
     return this.image;
   }
@@ -61,18 +61,18 @@ export class Painter {
     const first = Math.max(0, Math.floor(camera.x));
     for (let row = Math.max(0, Math.floor(camera.y)); row < Math.min(camera.to.rows, bottom); row++) {
       for (let column = first; column < Math.min(camera.to.columns, right); column++) {
-        const domain = domainAt(camera.of, camera.to, column, row);
+        const domain = domainAt(camera.overview, camera.to, column, row);
         if (domain >= 0) yield [domain, column, row];
       }
     }
   }
 
   private tiles(context: CanvasRenderingContext2D, camera: Camera, ratio: number): void {
-    const { of, to } = camera;
-    this.cells ??= rendered(of, to, this.look.codes, this.look.inks, plain(to));
+    const { overview, to } = camera;
+    this.cells ??= rendered(overview, to, this.look.codes, this.look.inks, plain(to));
     const [x, y] = camera.origin;
     const size = camera.chip * to.side;
-    const whole = (at: number) => Math.round(at * ratio);
+    const whole = (value: number) => Math.round(value * ratio);
     context.fillStyle = this.look.paper;
     for (const [domain, column, row] of this.seen(camera)) {
       const [left, top] = camera.corner([column, row, 0, 0]);
@@ -81,11 +81,11 @@ export class Painter {
       const [w, h] = [to_ - from, below - above];
       context.drawImage(this.cells, column * plain(to), row * plain(to), to.side, to.side, from, above, w, h);
       if (camera.chip < LINES) continue;
-      const [wide, high] = blockAt(of, to, domain);
-      for (let at = 1; at < to.side; at++) {
-        const [across, down] = [thick(at % wide === 0, camera.chip), thick(at % high === 0, camera.chip)];
-        context.fillRect(from + Math.round((at * w) / to.side) - whole(across / 2), above, whole(across), h);
-        context.fillRect(from, above + Math.round((at * h) / to.side) - whole(down / 2), w, whole(down));
+      const [wide, high] = blockAt(overview, to, domain);
+      for (let index = 1; index < to.side; index++) {
+        const [across, down] = [thick(index % wide === 0, camera.chip), thick(index % high === 0, camera.chip)];
+        context.fillRect(from + Math.round((index * w) / to.side) - whole(across / 2), above, whole(across), h);
+        context.fillRect(from, above + Math.round((index * h) / to.side) - whole(down / 2), w, whole(down));
       }
     }
     if (camera.isNear) this.names(context, camera, ratio);
@@ -107,28 +107,28 @@ export class Painter {
   private rows(context: CanvasRenderingContext2D, camera: Camera): void {
     const [left, top] = camera.origin;
     const { columns, rows } = camera.to;
-    const each = Math.max(1, Math.ceil(80 / camera.scale));
+    const stride = Math.max(1, Math.ceil(80 / camera.scale));
     if (left < NAMES / 2 || camera.width <= WIDE || rows < NAMED_ROWS) return;
     context.fillStyle = this.look.ink;
     context.textAlign = "right";
-    for (let row = 0; row < rows; row += each)
+    for (let row = 0; row < rows; row += stride)
       context.fillText(`d${number(row * columns)}`, left - 7, top + row * camera.scale + 9);
   }
 
   /** On chips that are not up; and the numbers of chips. */
   private glyphs(context: CanvasRenderingContext2D, camera: Camera): void {
-    const { of, to } = camera;
+    const { overview, to } = camera;
     const [x, y] = camera.origin;
     context.textAlign = "center";
     for (const [, column, row] of this.seen(camera)) {
       for (let cell = 0; cell < to.side ** 2; cell++) {
-        const at: Cell = [column, row, cell % to.side, Math.floor(cell / to.side)];
-        const chip = chipAt(of, to, at);
+        const corner: Cell = [column, row, cell % to.side, Math.floor(cell / to.side)];
+        const chip = chipAt(overview, to, corner);
         if (chip < 0) continue;
-        const [left, top] = camera.corner(at);
+        const [left, top] = camera.corner(corner);
         const middle = [left + x + camera.chip / 2, top + y + camera.chip / 2] as const;
-        const [{ perServer }, , inside] = placeOf(of, chip);
-        if (of.states[chip]) glyph(context, of.states[chip] as number, middle, this.look.paper);
+        const [{ perServer }, , inside] = placeOf(overview, chip);
+        if (overview.states[chip]) glyph(context, overview.states[chip] as number, middle, this.look.paper);
         else if (camera.chip >= NUMBERED) {
           context.fillStyle = legible(this.look, chip);
           context.fillText(String(inside % perServer), middle[0], middle[1] + 4);
@@ -148,7 +148,8 @@ export class Painter {
 
 /** Ink or paper, whichever is farther from the colour of a chip. */
 function legible({ codes, inks, ink, paper }: Look, chip: number): string {
-  const light = (channels: number[]) => channels.reduce((sum, each, at) => sum + each * ([0.3, 0.6, 0.1][at] ?? 0), 0);
+  const light = (channels: number[]) =>
+    channels.reduce((sum, channel, index) => sum + channel * ([0.3, 0.6, 0.1][index] ?? 0), 0);
   const word = inks.colours[codes[chip] ?? 0] ?? 0;
   const below = light([word & 255, (word >> 8) & 255, (word >> 16) & 255]);
   const [a, b] = [ink, paper].map((colour) => Math.abs(light((colour.match(/[\d.]+/g) ?? []).map(Number)) - below));

@@ -8,26 +8,26 @@ import type { Spot } from "./spots";
 interface Known {
   overview: Overview;
   spots: Spot[];
-  held: Holdings | undefined;
+  allocations: Holdings | undefined;
   memory: number | undefined;
 }
 
-export function describe({ overview, spots, held, memory }: Known, chip: number): string {
+export function describe({ overview, spots, allocations, memory }: Known, chip: number): string {
   const pool = overview.pools[chip] ?? 0;
   const size = memory ? ` (${number(pool * memory)} GiB)` : "";
   const spot = overview.states[chip] ? spotAt(spots, chip) : undefined;
-  const holder = held?.holders[chip];
-  const block = held?.blocks?.[placeOf(overview, chip)[1]];
+  const holder = allocations?.holders[chip];
+  const block = allocations?.blocks?.[placeOf(overview, chip)[1]];
   const said = [
     worded(STATES[overview.states[chip] ?? 0] ?? "up"),
     spot?.cause?.why,
     `rack r${rackOf(overview, chip)}`,
     `pools with ${counted(pool, "chip")}${size}`,
-    held && (holder ? `job ${held.jobs[holder - 1]?.name}` : "not allocated"),
+    allocations && (holder ? `job ${allocations.jobs[holder - 1]?.name}` : "not allocated"),
     block !== undefined && `largest free block in its domain: ${counted(block, "chip")}`,
   ];
   return `${addressOf(overview, chip)}: ${said.filter(Boolean).join(", ")}`;
 }
 
 const spotAt = (spots: Spot[], chip: number) =>
-  spots.find((each) => !each.beside && each.chip <= chip && chip < each.chip + each.chips);
+  spots.find((spot) => !spot.beside && spot.chip <= chip && chip < spot.chip + spot.chips);

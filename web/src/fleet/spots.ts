@@ -46,29 +46,30 @@ export const chipsIn = ({ parts }: Cause) =>
 export const addressOfCause = ({ causes, place }: Cause) => causes[0] ?? place ?? "";
 
 /** Every chip that is not up is in a spot, and every cause in a domain has one; the worst first. */
-export function spotsOf(of: Overview, causes: Cause[]): Spot[] {
-  const found: Spot[] = [];
+export function spotsOf(overview: Overview, causes: Cause[]): Spot[] {
+  const spots: Spot[] = [];
   const covered = new Set<number>();
   for (const cause of causes) {
     for (const address of cause.causes) {
-      const place = placed(of, address);
+      const place = placed(overview, address);
       if (!place) continue;
       const { first, chips } = place;
-      const states = Array.from(of.states.subarray(first, first + chips), (code) => STATES[code] as State);
-      const worst = place.beside ? undefined : WORST_FIRST.find((each) => isNotUp(each) && states.includes(each));
-      if (worst) for (let at = 0; at < chips; at++) covered.add(first + at);
-      found.push({ address, state: worst ?? stateOf(cause), chip: first, chips, beside: !worst, cause });
+      const states = Array.from(overview.states.subarray(first, first + chips), (code) => STATES[code] as State);
+      const worst = place.beside ? undefined : WORST_FIRST.find((state) => isNotUp(state) && states.includes(state));
+      if (worst) for (let index = 0; index < chips; index++) covered.add(first + index);
+      spots.push({ address, state: worst ?? stateOf(cause), chip: first, chips, beside: !worst, cause });
     }
   }
-  for (let chip = 0; chip < of.chips; chip++) {
-    if (!of.states[chip] || covered.has(chip)) continue;
-    const [{ perServer, firstChip }] = placeOf(of, chip);
+  for (let chip = 0; chip < overview.chips; chip++) {
+    if (!overview.states[chip] || covered.has(chip)) continue;
+    const [{ perServer, firstChip }] = placeOf(overview, chip);
     const isFirst = (chip - firstChip) % perServer === 0;
-    const whole = isFirst && of.states.subarray(chip, chip + perServer).every((each) => each === of.states[chip]);
-    const address = addressOf(of, chip);
-    const state = STATES[of.states[chip] as number] as State;
+    const whole =
+      isFirst && overview.states.subarray(chip, chip + perServer).every((state) => state === overview.states[chip]);
+    const address = addressOf(overview, chip);
+    const state = STATES[overview.states[chip] as number] as State;
     const chips = whole ? perServer : 1;
-    found.push({
+    spots.push({
       address: whole && perServer > 1 ? address.replace(/\/c\d+$/, "") : address,
       state,
       chip,
@@ -78,17 +79,20 @@ export function spotsOf(of: Overview, causes: Cause[]): Spot[] {
     });
     chip += chips - 1;
   }
-  return found.sort((a, b) => rank(a.state) - rank(b.state) || b.chips - a.chips);
+  return spots.sort((a, b) => rank(a.state) - rank(b.state) || b.chips - a.chips);
 }
 
 /** The chips of an address in a domain; of a switch, NIC or link those that it is drawn with. */
-export function placed(of: Overview, address: string): { first: number; chips: number; beside: boolean } | undefined {
+export function placed(
+  overview: Overview,
+  address: string,
+): { first: number; chips: number; beside: boolean } | undefined {
   const ends = address.split("--").map((end) => /^([^/]+)\/d(\d+)(?:\/s(\d+)(?:\/c(\d+))?)?(\/.*)?$/.exec(end));
-  const found = ends.find((each) => each?.[1] === of.cluster && Number(each[2]) < of.domains);
-  if (!found) return undefined;
-  const [, , domain, server, chip, more] = found;
-  const [first, all] = chipsOf(of, Number(domain));
-  const [{ perServer, servers }] = placeOf(of, first);
+  const match = ends.find((end) => end?.[1] === overview.cluster && Number(end[2]) < overview.domains);
+  if (!match) return undefined;
+  const [, , domain, server, chip, more] = match;
+  const [first, all] = chipsOf(overview, Number(domain));
+  const [{ perServer, servers }] = placeOf(overview, first);
   const beside = address.includes("--") || more !== undefined;
   if (server === undefined) return { first, chips: all, beside };
   if (Number(server) >= servers || Number(chip ?? 0) >= perServer) return undefined;

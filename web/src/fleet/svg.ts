@@ -4,26 +4,26 @@ import { hexOf, inkOf } from "./ink";
 import { ASPECT, cellOf, layoutOf } from "./layout";
 import { chipsOf, type Overview } from "./overview";
 
-export function overviewSvg(of: Overview, { codes, entries }: Coloured, paper: string): string {
-  const to = layoutOf(of, ASPECT);
+export function overviewSvg(overview: Overview, { codes, entries }: Coloured, paper: string): string {
+  const to = layoutOf(overview, ASPECT);
   const colours = entries.map(({ token }) => hexOf(inkOf(token, true)));
   const paths = new Map<string, string[]>();
-  for (let domain = 0; domain < of.domains; domain++) {
-    const [first, chips] = chipsOf(of, domain);
+  for (let domain = 0; domain < overview.domains; domain++) {
+    const [first, chips] = chipsOf(overview, domain);
     const own = codes.subarray(first, first + chips);
     const square = chips === to.side ** 2 && own.every((code) => code === own[0]);
-    for (let at = 0; at < (square ? 1 : chips); at++) {
-      const [column, row, x, y] = cellOf(of, to, first + at);
+    for (let index = 0; index < (square ? 1 : chips); index++) {
+      const [column, row, x, y] = cellOf(overview, to, first + index);
       const side = square ? to.side : 1;
       const [left, top] = [1 + column * (to.side + 1) + x, 1 + row * (to.side + 1) + y];
-      const colour = colours[own[at] ?? 0] as string;
+      const colour = colours[own[index] ?? 0] as string;
       if (!paths.has(colour)) paths.set(colour, []);
       paths.get(colour)?.push(`M${left} ${top}h${side}v${side}h-${side}z`);
     }
   }
   const shapes = [...paths].sort().map(([colour, path]) => `<path fill="${colour}" d="${path.join("")}"/>`);
   const box = `viewBox="0 0 ${to.columns * (to.side + 1) + 1} ${to.rows * (to.side + 1) + 1}"`;
-  return `<svg xmlns="http://www.w3.org/2000/svg" ${box} shape-rendering="crispEdges"><title>${escaped(of.cluster)}</title><rect width="100%" height="100%" fill="${paper}"/>${shapes.join("")}</svg>\n`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" ${box} shape-rendering="crispEdges"><title>${escaped(overview.cluster)}</title><rect width="100%" height="100%" fill="${paper}"/>${shapes.join("")}</svg>\n`;
 }
 
 const escaped = (text: string) => text.replace(/[&<>]/g, (sign) => `&#${sign.charCodeAt(0)};`);

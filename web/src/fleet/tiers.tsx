@@ -20,11 +20,11 @@ const FABRIC = graphql(`
 export function Fabric({ cluster, adopted }: { cluster: string; adopted: boolean }) {
   // an adopted one may have an uplink of one cable, and is small enough to look at the addresses of all its links
   const some = adopted ? { address: { startsWith: `${cluster}/fabric/t` } } : { cables: { gt: 1 } };
-  const asked = asking(FABRIC, { cluster, uplinks: { cluster: { eq: cluster }, scope: { eq: "FABRIC" }, ...some } });
+  const query = asking(FABRIC, { cluster, uplinks: { cluster: { eq: cluster }, scope: { eq: "FABRIC" }, ...some } });
   return (
     <section class="card" aria-label="Fabric tiers">
       <h2>EFA fabric above the domains</h2>
-      <Shown of={useAsked(asked)}>
+      <Shown result={useAsked(query)}>
         {({ networkNodes, links }) =>
           networkNodes.totalCount === 0 ? (
             <p>No network nodes: a single domain needs none.</p>
@@ -36,7 +36,7 @@ export function Fabric({ cluster, adopted }: { cluster: string; adopted: boolean
           ) : (
             <>
               <div class="tools">
-                <Copy asked={[asked]} />
+                <Copy queries={[query]} />
                 <Download name={`${cluster}-fabric`} picture={drawn("fabric")} />
               </div>
               <FabricPicture id="fabric" cluster={cluster} nodes={networkNodes.nodes} links={links.nodes} />

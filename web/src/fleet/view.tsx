@@ -21,7 +21,7 @@ import { placed, type Spot } from "./spots";
 interface Props {
   overview: Overview;
   coloured: Coloured;
-  held: Holdings | undefined;
+  allocations: Holdings | undefined;
   spots: Spot[];
   /** The address of what is chosen; empty: nothing is. */
   sel: string;
@@ -29,7 +29,7 @@ interface Props {
   /** Of a chip, in GiB. */
   memory: number | undefined;
   /** The chip below the mouse or the cursor, or -1. */
-  at: number;
+  chip: number;
   point: (chip: number) => void;
   /** Pixels a tile with all in sight. */
   fitted: (fit: number) => void;
@@ -47,7 +47,7 @@ interface Shown {
 const REACH = 12;
 
 export function FleetMap(props: Props) {
-  const { overview, coloured, spots, sel, route, at, point, fitted } = props;
+  const { overview, coloured, spots, sel, route, chip, point, fitted } = props;
   const { options } = route;
   const stage = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -111,8 +111,8 @@ export function FleetMap(props: Props) {
   };
   const near = (pixel: Pixel): Marker | undefined => {
     const [x, y] = camera?.origin ?? [0, 0];
-    const away = (each: Marker) => Math.hypot(each.x + x - pixel[0], each.y + y - pixel[1]);
-    return shown?.some.filter((each) => away(each) < REACH).sort((a, b) => away(a) - away(b))[0];
+    const away = (marker: Marker) => Math.hypot(marker.x + x - pixel[0], marker.y + y - pixel[1]);
+    return shown?.some.filter((marker) => away(marker) < REACH).sort((a, b) => away(a) - away(b))[0];
   };
   const acts = useRef({ near, choose, open, rest, sel });
   acts.current = { near, choose, open, rest, sel };
@@ -201,10 +201,10 @@ export function FleetMap(props: Props) {
         />
         <div class="over" aria-hidden="true">
           <div ref={layer} class="layer">
-            {camera && shown && <Markers of={shown.some} />}
+            {camera && shown && <Markers markers={shown.some} />}
             {camera && shown && target && <Ring camera={camera} first={target.first} chips={target.chips} />}
           </div>
-          {tip && camera && <Tip of={tip} camera={camera} />}
+          {tip && camera && <Tip marker={tip} camera={camera} />}
         </div>
         <Minimap
           camera={camera}
@@ -218,9 +218,9 @@ export function FleetMap(props: Props) {
         />
       </div>
       <div class="foot under">
-        <Legend of={coloured} only={only} />
+        <Legend coloured={coloured} only={only} />
         <p class="told quiet" aria-live="polite">
-          {at < 0 ? hint(camera) : describe(props, at)}
+          {chip < 0 ? hint(camera) : describe(props, chip)}
         </p>
       </div>
     </section>
@@ -262,7 +262,7 @@ function seen(camera: Camera, spots: Spot[], before: Shown | null): Shown {
 
 /** What is seen, on the minimap. */
 function framed(frame: HTMLElement, camera: Camera): void {
-  const share = (part: number, of: number) => `${Math.max(0, Math.min(100, (100 * part) / of))}%`;
+  const share = (part: number, whole: number) => `${Math.max(0, Math.min(100, (100 * part) / whole))}%`;
   const [left, top] = camera.tile([0, 0]);
   const [right, bottom] = camera.tile([camera.width, camera.height]);
   const { columns, rows } = camera.to;

@@ -29,4 +29,4 @@ export const ASKED = asking(INCIDENTS, {});
 export const stateOf = ({ parts }: Incident) =>
   ["down", "degraded", "maintenance"].find((state) => parts.some((part) => part.state === state)) ?? "down";
 
-export const placeOf = (of: Incident) => of.place ?? of.causes[0] ?? "";
+export const placeOf = (incident: Incident) => incident.place ?? incident.causes[0] ?? "";

@@ -12,44 +12,45 @@ const THERE = graphql(`
 
 const CAUSES = 4;
 
-export function Follows({ of, costs }: { of: Incident; costs: Costs | undefined }) {
-  const sum = of.parts.reduce((total, { count }) => total + count, 0);
-  const more = of.causeCount - Math.min(CAUSES, of.causes.length);
+export function Follows({ incident, costs }: { incident: Incident; costs: Costs | undefined }) {
+  const sum = incident.parts.reduce((total, { count }) => total + count, 0);
+  const more = incident.causeCount - Math.min(CAUSES, incident.causes.length);
   return (
     <ul class="tree">
-      {of.causes.slice(0, CAUSES).map((cause) => (
+      {incident.causes.slice(0, CAUSES).map((cause) => (
         <li key={cause}>
           <a href={href("at", cause)}>{shortened(cause)}</a> <span class="quiet">root cause</span>
         </li>
       ))}
       {more > 0 && <li class="quiet">and {counted(more, "more cause")}</li>}
-      {sum > of.causeCount && (
+      {sum > incident.causeCount && (
         <li class="follows states">
-          <Counts of={of.parts} />
+          <Counts counts={incident.parts} />
         </li>
       )}
-      {of.independentFailures > 0 && (
+      {incident.independentFailures > 0 && (
         <li class="follows">
-          {counted(of.independentFailures, "part")} unhealthy for other reasons. Restoring the causes does not fix them.
+          {counted(incident.independentFailures, "part")} unhealthy for other reasons. Restoring the causes does not fix
+          them.
         </li>
       )}
-      {costs?.domains.map((each) => (
-        <Idle key={each.domain} domain={each.domain} links={each.idleLinksNow - each.idleLinksBefore} />
+      {costs?.domains.map((cost) => (
+        <Idle key={cost.domain} domain={cost.domain} links={cost.idleLinksNow - cost.idleLinksBefore} />
       ))}
-      {costs?.domains.map((each) => (
-        <li class="follows" key={each.domain}>
+      {costs?.domains.map((cost) => (
+        <li class="follows" key={cost.domain}>
           <Glyph state="up" />
           <span>
-            <strong>{number(each.chipsNow)}</strong> of {counted(each.chipsBefore, "chip")} still reachable{" "}
+            <strong>{number(cost.chipsNow)}</strong> of {counted(cost.chipsBefore, "chip")} still reachable{" "}
             <span class="quiet">
-              in <a href={href("domain", each.domain)}>{each.domain}</a>
+              in <a href={href("domain", cost.domain)}>{cost.domain}</a>
             </span>
           </span>
         </li>
       ))}
-      {costs && <Touched of={costs} />}
-      {costs?.domains.filter(isSlower).map((each) => (
-        <Slower key={each.domain} domain={each.domain} known={costs.jobs} />
+      {costs && <Touched costs={costs} />}
+      {costs?.domains.filter(isSlower).map((cost) => (
+        <Slower key={cost.domain} domain={cost.domain} affected={costs.jobs} />
       ))}
     </ul>
   );
@@ -72,11 +73,11 @@ function Idle({ domain, links }: { domain: string; links: number }) {
 
 type Named = { name: string; system: string; externalId: string };
 
-const Job = ({ of: { name, system, externalId } }: { of: Named }) => (
+const Job = ({ job: { name, system, externalId } }: { job: Named }) => (
   <a href={href("jobs", "", { sel: name })}>{name || `${system}:${externalId}`}</a>
 );
 
-function Touched({ of: { jobCount, jobs } }: { of: Costs }) {
+function Touched({ costs: { jobCount, jobs } }: { costs: Costs }) {
   if (!jobCount) return <li class="follows quiet">No jobs affected</li>;
   return (
     <li class="follows">
@@ -86,7 +87,7 @@ function Touched({ of: { jobCount, jobs } }: { of: Costs }) {
         {jobs.slice(0, CAUSES).map((job) => (
           <span key={`${job.system} ${job.externalId}`} class="quiet">
             {" "}
-            <Job of={job} />: {number(job.affectedChips)} of {counted(job.chips, "chip")}
+            <Job job={job} />: {number(job.affectedChips)} of {counted(job.chips, "chip")}
           </span>
         ))}
       </span>
@@ -105,10 +106,10 @@ const isSlower = ({
   (!incomparable && bisectionNow.upper.gigabytesPerSecond < bisectionBefore.lower.gigabytesPerSecond);
 
 /** Jobs of a domain that lost none of its chips, but bandwidth between them. */
-function Slower({ domain, known }: { domain: string; known: Named[] }) {
+function Slower({ domain, affected }: { domain: string; affected: Named[] }) {
   const { data } = useAsked(asking(THERE, { scope: domain }));
   const isKnown = ({ system, externalId }: Named) =>
-    known.some((each) => each.system === system && each.externalId === externalId);
+    affected.some((job) => job.system === system && job.externalId === externalId);
   const others = data?.jobs.nodes.filter((job) => !isKnown(job)) ?? [];
   if (!others.length) return null;
   return (
@@ -119,7 +120,7 @@ function Slower({ domain, known }: { domain: string; known: Named[] }) {
         {others.map((job) => (
           <span key={`${job.system} ${job.externalId}`}>
             {" "}
-            <Job of={job} />
+            <Job job={job} />
           </span>
         ))}
       </span>

@@ -31,18 +31,18 @@ const IMPACT = graphql(`
 export type Costs = Result<typeof IMPACT>["incidents"]["nodes"][number]["impact"];
 
 /** The impact of the incident that comes after a place in the list. */
-export function useCosts(of: string, after: string | null): Loaded<Costs> {
-  const found = useAsked(asking(IMPACT, { after }));
-  const node = found.data?.incidents.nodes[0];
-  if (!found.data || node?.id === of) return { ...found, data: node?.impact };
-  return { ...found, data: undefined, error: new ApiError("The list of incidents has changed.", "") };
+export function useCosts(id: string, after: string | null): Loaded<Costs> {
+  const result = useAsked(asking(IMPACT, { after }));
+  const node = result.data?.incidents.nodes[0];
+  if (!result.data || node?.id === id) return { ...result, data: node?.impact };
+  return { ...result, data: undefined, error: new ApiError("The list of incidents has changed.", "") };
 }
 
-export function Cost({ of }: { of: Loaded<Costs> }) {
+export function Cost({ result }: { result: Loaded<Costs> }) {
   return (
     <div class="inner">
       <h3>Impact, before → after</h3>
-      <Shown of={of}>{(impact) => <Impact of={impact} />}</Shown>
+      <Shown result={result}>{(impact) => <Impact impact={impact} />}</Shown>
     </div>
   );
 }
@@ -58,14 +58,14 @@ const bounds = ({ lower, upper, exact }: Bounds) =>
 
 function Metric({
   name,
-  was,
-  is,
+  before,
+  after,
   note,
   less,
 }: {
   name: string;
-  was: string;
-  is: string;
+  before: string;
+  after: string;
   note?: string;
   less?: string;
 }) {
@@ -73,68 +73,69 @@ function Metric({
     <div>
       <dt>{name}</dt>
       <dd>
-        <Change now={is} before={was} /> <span class={less?.startsWith("−") ? "less" : "quiet"}>{note ?? less}</span>
+        <Change now={after} before={before} />{" "}
+        <span class={less?.startsWith("−") ? "less" : "quiet"}>{note ?? less}</span>
       </dd>
     </div>
   );
 }
 
-function Impact({ of }: { of: Costs }) {
+function Impact({ impact }: { impact: Costs }) {
   return (
     <>
       <p>
-        {of.chips
-          ? `${counted(of.chips, "chip")} out of service: ${counted(of.cores, "core")}, ${gibibytes(of.memory)}.`
+        {impact.chips
+          ? `${counted(impact.chips, "chip")} out of service: ${counted(impact.cores, "core")}, ${gibibytes(impact.memory)}.`
           : "All chips still work."}
       </p>
-      {of.domains.map((each) => {
-        const [pool, poolNow] = [each.poolBefore.gibibytes, each.poolNow.gibibytes];
-        const [wide, wideNow] = [each.bisectionBefore, each.bisectionNow];
-        const [gather, gatherNow] = [each.allGatherBefore, each.allGatherNow];
-        const other = each.incomparable ? { note: `not comparable: ${each.incomparable}` } : {};
+      {impact.domains.map((cost) => {
+        const [pool, poolNow] = [cost.poolBefore.gibibytes, cost.poolNow.gibibytes];
+        const [wide, wideNow] = [cost.bisectionBefore, cost.bisectionNow];
+        const [gather, gatherNow] = [cost.allGatherBefore, cost.allGatherNow];
+        const other = cost.incomparable ? { note: `not comparable: ${cost.incomparable}` } : {};
         return (
-          <section key={each.domain} aria-label={each.domain}>
+          <section key={cost.domain} aria-label={cost.domain}>
             <h4>
-              <a href={href("domain", each.domain)}>{each.domain}</a>
+              <a href={href("domain", cost.domain)}>{cost.domain}</a>
             </h4>
             <dl class="figures">
               <Metric
                 name="Working chips"
-                was={number(each.chipsBefore)}
-                is={number(each.chipsNow)}
-                less={differs(each.chipsBefore, each.chipsNow)}
+                before={number(cost.chipsBefore)}
+                after={number(cost.chipsNow)}
+                less={differs(cost.chipsBefore, cost.chipsNow)}
               />
               <Metric
                 name="Idle links"
-                was={number(each.idleLinksBefore)}
-                is={number(each.idleLinksNow)}
-                note={differs(each.idleLinksBefore, each.idleLinksNow)}
+                before={number(cost.idleLinksBefore)}
+                after={number(cost.idleLinksNow)}
+                note={differs(cost.idleLinksBefore, cost.idleLinksNow)}
               />
               <Metric
                 name="Largest reachable HBM"
-                was={gibibytes(each.poolBefore)}
-                is={gibibytes(each.poolNow)}
+                before={gibibytes(cost.poolBefore)}
+                after={gibibytes(cost.poolNow)}
                 less={differs(pool, poolNow)}
               />
               <Metric
                 name="Bisection"
-                was={bounds(wide)}
-                is={bounds(wideNow)}
+                before={bounds(wide)}
+                after={bounds(wideNow)}
                 less={differs(wide.upper.gigabytesPerSecond, wideNow.upper.gigabytesPerSecond)}
                 {...other}
               />
               <Metric
                 name="All-gather, at most"
-                was={bounds(gather)}
-                is={bounds(gatherNow)}
+                before={bounds(gather)}
+                after={bounds(gatherNow)}
                 less={differs(gather.upper.gigabytesPerSecond, gatherNow.upper.gigabytesPerSecond)}
               />
             </dl>
           </section>
         );
       })}
-      {of.domainCount > of.domains.length && (
-        <p class="quiet">and {counted(of.domainCount - of.domains.length, "more domain")}</p>
+      {impact.domainCount > impact.domains.length && (
+        <p class="quiet">and {counted(impact.domainCount - impact.domains.length, "more domain")}</p>
       )}
     </>
   );

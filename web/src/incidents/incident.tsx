@@ -9,45 +9,45 @@ import { type Incident, placeOf, stateOf } from "./documents";
 import { Follows } from "./follows";
 import { Cost, useCosts } from "./impact";
 
-export function Opened({ of, after }: { of: Incident; after: string | null }) {
+export function Opened({ incident, after }: { incident: Incident; after: string | null }) {
   const { asof } = useTurn();
-  const costs = useCosts(of.id, after);
+  const costs = useCosts(incident.id, after);
   const isChanging = mayChange();
-  const before = of.startedAt && new Date(Date.parse(of.startedAt) - 1000).toISOString();
+  const before = incident.startedAt && new Date(Date.parse(incident.startedAt) - 1000).toISOString();
   return (
-    <aside class="card flush panel" aria-label={`Incident ${of.id}`}>
+    <aside class="card flush panel" aria-label={`Incident ${incident.id}`}>
       <h2>
-        <Glyph state={stateOf(of)} /> <span class="name">{shortened(placeOf(of))}</span>
+        <Glyph state={stateOf(incident)} /> <span class="name">{shortened(placeOf(incident))}</span>
         <button type="button" class="square" aria-label="Close" onClick={() => change({ sel: undefined })}>
           <span aria-hidden="true">×</span>
         </button>
       </h2>
-      <div class={`band ${stateOf(of)}`}>
-        <strong>{of.why ?? "No reason given"}</strong>
+      <div class={`band ${stateOf(incident)}`}>
+        <strong>{incident.why ?? "No reason given"}</strong>
         <span>
-          {of.who}
-          {of.startedAt && `, ${dated(of.startedAt)}, ${lasted(of.startedAt, now(asof))} ago`}
-          {of.source && `, by ${of.source}`}
+          {incident.who}
+          {incident.startedAt && `, ${dated(incident.startedAt)}, ${lasted(incident.startedAt, now(asof))} ago`}
+          {incident.source && `, by ${incident.source}`}
         </span>
       </div>
       <div class="inner row">
-        {isChanging && of.causeCount === of.causes.length && (
+        {isChanging && incident.causeCount === incident.causes.length && (
           <button
             type="button"
             data-writes
             aria-haspopup="dialog"
-            onClick={() => proposeChange({ places: of.causes, state: "up" })}
+            onClick={() => proposeChange({ places: incident.causes, state: "up" })}
           >
             Restore…
           </button>
         )}
-        {of.place && (
-          <a class="button main" href={href("at", of.place)}>
+        {incident.place && (
+          <a class="button main" href={href("at", incident.place)}>
             Open
           </a>
         )}
         {before && (
-          <a class="button" href={href("at", placeOf(of), { asof: before })}>
+          <a class="button" href={href("at", placeOf(incident), { asof: before })}>
             View before
           </a>
         )}
@@ -55,23 +55,23 @@ export function Opened({ of, after }: { of: Incident; after: string | null }) {
       <Wanting />
       <div class="inner">
         <h3>Consequences</h3>
-        <Follows of={of} costs={costs.data} />
-        {of.instances.map(({ server, instance, host }) => (
+        <Follows incident={incident} costs={costs.data} />
+        {incident.instances.map(({ server, instance, host }) => (
           <p key={server} class="quiet">
             {below(server)}: {[instance, host].filter(Boolean).join(", ")}
           </p>
         ))}
-        {of.findings.map((each) => (
-          <p key={each.id}>
-            Drift: {each.rule.replaceAll("_", " ")} at <a href={href("at", each.address)}>{each.address}</a>
-            {each.observed && `: ${each.observed}`}
+        {incident.findings.map((finding) => (
+          <p key={finding.id}>
+            Drift: {finding.rule.replaceAll("_", " ")} at <a href={href("at", finding.address)}>{finding.address}</a>
+            {finding.observed && `: ${finding.observed}`}
           </p>
         ))}
       </div>
-      <Cost of={costs} />
-      {of.lastChange && of.lastChange.time !== of.startedAt && (
+      <Cost result={costs} />
+      {incident.lastChange && incident.lastChange.time !== incident.startedAt && (
         <p class="inner quiet">
-          Last change {clock(of.lastChange.time)} UTC, {of.lastChange.who}: {of.lastChange.why}
+          Last change {clock(incident.lastChange.time)} UTC, {incident.lastChange.who}: {incident.lastChange.why}
         </p>
       )}
     </aside>

@@ -18,11 +18,11 @@ export function Incidents({ route }: { route: Route }) {
         <h1>Incidents</h1>
         {loaded.data && <p>{explained(loaded.data)}</p>}
         <div class="tools">
-          <Copy asked={[ASKED]} />
+          <Copy queries={[ASKED]} />
         </div>
       </header>
       <Timeline span={route.options.span} />
-      <Shown of={loaded}>{(data) => <Filled data={data} sel={route.options.sel ?? ""} />}</Shown>
+      <Shown result={loaded}>{(data) => <Filled data={data} sel={route.options.sel ?? ""} />}</Shown>
     </article>
   );
 }
@@ -42,8 +42,8 @@ const RULES: Record<string, string> = { rack: "in one rack within five minutes",
 
 function Filled({ data, sel }: { data: Found; sel: string }) {
   const { edges, totalCount } = data.incidents;
-  const at = edges.findIndex(({ node }) => node.id === sel);
-  const open = edges[at]?.node;
+  const index = edges.findIndex(({ node }) => node.id === sel);
+  const open = edges[index]?.node;
   if (!edges.length) return <Nothing data={data} />;
   return (
     <div class={open ? "columns" : undefined}>
@@ -55,7 +55,7 @@ function Filled({ data, sel }: { data: Found; sel: string }) {
           </p>
         )}
       </section>
-      {open && <Opened of={open} after={edges[at - 1]?.cursor ?? null} />}
+      {open && <Opened incident={open} after={edges[index - 1]?.cursor ?? null} />}
       {sel && !open && <p class="card quiet">Incident {sel} is not open at this time.</p>}
     </div>
   );
@@ -81,30 +81,32 @@ function Table({ nodes, sel }: { nodes: Incident[]; sel: string }) {
   const { asof } = useTurn();
   return (
     <Listed name="Incidents" columns={COLUMNS} isPick>
-      {nodes.map((each) => (
-        <Row key={each.id} tells={JSON.stringify([each.parts, each.why])} isChosen={each.id === sel}>
+      {nodes.map((incident) => (
+        <Row key={incident.id} tells={JSON.stringify([incident.parts, incident.why])} isChosen={incident.id === sel}>
           <th scope="row">
             <a
               class="cause"
-              href={href("incidents", "", { sel: each.id === sel ? undefined : each.id })}
-              aria-current={each.id === sel ? "true" : undefined}
+              href={href("incidents", "", { sel: incident.id === sel ? undefined : incident.id })}
+              aria-current={incident.id === sel ? "true" : undefined}
             >
-              <Glyph state={stateOf(each)} />
-              <span class="unseen">{stateOf(each)}: </span>
-              {shortened(placeOf(each))}
+              <Glyph state={stateOf(incident)} />
+              <span class="unseen">{stateOf(incident)}: </span>
+              {shortened(placeOf(incident))}
             </a>
-            {each.causeCount > 1 && (
+            {incident.causeCount > 1 && (
               <span class="quiet">
-                {counted(each.causeCount, "cause")}, {RULES[each.rule]}
+                {counted(incident.causeCount, "cause")}, {RULES[incident.rule]}
               </span>
             )}
           </th>
-          <td>{each.why ?? <span class="quiet">no reason given</span>}</td>
+          <td>{incident.why ?? <span class="quiet">no reason given</span>}</td>
           <td class="roomy">
-            {each.parts.map(({ kind, state, count }) => `${counted(count, nounOf(kind))} ${worded(state)}`).join(", ")}
+            {incident.parts
+              .map(({ kind, state, count }) => `${counted(count, nounOf(kind))} ${worded(state)}`)
+              .join(", ")}
           </td>
-          <td class="roomy">{each.who}</td>
-          <td class="number">{each.startedAt ? lasted(each.startedAt, now(asof)) : "unknown"}</td>
+          <td class="roomy">{incident.who}</td>
+          <td class="number">{incident.startedAt ? lasted(incident.startedAt, now(asof)) : "unknown"}</td>
         </Row>
       ))}
     </Listed>

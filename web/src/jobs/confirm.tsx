@@ -52,13 +52,13 @@ function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
     const form = new FormData(event.target as HTMLFormElement);
     const text = (name: string) => String(form.get(name) ?? "").trim();
     const who = asks.includes("who") ? whoOf(form, viewer) : null;
-    const given = { job: text("job"), why: text("why"), who };
+    const input = { job: text("job"), why: text("why"), who };
     setBusy(true);
     fail(undefined);
     try {
-      for (let at = 0; at < steps.length; at++) {
-        await steps[at]?.does(given);
-        setDone(at + 1);
+      for (let index = 0; index < steps.length; index++) {
+        await steps[index]?.does(input);
+        setDone(index + 1);
       }
     } catch (error) {
       fail(error as ApiError);
@@ -69,7 +69,7 @@ function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
     shut();
     refresh();
     const undo = doing.undo;
-    tell({ says: doing.done(given), undo: undo && (() => undo(given).finally(refresh)) });
+    tell({ message: doing.done(input), undo: undo && (() => undo(input).finally(refresh)) });
   };
   return (
     <dialog class="change" ref={box} aria-labelledby="doing" onClose={close}>
@@ -97,10 +97,10 @@ function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
           <section class="would" aria-label="Steps">
             <h3>Steps</h3>
             <ol class="steps does">
-              {steps.map(({ says }, at) => (
-                <li key={says}>
-                  {says}
-                  {at < done && <span class="quiet">done ✓</span>}
+              {steps.map(({ description }, index) => (
+                <li key={description}>
+                  {description}
+                  {index < done && <span class="quiet">done ✓</span>}
                 </li>
               ))}
             </ol>
@@ -139,9 +139,9 @@ function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
 
 /** What of the scope is free before and after. */
 function FreeChange({ scope, places }: { scope: string; places: string[] }) {
-  const found = useAsked(asking(FREE_THEN, { scope, with: [{ job: "new allocation", places }] }));
+  const result = useAsked(asking(FREE_THEN, { scope, with: [{ job: "new allocation", places }] }));
   return (
-    <Shown of={found}>
+    <Shown result={result}>
       {({ free, whatIf: { free: then } }) => {
         const after = new Map(then.concurrentJobs.map(({ chips, jobs }) => [chips, jobs]));
         const rows: [string, number, number][] = [
@@ -162,7 +162,7 @@ function FreeChange({ scope, places }: { scope: string; places: string[] }) {
               </dd>
             </div>
             {rows
-              .filter(([, before, now], at) => !at || before !== now)
+              .filter(([, before, now], index) => !index || before !== now)
               .map(([name, before, now]) => (
                 <div key={name}>
                   <dt>{name}</dt>

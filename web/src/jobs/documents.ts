@@ -113,8 +113,8 @@ export function wanted(fit: string | undefined): Want | null {
 }
 
 /** As the API takes it; all others are null. */
-export function given({ kind, text }: Want) {
-  const count = (of: Kind) => (kind === of ? Math.min(Number(text), 2 ** 31 - 1) : null);
+export function amounts({ kind, text }: Want) {
+  const count = (unit: Kind) => (kind === unit ? Math.min(Number(text), 2 ** 31 - 1) : null);
   return {
     chips: count("chips"),
     servers: count("servers"),

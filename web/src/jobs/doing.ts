@@ -19,8 +19,8 @@ export interface Given {
 }
 
 export interface Step {
-  says: string;
-  does: (given: Given) => Promise<unknown>;
+  description: string;
+  does: (input: Given) => Promise<unknown>;
 }
 
 export interface Doing {
@@ -31,8 +31,8 @@ export interface Doing {
   allocated?: { scope: string; places: string[] };
   /** What else is to be known before it is done. */
   warns?: string | undefined;
-  done: (given: Given) => string;
-  undo?: (given: Given) => Promise<unknown>;
+  done: (input: Given) => string;
+  undo?: (input: Given) => Promise<unknown>;
 }
 
 /** Open the dialog that does it once it is confirmed. */
@@ -45,7 +45,7 @@ const uncordon = (place: string, who: string | null) =>
 
 function allocateStep(places: string[], chips: number): Step {
   return {
-    says: `Allocate ${counted(chips, "chip")}`,
+    description: `Allocate ${counted(chips, "chip")}`,
     does: ({ job, who }) => ask({ ...asking(ALLOCATE, { input: { job, places, who } }), ...now }),
   };
 }
@@ -53,7 +53,7 @@ function allocateStep(places: string[], chips: number): Step {
 function moveStep(scope: string, moves: { job: string; destination: string[] }[], revision: string): Step {
   const input = { scope, revision, moves: moves.map(({ job, destination }) => ({ job, destination })) };
   return {
-    says: `Move ${counted(moves.length, "job")}, all or none`,
+    description: `Move ${counted(moves.length, "job")}, all or none`,
     does: ({ who }) => ask({ ...asking(MOVE, { input: { ...input, who } }), ...now }),
   };
 }
@@ -99,7 +99,7 @@ export const toCordon = (place: string): Doing => ({
   asks: ["why", "who"],
   steps: [
     {
-      says: "Keep new jobs off its servers. Running jobs continue.",
+      description: "Keep new jobs off its servers. Running jobs continue.",
       does: ({ why, who }) => ask({ ...asking(CORDON, { input: { servers: [place], why, who } }), ...now }),
     },
   ],
@@ -110,14 +110,14 @@ export const toCordon = (place: string): Doing => ({
 export const toUncordon = (place: string): Doing => ({
   title: `Uncordon ${place}`,
   asks: ["who"],
-  steps: [{ says: "Allow new jobs on its servers again.", does: ({ who }) => uncordon(place, who) }],
+  steps: [{ description: "Allow new jobs on its servers again.", does: ({ who }) => uncordon(place, who) }],
   done: () => `${place} is uncordoned`,
 });
 
 export const toRelease = (job: string, chips: number): Doing => ({
   title: `Release ${job}`,
   asks: ["who"],
-  steps: [{ says: `End the job and free ${counted(chips, "chip")}`, does: ({ who }) => release(job, who) }],
+  steps: [{ description: `End the job and free ${counted(chips, "chip")}`, does: ({ who }) => release(job, who) }],
   warns: "This cannot be undone. To get the chips back, allocate them again.",
   done: () => `${job} is released`,
 });

@@ -5,7 +5,7 @@ import { mayChange } from "../change/asked";
 import { Shown } from "../parts";
 import { change } from "../route";
 import { below, counted, gigabytes, number } from "../words";
-import { bytes, FITS, type Fits, given, KINDS, type Kind, type Placement, type Want, wanted } from "./documents";
+import { amounts, bytes, FITS, type Fits, KINDS, type Kind, type Placement, type Want, wanted } from "./documents";
 import { propose, toAllocate } from "./doing";
 import { MakeRoom } from "./plans";
 
@@ -13,11 +13,11 @@ import { MakeRoom } from "./plans";
 const joined = ({ chips, bisection }: Placement) => chips < 2 || bisection.gigabytesPerSecond > 0;
 
 /** As the service ranks them, and what is not connected last. */
-const ranked = (all: Placement[]) => [...all.filter(joined), ...all.filter((each) => !joined(each))];
+const ranked = (all: Placement[]) => [...all.filter(joined), ...all.filter((placement) => !joined(placement))];
 
-const warning = (of: Placement) =>
-  joined(of)
-    ? of.degraded
+const warning = (placement: Placement) =>
+  joined(placement)
+    ? placement.degraded
       ? "One of its chips or links is degraded."
       : undefined
     : "These chips are not connected to each other.";
@@ -41,8 +41,8 @@ interface Props {
 
 export function WhereFits({ scope, options, show }: Props) {
   const want = wanted(options.fit);
-  const asked = want && asking(FITS, { scope, ...given(want), memory: bytes(want), anyBlock: options.any === "yes" });
-  const fits = useAsked(asked);
+  const query = want && asking(FITS, { scope, ...amounts(want), memory: bytes(want), anyBlock: options.any === "yes" });
+  const fits = useAsked(query);
   return (
     <section class="card flush" aria-labelledby="fits">
       <h2 id="fits">Find a placement</h2>
@@ -53,11 +53,11 @@ export function WhereFits({ scope, options, show }: Props) {
         </p>
       )}
       {want && (
-        <Shown of={fits}>
-          {({ placements: found }) => (
+        <Shown result={fits}>
+          {({ placements: answer }) => (
             <>
-              <Found fits={found} scope={scope} show={show} />
-              {!found.placements.length && want.kind !== "memory" && <MakeRoom scope={scope} want={want} />}
+              <Found fits={answer} scope={scope} show={show} />
+              {!answer.placements.length && want.kind !== "memory" && <MakeRoom scope={scope} want={want} />}
             </>
           )}
         </Shown>
@@ -110,8 +110,8 @@ function Form({ want, any }: { want: Want | null; any: boolean }) {
 function Found({ fits, scope, show }: { fits: Fits; scope: string; show: (places: string[]) => void }) {
   const places = ranked(fits.placements);
   const may = mayChange();
-  const [at, look] = useState(0);
-  const picked = places[Math.min(at, places.length - 1)];
+  const [index, look] = useState(0);
+  const picked = places[Math.min(index, places.length - 1)];
   useEffect(() => show(picked?.places ?? []), [picked]);
   useEffect(() => () => show([]), []);
   if (!picked)
@@ -137,33 +137,33 @@ function Found({ fits, scope, show }: { fits: Fits; scope: string; show: (places
   return (
     <>
       <ol class="fits" onKeyDown={step}>
-        {places.map((each, index) => (
-          <li key={each.places.join(" ")}>
+        {places.map((placement, index) => (
+          <li key={placement.places.join(" ")}>
             <button
               type="button"
               class="plain"
-              aria-pressed={each === picked}
+              aria-pressed={placement === picked}
               onClick={() => look(index)}
               onFocus={() => look(index)}
               onPointerEnter={() => look(index)}
             >
-              <span class="rank">{joined(each) ? index + 1 : "–"}</span>
+              <span class="rank">{joined(placement) ? index + 1 : "–"}</span>
               <span>
-                <strong>{short(scope, each.places)}</strong>
+                <strong>{short(scope, placement.places)}</strong>
                 <span class="quiet">
                   {[
-                    each.shape?.replaceAll("x", " × "),
-                    `all-gather ${gigabytes(each.allGather)}`,
-                    `leaves ${number(each.remainingFree)} free`,
-                    each.degraded && "degraded",
+                    placement.shape?.replaceAll("x", " × "),
+                    `all-gather ${gigabytes(placement.allGather)}`,
+                    `leaves ${number(placement.remainingFree)} free`,
+                    placement.degraded && "degraded",
                   ]
                     .filter(Boolean)
                     .join(", ")}
                 </span>
               </span>
-              <span>{joined(each) ? gigabytes(each.bisection) : "not connected"}</span>
+              <span>{joined(placement) ? gigabytes(placement.bisection) : "not connected"}</span>
               <span class="track" aria-hidden="true">
-                <span style={{ width: `${(100 * each.bisection.gigabytesPerSecond) / most}%` }} />
+                <span style={{ width: `${(100 * placement.bisection.gigabytesPerSecond) / most}%` }} />
               </span>
             </button>
           </li>
@@ -199,7 +199,7 @@ function Found({ fits, scope, show }: { fits: Fits; scope: string; show: (places
 /** Chips of one server together: s0 · c0, c1. */
 export function short(scope: string, places: string[]): string {
   const servers = new Map<string, string[]>();
-  for (const place of places.map((each) => below(scope, each))) {
+  for (const place of places.map((address) => below(scope, address))) {
     const [, server = place, chip] = /^(.*?)\/?(c\d+)$/.exec(place) ?? [];
     servers.set(server, [...(servers.get(server) ?? []), ...(chip ? [chip] : [])]);
   }
@@ -209,11 +209,11 @@ export function short(scope: string, places: string[]): string {
 /** c0–c3, c6 of c0, c1, c2, c3, c6. */
 function runs(chips: string[]): string {
   const numbers = chips.map((chip) => Number(chip.slice(1))).sort((a, b) => a - b);
-  const found: [number, number][] = [];
-  for (const each of numbers) {
-    const last = found.at(-1);
-    if (last && each === last[1] + 1) last[1] = each;
-    else found.push([each, each]);
+  const ranges: [number, number][] = [];
+  for (const chip of numbers) {
+    const last = ranges.at(-1);
+    if (last && chip === last[1] + 1) last[1] = chip;
+    else ranges.push([chip, chip]);
   }
-  return found.map(([first, last]) => (first === last ? `c${first}` : `c${first}–c${last}`)).join(", ");
+  return ranges.map(([first, last]) => (first === last ? `c${first}` : `c${first}–c${last}`)).join(", ");
 }

@@ -17,8 +17,8 @@ type Cluster = Result<(typeof SCOPES)["document"]>["clusters"]["nodes"][number];
 
 export function Jobs({ options }: { options: Record<string, string> }) {
   const scope = (options.in ?? "").toLowerCase();
-  const asked = asking(JOBS, { scope: scope || null });
-  const [jobs, clusters] = [useAsked(asked), useAsked(SCOPES)];
+  const query = asking(JOBS, { scope: scope || null });
+  const [jobs, clusters] = [useAsked(query), useAsked(SCOPES)];
   return (
     <article>
       <header class="title">
@@ -26,12 +26,12 @@ export function Jobs({ options }: { options: Record<string, string> }) {
         {jobs.data && <p>{counted(jobs.data.jobs.totalCount, "job")}</p>}
         <div class="tools">
           {clusters.data && <Scope clusters={clusters.data.clusters.nodes} scope={scope} />}
-          <Copy asked={[asked]} />
+          <Copy queries={[query]} />
         </div>
       </header>
-      <Shown of={jobs}>
+      <Shown result={jobs}>
         {({ jobs: listed }) => (
-          <Shown of={clusters}>
+          <Shown result={clusters}>
             {({ clusters: { nodes } }) => <Opened jobs={listed} clusters={nodes} scope={scope} options={options} />}
           </Shown>
         )}
@@ -85,7 +85,10 @@ function Opened({ jobs, clusters, scope, options }: OpenedProps) {
     domainOf(jobs.nodes.find(({ cluster }) => cluster === within)?.firstServer) ??
     clusters.find(({ address }) => address === within)?.domains.nodes[0]?.address;
   const map = useMap(domain);
-  const letters = useMemo(() => new Map([...map.counts.keys()].map((job, at) => [job, letterOf(at)])), [map.counts]);
+  const letters = useMemo(
+    () => new Map([...map.counts.keys()].map((job, index) => [job, letterOf(index)])),
+    [map.counts],
+  );
   const table = <JobTable jobs={jobs} sel={sel} letters={letters} options={options} />;
   if (!within) return table;
   return (
@@ -109,7 +112,7 @@ function Room({ scope }: { scope: string }) {
   return (
     <section class="card" aria-label="Free capacity">
       <h2>Free capacity in {scope}</h2>
-      <Shown of={room}>
+      <Shown result={room}>
         {({ free }) => (
           <dl class="figures">
             {(

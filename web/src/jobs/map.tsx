@@ -46,7 +46,7 @@ export function JobMap({ domain, map: { drawn, counts }, proposed, sel }: MapPro
       <h2>
         <a href={href("domain", domain)}>{domain}</a>
       </h2>
-      <Shown of={drawn}>
+      <Shown result={drawn}>
         {(data) => <Drawing domain={domain} drawn={data} counts={counts} proposed={proposed} sel={sel} />}
       </Shown>
     </section>
@@ -63,10 +63,12 @@ interface Props {
 
 function Drawing({ domain, drawn: { layout, chips }, counts, proposed, sel }: Props) {
   const jobs = [...counts.keys()];
-  const known = new Map(chips.nodes.map((chip) => [chip.address, chip]));
+  const byAddress = new Map(chips.nodes.map((chip) => [chip.address, chip]));
   const free = chips.nodes.filter(({ use }) => use === "free").length;
   const unusable = chips.nodes.filter(({ use }) => use === "unusable").length;
-  const worn = ["down", "degraded", "maintenance"].filter((state) => chips.nodes.some((chip) => chip.state === state));
+  const states = ["down", "degraded", "maintenance"].filter((state) =>
+    chips.nodes.some((chip) => chip.state === state),
+  );
   const { box, font } = layout;
   return (
     <>
@@ -75,14 +77,16 @@ function Drawing({ domain, drawn: { layout, chips }, counts, proposed, sel }: Pr
         viewBox={[box.x, box.y, box.width, box.height].map(fixed).join(" ")}
         style={`--letter: ${font}px; --least: 240px; --wide: 0px; --most: ${Math.max(240, box.width * 1.2)}px`}
         role="img"
-        aria-label={`${domain}: ${jobs.map((job, at) => `${letterOf(at).text} ${job}: ${counted(counts.get(job) ?? 0, "chip")}`).join(", ") || "no jobs"}; ${counted(free, "free chip")}`}
+        aria-label={`${domain}: ${jobs.map((job, index) => `${letterOf(index).text} ${job}: ${counted(counts.get(job) ?? 0, "chip")}`).join(", ") || "no jobs"}; ${counted(free, "free chip")}`}
       >
         {layout.panels.map((panel) => (
           <rect key={`${panel.x} ${panel.y}`} class="panel" {...panel} rx="10" />
         ))}
         <g class="faint">
           {layout.routes.flatMap(({ address, strokes }) =>
-            strokes.map((stroke, at) => <polyline key={`${address} ${at}`} points={stroke.map(fixed).join(" ")} />),
+            strokes.map((stroke, index) => (
+              <polyline key={`${address} ${index}`} points={stroke.map(fixed).join(" ")} />
+            )),
           )}
         </g>
         {layout.labels.map((label) => (
@@ -91,9 +95,9 @@ function Drawing({ domain, drawn: { layout, chips }, counts, proposed, sel }: Pr
           </text>
         ))}
         {layout.places.map((place) => {
-          const chip = known.get(place.address);
+          const chip = byAddress.get(place.address);
           if (!chip) return null;
-          const at = chip.job ? jobs.indexOf(chip.job) : -1;
+          const index = chip.job ? jobs.indexOf(chip.job) : -1;
           const size = {
             x: fixed(place.x - place.width / 2),
             y: fixed(place.y - place.height / 2),
@@ -105,7 +109,7 @@ function Drawing({ domain, drawn: { layout, chips }, counts, proposed, sel }: Pr
           return (
             <g
               key={place.address}
-              class={at < 0 ? `unheld ${chip.state}` : `held j${at % 4}${chip.job === sel ? " chosen" : ""}`}
+              class={index < 0 ? `unheld ${chip.state}` : `held j${index % 4}${chip.job === sel ? " chosen" : ""}`}
             >
               <title>{`${place.address}, ${chip.state}, ${chip.job ? `allocated to ${chip.job}` : WITHOUT_JOB[chip.use]}`}</title>
               <rect class="body" {...size} />
@@ -113,19 +117,19 @@ function Drawing({ domain, drawn: { layout, chips }, counts, proposed, sel }: Pr
                 <rect class="proposed" {...ring} width={place.width + 10} height={place.height + 10} rx={size.rx + 5} />
               )}
               <text x={fixed(place.x)} y={fixed(place.y + 0.35 * font)}>
-                {at < 0 ? place.text : letterOf(at).text}
+                {index < 0 ? place.text : letterOf(index).text}
               </text>
               {chip.state !== "up" && (
-                <Sign at={{ x: place.sign[0] ?? 0, y: place.sign[1] ?? 0 }} state={chip.state} around />
+                <Sign position={{ x: place.sign[0] ?? 0, y: place.sign[1] ?? 0 }} state={chip.state} around />
               )}
             </g>
           );
         })}
       </svg>
       <ul class="legend">
-        {jobs.map((job, at) => (
+        {jobs.map((job, index) => (
           <li key={job}>
-            <span class={`letter j${at % 4}`}>{letterOf(at).text}</span>{" "}
+            <span class={`letter j${index % 4}`}>{letterOf(index).text}</span>{" "}
             <a href={href("jobs", "", { in: domain, sel: job })}>{job}</a> {number(counts.get(job) ?? 0)}
           </li>
         ))}
@@ -133,7 +137,7 @@ function Drawing({ domain, drawn: { layout, chips }, counts, proposed, sel }: Pr
           <span class="letter none" /> free {number(free)}
         </li>
         {unusable > 0 && <li>unusable {number(unusable)}</li>}
-        {worn.map((state) => (
+        {states.map((state) => (
           <li key={state}>
             <Told state={state}>{worded(state)}</Told>
           </li>

@@ -5,19 +5,19 @@ import { mayChange } from "../change/asked";
 import { Change, Shown } from "../parts";
 import { change, href } from "../route";
 import { counted, gigabytes, number } from "../words";
-import { DRAIN, type Drain, given, type Moved, ROOM, type Room, type Want } from "./documents";
+import { amounts, DRAIN, type Drain, type Moved, ROOM, type Room, type Want } from "./documents";
 import { propose, toAllocate, toCordon, toMakeRoom, toMove, toUncordon } from "./doing";
 import { short } from "./fits";
 
 export function MakeRoom({ scope, want }: { scope: string; want: Want }) {
   const [open, opened] = useState(false);
-  const room = useAsked(open ? asking(ROOM, { scope, ...given(want) }) : null);
+  const room = useAsked(open ? asking(ROOM, { scope, ...amounts(want) }) : null);
   return (
     <div class="inner">
       <button type="button" onClick={() => opened(true)} disabled={open}>
         Make room…
       </button>
-      <Shown of={room}>{({ makeRoom }) => <Plan room={makeRoom} scope={scope} />}</Shown>
+      <Shown result={room}>{({ makeRoom }) => <Plan room={makeRoom} scope={scope} />}</Shown>
     </div>
   );
 }
@@ -84,7 +84,7 @@ function Steps({ moves, scope }: { moves: Moved[]; scope: string }) {
 
 export function Draining({ scope, drain }: { scope: string; drain: string }) {
   const cordonable = !drain.includes("--") && /(^@[^/]+|\/[srd]\d+)$/.test(drain);
-  const asked = useAsked(drain ? asking(DRAIN, { place: drain, cordonable }) : null);
+  const impact = useAsked(drain ? asking(DRAIN, { place: drain, cordonable }) : null);
   const ask = (event: SubmitEvent) => {
     event.preventDefault();
     change({
@@ -111,7 +111,7 @@ export function Draining({ scope, drain }: { scope: string; drain: string }) {
         </label>
         <button type="submit">Plan</button>
       </form>
-      {drain && <Shown of={asked}>{(plan) => <Impact plan={plan} scope={scope} />}</Shown>}
+      {drain && <Shown result={impact}>{(plan) => <Impact plan={plan} scope={scope} />}</Shown>}
     </section>
   );
 }

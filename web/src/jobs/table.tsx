@@ -18,21 +18,21 @@ export type Job = Listed["nodes"][number];
 /** As the other places of the API take it: the name of what is held here, SYSTEM:ID of all else. */
 export const nameOf = ({ name, system, externalId }: Job) => (system === "trninv" ? name : `${system}:${externalId}`);
 
-const shownAs = (of: Job) => of.name || nameOf(of);
+const shownAs = (job: Job) => job.name || nameOf(job);
 
-const COLUMNS: [string, (of: Job) => Cell][] = [
+const COLUMNS: [string, (job: Job) => Cell][] = [
   ["job", shownAs],
-  ["where", (of) => of.firstServer ?? of.cluster],
-  ["chips", (of) => of.chips],
-  ["servers", (of) => of.servers],
-  ["failed_chips", (of) => of.failedChips],
-  ["who", (of) => of.who],
-  ["started", (of) => of.startedAt],
+  ["where", (job) => job.firstServer ?? job.cluster],
+  ["chips", (job) => job.chips],
+  ["servers", (job) => job.servers],
+  ["failed_chips", (job) => job.failedChips],
+  ["who", (job) => job.who],
+  ["started", (job) => job.startedAt],
 ];
 /** Columns that are there only where they tell jobs apart. */
-const RARE: [string, (of: Job) => Cell][] = [
-  ["pinned", (of) => (of.pinned ? "yes" : null)],
-  ["system", (of) => (of.system === "trninv" ? null : of.system)],
+const RARE: [string, (job: Job) => Cell][] = [
+  ["pinned", (job) => (job.pinned ? "yes" : null)],
+  ["system", (job) => (job.system === "trninv" ? null : job.system)],
 ];
 
 interface Props {
@@ -46,20 +46,20 @@ interface Props {
 export function JobTable({ jobs: { totalCount, nodes }, sel, letters, options }: Props) {
   const { sort = "", where = "", cols = "" } = options;
   const all: Rows = useMemo(() => {
-    const columns = [...COLUMNS, ...RARE.filter(([, of]) => nodes.some(of))];
-    return { columns: columns.map(([name]) => name), rows: nodes.map((job) => columns.map(([, of]) => of(job))) };
+    const columns = [...COLUMNS, ...RARE.filter(([, read]) => nodes.some(read))];
+    return { columns: columns.map(([name]) => name), rows: nodes.map((job) => columns.map(([, read]) => read(job))) };
   }, [nodes]);
   const lettered = useMemo(() => {
-    const found = new Map<string, Letter>();
+    const byName = new Map<string, Letter>();
     for (const job of nodes) {
       const letter = letters.get(nameOf(job));
       const twins = nodes.filter((other) => shownAs(other) === shownAs(job));
-      if (letter && twins.length === 1) found.set(shownAs(job), letter);
+      if (letter && twins.length === 1) byName.set(shownAs(job), letter);
     }
-    return found;
+    return byName;
   }, [nodes, letters]);
-  const asked = { sort, where, cols };
-  const shown = useShown(all, asked);
+  const view = { sort, where, cols };
+  const shown = useShown(all, view);
   if (!nodes.length)
     return (
       <section class="card">
@@ -76,7 +76,7 @@ export function JobTable({ jobs: { totalCount, nodes }, sel, letters, options }:
         name="jobs"
         all={all}
         shown={shown}
-        asked={asked}
+        view={view}
         letters={lettered}
         chosen={(row) => Boolean(sel) && row.includes(sel)}
       />

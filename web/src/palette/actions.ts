@@ -18,7 +18,7 @@ export interface Action {
 
 /** Where the reader is: what is chosen, or else what the page is about. */
 export const hereOf = (route: Route) =>
-  chosen(route) || (route.of.includes("/") || route.view === "cluster" ? route.of : "");
+  chosen(route) || (route.subject.includes("/") || route.view === "cluster" ? route.subject : "");
 
 const VIEWS: Record<string, string> = { cluster: "cluster", domain: "domain", rack: "rack" };
 
@@ -30,11 +30,12 @@ export function opens({ kind, name, address }: Hit, route: Route): string {
   if (view) return href(view, address);
   const domain = kind === "core" ? "" : domainOf(address);
   return domain
-    ? href("domain", domain, { ...asked(domain, route), sel: below(domain, address) })
+    ? href("domain", domain, { ...domainOptions(domain, route), sel: below(domain, address) })
     : href("at", address);
 }
 
-const asked = (domain: string, route: Route) => (route.view === "domain" && route.of === domain ? route.options : {});
+const domainOptions = (domain: string, route: Route) =>
+  route.view === "domain" && route.subject === domain ? route.options : {};
 
 const PLACES: [string, IconName, string][] = [
   ["home", "fleet", "Fleet"],
@@ -56,9 +57,9 @@ const ALWAYS: Action[] = [
 /** What can be done with what was found or is chosen, and whatever has all words of a text in its name. */
 export function actions(text: string, first: Hit | undefined, route: Route, mayChange: boolean): Action[] {
   const words = text.toLowerCase().split(/\s+/);
-  const here = chosen(route) || (route.view === "at" ? route.of : "");
-  const found = first ? setting(first.address, first.target) : setting(here, { state: "up" });
-  const settings = mayChange && found ? [found] : [];
+  const here = chosen(route) || (route.view === "at" ? route.subject : "");
+  const action = first ? setting(first.address, first.target) : setting(here, { state: "up" });
+  const settings = mayChange && action ? [action] : [];
   const named = [...(first ? [] : settings), ...ALWAYS].filter(({ name }) =>
     words.every((word) => name.toLowerCase().includes(word)),
   );
@@ -79,7 +80,7 @@ function about({ kind, address }: Hit, route: Route): Action[] {
   const domain = kind === "chip" && address ? domainOf(address) : "";
   if (!address || !domain) return [];
   const short = below(domain, address);
-  const before = asked(domain, route);
+  const before = domainOptions(domain, route);
   const to = before.from && before.from !== short;
   return [
     {

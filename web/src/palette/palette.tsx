@@ -22,7 +22,7 @@ interface Answer {
 interface Option {
   group: string;
   name: string;
-  says: string;
+  description: string;
   icon: IconName | undefined;
   state: string;
   does: string | (() => void);
@@ -62,22 +62,22 @@ function optionsOf({ text, hits }: Answer, typed: string, here: string, route: R
   const place = here.split("--")[0]?.split("/").slice(0, 2).join("/") ?? "";
   const isHere = ({ address }: Hit) =>
     Boolean(place && address && (address === place || address.startsWith(`${place}/`)));
-  const found = (hit: Hit): Option => ({
+  const optionOf = (hit: Hit): Option => ({
     group: isHere(hit) ? `In ${place}` : place ? "Elsewhere" : "Results",
     name: isHere(hit) && hit.name === hit.address ? below(place, hit.name) : hit.name,
-    says: [NOUNS[hit.kind] ?? hit.kind, hit.address !== hit.name && hit.address].filter(Boolean).join(" · "),
+    description: [NOUNS[hit.kind] ?? hit.kind, hit.address !== hit.name && hit.address].filter(Boolean).join(" · "),
     icon: hit.kind === "job" ? "jobs" : hit.address === null ? "reports" : undefined,
     state: (hit.target && "state" in hit.target && hit.target.state) || "up",
     does: opens(hit, route),
   });
   const done = actions(typed, text === typed ? hits[0] : undefined, route, may);
   return [
-    ...hits.filter(isHere).map(found),
-    ...hits.filter((hit) => !isHere(hit)).map(found),
+    ...hits.filter(isHere).map(optionOf),
+    ...hits.filter((hit) => !isHere(hit)).map(optionOf),
     ...done.map((action) => ({
       group: "Actions",
       name: action.name,
-      says: "",
+      description: "",
       icon: action.icon,
       state: "up",
       does: action.does,
@@ -89,13 +89,13 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
   const route = useRoute();
   const box = useRef<HTMLDialogElement>(null);
   const [typed, setTyped] = useState(begun);
-  const [at, setAt] = useState(0);
+  const [index, setAt] = useState(0);
   const hurried = useRef(isEntered);
   const here = hereOf(route);
   const text = typed.trim();
   const answer = useHits(text, here);
   const options = optionsOf(answer, text, here, route, mayChange());
-  const current = Math.min(at, options.length - 1);
+  const current = Math.min(index, options.length - 1);
   const isAnswered = answer.text === text;
   useLayoutEffect(() => box.current?.showModal(), []);
   useEffect(() => document.getElementById(`option-${current}`)?.scrollIntoView({ block: "nearest" }), [current]);
@@ -115,7 +115,7 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && options.length) setAt((current + step + options.length) % options.length);
     else if (event.key !== "Enter") return;
-    else if (isAnswered || at) choose(options[current], event.ctrlKey || event.metaKey);
+    else if (isAnswered || index) choose(options[current], event.ctrlKey || event.metaKey);
     else hurried.current = true;
     event.preventDefault();
   };
@@ -169,7 +169,7 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
                 option.group === group && (
                   // biome-ignore lint/a11y/useKeyWithClickEvents: the field above has the keys
                   <div
-                    key={`${option.says} ${option.name}`}
+                    key={`${option.description} ${option.name}`}
                     id={`option-${number}`}
                     role="option"
                     tabIndex={-1}
@@ -180,7 +180,7 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
                     {option.icon ? <Icon name={option.icon} /> : <Glyph state={option.state} />}
                     <strong>{option.name}</strong>
                     <span class="quiet">
-                      {option.says}
+                      {option.description}
                       {option.state !== "up" && ` · ${option.state}`}
                     </span>
                   </div>

@@ -5,14 +5,14 @@ import { href, useRoute } from "../route";
 import { below } from "../words";
 import type { Thing } from "./documents";
 
-export function Actions({ of, domain }: { of: Thing; domain: string }) {
+export function Actions({ part, domain }: { part: Thing; domain: string }) {
   const route = useRoute();
   const may = mayChange();
-  const propose = () => proposeChange({ places: [of.address], state: of.state === "up" ? "down" : "up" });
-  const options = route.view === "domain" && route.of === domain ? route.options : {};
-  const short = below(domain, of.address);
+  const propose = () => proposeChange({ places: [part.address], state: part.state === "up" ? "down" : "up" });
+  const options = route.view === "domain" && route.subject === domain ? route.options : {};
+  const short = below(domain, part.address);
   const supposed = (options.down ?? "").split(",").filter(Boolean);
-  const rest = supposed.filter((each) => each !== short);
+  const rest = supposed.filter((address) => address !== short);
   const isSupposed = rest.length < supposed.length;
   const to = (more: Record<string, string | undefined>) => href("domain", domain, { ...options, sel: short, ...more });
   return (
@@ -23,7 +23,7 @@ export function Actions({ of, domain }: { of: Thing; domain: string }) {
             Set state… <kbd>S</kbd>
           </button>
         )}
-        {domain && of.__typename === "Chip" && (
+        {domain && part.__typename === "Chip" && (
           <>
             <a class="button" href={to({ from: short })}>
               From
@@ -33,7 +33,7 @@ export function Actions({ of, domain }: { of: Thing; domain: string }) {
             </a>
           </>
         )}
-        {domain && (isSupposed || of.state === "up" || of.state === "degraded") && (
+        {domain && (isSupposed || part.state === "up" || part.state === "degraded") && (
           <a class="button" href={to({ down: [...rest, ...(isSupposed ? [] : [short])].join(",") || undefined })}>
             {isSupposed ? "Remove from scenario" : "What if down?"}
           </a>

@@ -12,14 +12,14 @@ import { type Changed, PANEL, type Thing, type Wire } from "./documents";
 const KINDS: Record<string, string> = { NetworkNode: "Network node", Nic: "NIC" };
 
 export function Panel({ address, close }: { address: string; close?: () => void }) {
-  const asked = asking(PANEL, { address });
+  const query = asking(PANEL, { address });
   return (
     <aside class="panel" aria-label={`About ${address}`}>
-      <Shown of={useAsked(asked)}>
+      <Shown result={useAsked(query)}>
         {({ resolve: thing, incidents }) =>
           "state" in thing ? (
-            <Opened of={thing as Thing} incidents={incidents} close={close}>
-              <Copy asked={[asked]} />
+            <Opened part={thing as Thing} incidents={incidents} close={close}>
+              <Copy queries={[query]} />
             </Opened>
           ) : (
             <p class="card">
@@ -35,21 +35,21 @@ export function Panel({ address, close }: { address: string; close?: () => void 
 type Incidents = Result<typeof PANEL>["incidents"];
 
 interface Props {
-  of: Thing;
+  part: Thing;
   incidents: Incidents;
   close: (() => void) | undefined;
   children: preact.ComponentChildren;
 }
 
-function Opened({ of, incidents, close, children }: Props) {
-  const links = "links" in of ? of.links : null;
+function Opened({ part, incidents, close, children }: Props) {
+  const links = "links" in part ? part.links : null;
   return (
     <>
       <section class="card flush">
         <h2>
-          <Glyph state={of.state} />
+          <Glyph state={part.state} />
           <span class="name">
-            {KINDS[of.__typename] ?? of.__typename} {shortened(of.address)}
+            {KINDS[part.__typename] ?? part.__typename} {shortened(part.address)}
           </span>
           {close && (
             <button type="button" class="square" aria-label="Close" onClick={close}>
@@ -57,16 +57,16 @@ function Opened({ of, incidents, close, children }: Props) {
             </button>
           )}
         </h2>
-        <Reason of={of} incidents={incidents} />
-        <Actions of={of} domain={domainOf(of.address)} />
+        <Reason part={part} incidents={incidents} />
+        <Actions part={part} domain={domainOf(part.address)} />
         <dl class="figures inner">
-          <Facts of={of} />
+          <Facts part={part} />
         </dl>
         <div class="inner row">
-          {domainOf(of.address) && (
+          {domainOf(part.address) && (
             <a
               class="button"
-              href={href("domain", domainOf(of.address), { sel: below(domainOf(of.address), of.address) })}
+              href={href("domain", domainOf(part.address), { sel: below(domainOf(part.address), part.address) })}
             >
               Show in wiring
             </a>
@@ -74,9 +74,9 @@ function Opened({ of, incidents, close, children }: Props) {
           {children}
         </div>
       </section>
-      {links && <Neighbours of={of} all={links.totalCount} wires={links.nodes} />}
-      {of.__typename === "Server" && <Chips of={of} />}
-      <History all={of.events.totalCount} events={of.events.nodes} address={of.address} />
+      {links && <Neighbours part={part} all={links.totalCount} wires={links.nodes} />}
+      {part.__typename === "Server" && <Chips server={part} />}
+      <History all={part.events.totalCount} events={part.events.nodes} address={part.address} />
     </>
   );
 }
@@ -84,10 +84,10 @@ function Opened({ of, incidents, close, children }: Props) {
 /** The domain that holds an address; empty: none does. */
 export const domainOf = (address: string) => /^[^/@]+\/d\d+(?=\/|--|$)/.exec(address)?.[0] ?? "";
 
-function Reason({ of, incidents }: { of: Thing; incidents: Incidents }) {
+function Reason({ part, incidents }: { part: Thing; incidents: Incidents }) {
   const { asof } = useTurn();
-  const last = of.lastChange;
-  if (of.state === "up")
+  const last = part.lastChange;
+  if (part.state === "up")
     return (
       <p class="inner quiet">
         Up
@@ -96,11 +96,11 @@ function Reason({ of, incidents }: { of: Thing; incidents: Incidents }) {
     );
   const incident = incidents.nodes[0];
   return (
-    <div class={`band ${of.state}`}>
+    <div class={`band ${part.state}`}>
       <strong>{last?.why ?? incident?.why ?? "No reason given"}</strong>
       <span>
-        {of.state}
-        {of.factor !== null && ` at ${number(100 * of.factor)} %`}
+        {part.state}
+        {part.factor !== null && ` at ${number(100 * part.factor)} %`}
         {last && ` since ${dated(last.at)}, ${lasted(last.at, now(asof))} · ${last.who}`}
         {last?.takenAlong && ", together with its server"}
       </span>
@@ -124,11 +124,11 @@ function Fact({ name, children }: { name: string; children: preact.ComponentChil
 
 const place = (address: string) => <a href={href("at", address)}>{address}</a>;
 
-function Standing({ of }: { of: { address: string; instance: string | null; host: string | null } }) {
+function Standing({ server }: { server: { address: string; instance: string | null; host: string | null } }) {
   return (
     <>
-      <Fact name="Instance">{of.instance ?? "none bound (design only)"}</Fact>
-      <Fact name="Host">{of.host}</Fact>
+      <Fact name="Instance">{server.instance ?? "none bound (design only)"}</Fact>
+      <Fact name="Host">{server.host}</Fact>
     </>
   );
 }
@@ -141,73 +141,73 @@ function faults({ a, b }: Extract<Thing, { __typename: "Link" }>): string {
 
 const WITHOUT_JOB = { allocated: "allocated", free: "none, free", unusable: "none, unusable" };
 
-function Facts({ of }: { of: Thing }) {
-  const server = "server" in of ? of.server : "within" in of ? of.within : null;
+function Facts({ part }: { part: Thing }) {
+  const server = "server" in part ? part.server : "within" in part ? part.within : null;
   return (
     <>
-      {of.__typename === "Chip" && (
+      {part.__typename === "Chip" && (
         <>
           <Fact name="Model">
-            {of.model.name}
-            {of.tray !== null && `, tray ${of.tray}`}
+            {part.model.name}
+            {part.tray !== null && `, tray ${part.tray}`}
           </Fact>
           <Fact name="Cores">
-            {number(of.cores.totalCount)} × {of.model.coreModel}
+            {number(part.cores.totalCount)} × {part.model.coreModel}
           </Fact>
           <Fact name="HBM">
-            {gibibytes(of.memory)}, {gigabytes(of.memoryBandwidth)}
+            {gibibytes(part.memory)}, {gigabytes(part.memoryBandwidth)}
           </Fact>
           <Fact name="Job">
-            {of.job ? <a href={href("jobs", "", { sel: of.job })}>{of.job}</a> : WITHOUT_JOB[of.use]}
+            {part.job ? <a href={href("jobs", "", { sel: part.job })}>{part.job}</a> : WITHOUT_JOB[part.use]}
           </Fact>
         </>
       )}
-      {of.__typename === "Server" && (
+      {part.__typename === "Server" && (
         <>
-          <Fact name="Model">{of.serverModel}</Fact>
+          <Fact name="Model">{part.serverModel}</Fact>
           <Fact name="Host memory">
-            {gibibytes(of.hostMemory)}, {counted(of.vcpus, "vCPU")}
+            {gibibytes(part.hostMemory)}, {counted(part.vcpus, "vCPU")}
           </Fact>
-          <Standing of={of} />
-          <Fact name="Domain">{<a href={href("domain", of.domain.address)}>{of.domain.address}</a>}</Fact>
+          <Standing server={part} />
+          <Fact name="Domain">{<a href={href("domain", part.domain.address)}>{part.domain.address}</a>}</Fact>
         </>
       )}
-      {of.__typename === "Switch" && <Fact name="Model">{of.switchModel?.name ?? "not documented"}</Fact>}
-      {of.__typename === "NetworkNode" && (
+      {part.__typename === "Switch" && <Fact name="Model">{part.switchModel?.name ?? "not documented"}</Fact>}
+      {part.__typename === "NetworkNode" && (
         <>
-          <Fact name="Tier">{of.tier}</Fact>
-          <Fact name="ID">{of.vendorId}</Fact>
+          <Fact name="Tier">{part.tier}</Fact>
+          <Fact name="ID">{part.vendorId}</Fact>
         </>
       )}
-      {of.__typename === "Nic" && <Fact name="Bandwidth">{gigabytes(of.bandwidth)}</Fact>}
-      {of.__typename === "Link" && (
+      {part.__typename === "Nic" && <Fact name="Bandwidth">{gigabytes(part.bandwidth)}</Fact>}
+      {part.__typename === "Link" && (
         <>
           <Fact name="Bandwidth">
-            <Change now={gigabytes(of.bandwidth)} before={gigabytes(of.nominal)} />
+            <Change now={gigabytes(part.bandwidth)} before={gigabytes(part.nominal)} />
           </Fact>
-          <Fact name="Cause">{of.bandwidth.gigabytesPerSecond === 0 && faults(of)}</Fact>
-          <Fact name="Technology">{of.technology}</Fact>
-          <Fact name="From">{place(of.a.address)}</Fact>
-          <Fact name="To">{place(of.b.address)}</Fact>
+          <Fact name="Cause">{part.bandwidth.gigabytesPerSecond === 0 && faults(part)}</Fact>
+          <Fact name="Technology">{part.technology}</Fact>
+          <Fact name="From">{place(part.a.address)}</Fact>
+          <Fact name="To">{place(part.b.address)}</Fact>
         </>
       )}
       {server && (
         <>
           <Fact name="Server">{place(server.address)}</Fact>
-          <Standing of={server} />
+          <Standing server={server} />
         </>
       )}
-      {"rack" in of && of.rack && (
+      {"rack" in part && part.rack && (
         <Fact name="Rack">
-          <a href={href("rack", of.rack.address)}>{of.rack.address}</a>
+          <a href={href("rack", part.rack.address)}>{part.rack.address}</a>
         </Fact>
       )}
     </>
   );
 }
 
-function Neighbours({ of, all, wires }: { of: Thing; all: number; wires: Wire[] }) {
-  const domain = domainOf(of.address);
+function Neighbours({ part, all, wires }: { part: Thing; all: number; wires: Wire[] }) {
+  const domain = domainOf(part.address);
   const idle = wires.filter((wire) => wire.bandwidth.gigabytesPerSecond === 0).length;
   return (
     <section class="card flush" aria-label="Links">
@@ -217,7 +217,7 @@ function Neighbours({ of, all, wires }: { of: Thing; all: number; wires: Wire[] 
       </h2>
       <ul class="rows tight">
         {wires.map((wire) => {
-          const other = wire.a.address === of.address ? wire.b.address : wire.a.address;
+          const other = wire.a.address === part.address ? wire.b.address : wire.a.address;
           return (
             <li key={wire.address}>
               <a href={href("at", wire.address)}>
@@ -236,19 +236,19 @@ function Neighbours({ of, all, wires }: { of: Thing; all: number; wires: Wire[] 
   );
 }
 
-function Chips({ of }: { of: Extract<Thing, { __typename: "Server" }> }) {
-  const parts = [...of.chips.nodes, ...of.nics.nodes];
+function Chips({ server }: { server: Extract<Thing, { __typename: "Server" }> }) {
+  const parts = [...server.chips.nodes, ...server.nics.nodes];
   return (
     <section class="card flush" aria-label="Parts">
       <h2>
-        {counted(of.chips.totalCount, "chip")}, {counted(of.nics.totalCount, "NIC")}
+        {counted(server.chips.totalCount, "chip")}, {counted(server.nics.totalCount, "NIC")}
       </h2>
       <ul class="tags">
         {parts.map((part) => (
           <li key={part.address}>
             <a href={href("at", part.address)} title={part.state}>
               <Glyph state={part.state} />
-              {below(of.address, part.address)}
+              {below(server.address, part.address)}
               <span class="unseen"> {part.state}</span>
             </a>
           </li>

@@ -17,25 +17,29 @@ const NAMES: Record<string, string> = {
 
 /** The steps from the fleet to what is shown, each with its link. */
 export function steps(route: Route): [string, string][] {
-  const { view, of } = route;
+  const { view, subject } = route;
   const name = NAMES[view];
   if (name) {
     const page: [string, string] = [name, href(view)];
-    return view === "disagreements" ? [["Sources", href("sources")], page] : of ? [page, [of, href(view, of)]] : [page];
+    return view === "disagreements"
+      ? [["Sources", href("sources")], page]
+      : subject
+        ? [page, [subject, href(view, subject)]]
+        : [page];
   }
   const fleet: [string, string] = ["Fleet", href("home")];
-  if (!of || of.startsWith("@")) return of ? [fleet, [of, href(view, of)]] : [fleet];
-  const link = of.includes("--") ? of : "";
-  const [cluster = "", place = "", ...inside] = (of.split("--")[0] ?? "").split("/");
-  const found: [string, string][] = [fleet, [cluster, href("cluster", cluster)]];
+  if (!subject || subject.startsWith("@")) return subject ? [fleet, [subject, href(view, subject)]] : [fleet];
+  const link = subject.includes("--") ? subject : "";
+  const [cluster = "", place = "", ...inside] = (subject.split("--")[0] ?? "").split("/");
+  const trail: [string, string][] = [fleet, [cluster, href("cluster", cluster)]];
   const holder = `${cluster}/${place}`;
-  if (/^d\d+$/.test(place)) found.push([place, href("domain", holder)]);
-  else if (/^r\d+$/.test(place)) found.push([place, href("rack", holder)]);
+  if (/^d\d+$/.test(place)) trail.push([place, href("domain", holder)]);
+  else if (/^r\d+$/.test(place)) trail.push([place, href("rack", holder)]);
   const rest = link || (/^[dr]\d+$/.test(place) ? inside : [place, ...inside]).filter(Boolean).join("/");
-  if (view === "at" && rest) found.push([link ? below(holder, link) : rest, href("at", of)]);
+  if (view === "at" && rest) trail.push([link ? below(holder, link) : rest, href("at", subject)]);
   const sel = chosen(route);
-  if (view !== "at" && sel) found.push([below(of, sel), href("at", sel)]);
-  return found;
+  if (view !== "at" && sel) trail.push([below(subject, sel), href("at", sel)]);
+  return trail;
 }
 
 export function Bar({ route }: { route: Route }) {
@@ -46,8 +50,8 @@ export function Bar({ route }: { route: Route }) {
         <Icon name="fleet" />
       </a>
       <nav class="trail" aria-label="Breadcrumb">
-        {trail.map(([name, to], at) => (
-          <a key={to} href={to} aria-current={at === trail.length - 1 ? "location" : undefined}>
+        {trail.map(([name, to], index) => (
+          <a key={to} href={to} aria-current={index === trail.length - 1 ? "location" : undefined}>
             {name}
           </a>
         ))}

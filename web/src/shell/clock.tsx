@@ -26,8 +26,8 @@ export function Clock({ route }: { route: Route }) {
   const shut = () => {
     if (box.current) box.current.open = false;
   };
-  useEffect(shut, [route.view, route.of, moment.asof]);
-  const says = {
+  useEffect(shut, [route.view, route.subject, moment.asof]);
+  const text = {
     live: ["Live", `${clock(now)} UTC`],
     behind: ["Outdated", "data has changed"],
     gone: ["Offline", `${moment.reached ? `since ${clock(moment.reached)} UTC, ` : ""}retrying`],
@@ -38,7 +38,7 @@ export function Clock({ route }: { route: Route }) {
     <details class={`clock ${how}`} ref={box} onKeyDown={(event) => event.key === "Escape" && shut()}>
       <summary aria-keyshortcuts="A">
         <span class="mark" aria-hidden="true" />
-        <strong>{says[0]}</strong> <span class="when">{says[1]}</span>
+        <strong>{text[0]}</strong> <span class="when">{text[1]}</span>
       </summary>
       <AsOf asof={moment.asof} now={now} />
     </details>

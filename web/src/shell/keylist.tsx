@@ -61,9 +61,9 @@ function Keys({ close }: { close: () => void }) {
   const box = useRef<HTMLDialogElement>(null);
   const [on, setOn] = useState(areOn);
   useLayoutEffect(() => box.current?.showModal(), []);
-  const choose = (is: boolean) => {
-    turn(is);
-    setOn(is);
+  const choose = (enabled: boolean) => {
+    turn(enabled);
+    setOn(enabled);
   };
   return (
     <dialog class="keylist" ref={box} aria-label="Keyboard shortcuts" onClose={close}>

@@ -31,7 +31,7 @@ function actOf(key: string, isSecond: boolean): (() => void) | undefined {
   if (place) return () => location.assign(href(place));
   if (key === "?") return list;
   const named = document.querySelectorAll<HTMLElement>(`[aria-keyshortcuts~="${CSS.escape(key.toUpperCase())}"]`);
-  const pressed = [...named].find((each) => each.checkVisibility());
+  const pressed = [...named].find((element) => element.checkVisibility());
   if (!pressed) return undefined;
   return () => {
     pressed.focus();

@@ -19,31 +19,31 @@ const SINCE = graphql(`
 const PLACES = new Set(["at", "cluster", "domain", "rack"]);
 
 export function Bygone({ asof, route }: { asof: string; route: Route }) {
-  const of = PLACES.has(route.view) && !route.of.startsWith("@") ? route.of : null;
+  const scope = PLACES.has(route.view) && !route.subject.startsWith("@") ? route.subject : null;
   const since = isTime(asof) ? asof : null;
   const isKnown = since !== null || /^\d{1,15}$/.test(asof);
-  const { data } = useLoaded(isKnown ? `since ${asof} ${of}` : null, (signal) =>
-    ask({ ...asking(SINCE, { scope: of, since, after: since ? 0 : Number(asof) }), at: "" }, signal),
+  const { data } = useLoaded(isKnown ? `since ${asof} ${scope}` : null, (signal) =>
+    ask({ ...asking(SINCE, { scope: scope, since, after: since ? 0 : Number(asof) }), at: "" }, signal),
   );
-  const found = data?.events;
+  const events = data?.events;
   return (
     <section class="bygone" aria-label="The past">
       <p>
         <Icon name="time" /> As of {moments(asof)}.{" "}
         <span class="quiet">
           Read only.{" "}
-          {found &&
-            `${found.totalCount ? counted(found.totalCount, "change") : "No changes"}${of ? " here" : ""} since then.`}
+          {events &&
+            `${events.totalCount ? counted(events.totalCount, "change") : "No changes"}${scope ? " here" : ""} since then.`}
         </span>
       </p>
       <button type="button" class="main" onClick={() => change({ asof: undefined })}>
         Back to live
       </button>
-      {found && found.totalCount > 0 && (
+      {events && events.totalCount > 0 && (
         <details>
           <summary>Show changes</summary>
           <ul class="rows">
-            {[...found.nodes].reverse().map((event) => (
+            {[...events.nodes].reverse().map((event) => (
               <li key={event.event}>
                 <a href={href("at", event.address)}>
                   <Became event={event} />
@@ -58,8 +58,8 @@ export function Bygone({ asof, route }: { asof: string; route: Route }) {
               </li>
             ))}
           </ul>
-          {found.totalCount > found.nodes.length && (
-            <p class="quiet">Showing the last {number(found.nodes.length)}. Earlier changes are on the timeline.</p>
+          {events.totalCount > events.nodes.length && (
+            <p class="quiet">Showing the last {number(events.nodes.length)}. Earlier changes are on the timeline.</p>
           )}
         </details>
       )}

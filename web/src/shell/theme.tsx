@@ -8,18 +8,18 @@ export type Theme = (typeof THEMES)[number];
 
 const kept = (): Theme => THEMES.find((theme) => theme === localStorage.getItem(KEPT)) ?? "system";
 
-function worn(theme: Theme): void {
+function apply(theme: Theme): void {
   if (theme === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
 }
 
-worn(kept());
+apply(kept());
 
 const CHANGED = "themechange";
 
 export function wear(theme: Theme): void {
   localStorage.setItem(KEPT, theme);
-  worn(theme);
+  apply(theme);
   dispatchEvent(new Event(CHANGED));
 }
 
@@ -31,9 +31,9 @@ export function ThemeSwitch() {
     return () => removeEventListener(CHANGED, follow);
   }, []);
   const turn = () => wear(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] as Theme);
-  const says = `Theme: ${theme}`;
+  const label = `Theme: ${theme}`;
   return (
-    <button type="button" class="square" onClick={turn} title={says} aria-label={says}>
+    <button type="button" class="square" onClick={turn} title={label} aria-label={label}>
       <Icon name={theme} />
     </button>
   );

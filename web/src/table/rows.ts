@@ -16,11 +16,11 @@ function compared(a: Cell, b: Cell): number {
 
 /** Sorted by a column, or the other way round by -column; stable, and what has no value comes last. */
 export function sorted({ columns, rows }: Rows, by: string): Cell[][] {
-  const at = columns.indexOf(by.replace(/^-/, ""));
-  if (at < 0) return rows;
+  const index = columns.indexOf(by.replace(/^-/, ""));
+  if (index < 0) return rows;
   const way = by.startsWith("-") ? -1 : 1;
   return [...rows].sort((first, second) => {
-    const [a = null, b = null] = [first[at], second[at]];
+    const [a = null, b = null] = [first[index], second[index]];
     if (a === null || b === null) return a === b ? 0 : a === null ? 1 : -1;
     return way * compared(a, b);
   });
@@ -44,11 +44,11 @@ const holds = (cell: Cell, text: string) => cell !== null && String(cell).toLowe
 /** A test of a column: chips>4, cluster=lab, why~"no carrier"; of any column: a text that stands in it. */
 function test(columns: string[], [whole, column, sign, quoted, plain]: RegExpMatchArray): Test {
   const value = quoted ?? plain ?? "";
-  const at = columns.indexOf(column ?? "");
-  if (at < 0 || !sign) return (row) => row.some((cell) => holds(cell, column ? whole : value));
-  if (sign === "~") return (row) => holds(row[at] ?? null, value);
+  const index = columns.indexOf(column ?? "");
+  if (index < 0 || !sign) return (row) => row.some((cell) => holds(cell, column ? whole : value));
+  if (sign === "~") return (row) => holds(row[index] ?? null, value);
   return (row) => {
-    const cell = row[at] ?? null;
+    const cell = row[index] ?? null;
     if (cell === null) return sign === "!=";
     const right = typeof cell === "number" && value !== "" ? Number(value) : value;
     return !Number.isNaN(right) && (MEETS[sign]?.(Math.sign(compared(cell, right))) ?? false);
@@ -63,11 +63,11 @@ export function wanted({ columns, rows }: Rows, where: string): Cell[][] {
 
 /** Some of the columns; all, if none of them is known. */
 export function chosen({ columns, rows }: Rows, names: string[]): Rows {
-  const at = names.map((name) => columns.indexOf(name)).filter((index) => index >= 0);
-  if (!at.length) return { columns, rows };
+  const indexes = names.map((name) => columns.indexOf(name)).filter((index) => index >= 0);
+  if (!indexes.length) return { columns, rows };
   return {
-    columns: at.map((index) => columns[index] as string),
-    rows: rows.map((row) => at.map((index) => row[index] ?? null)),
+    columns: indexes.map((index) => columns[index] as string),
+    rows: rows.map((row) => indexes.map((index) => row[index] ?? null)),
   };
 }
 
@@ -94,8 +94,8 @@ const UNITS: [RegExp, string][] = [
 const NAMES: Record<string, string> = { hbm: "HBM", bf16: "BF16", fp8: "FP8", fp32: "FP32", id: "ID" };
 
 /** A column in words, with the unit that its name says: hbm_gib is HBM, GiB. */
-export function says(column: string): string {
-  const [pattern, unit] = UNITS.find(([each]) => each.test(column)) ?? [/(?!)/, ""];
+export function columnLabel(column: string): string {
+  const [pattern, unit] = UNITS.find(([unitPattern]) => unitPattern.test(column)) ?? [/(?!)/, ""];
   const words = column.replace(pattern, "_").split("_").filter(Boolean);
   return [words.map((word) => NAMES[word] ?? word).join(" "), unit].filter(Boolean).join(", ");
 }

@@ -8,7 +8,7 @@ import { usePressed } from "../pressed";
 import { change, href } from "../route";
 import { dated, lasted, now } from "../state";
 import { counted, exact } from "../words";
-import { addresses, type Cell, chosen, csv, isMoment, type Rows, says, sorted, wanted } from "./rows";
+import { addresses, type Cell, chosen, columnLabel, csv, isMoment, type Rows, sorted, wanted } from "./rows";
 
 /** More rows than this are drawn as they come into view. */
 const MOST = 200;
@@ -25,18 +25,18 @@ interface Asked {
 }
 
 /** The rows that an address asks for, in its order: what is shown, drawn and saved. */
-export function useShown(of: Rows, { sort, where, cols }: Asked): Rows {
+export function useShown(all: Rows, { sort, where, cols }: Asked): Rows {
   return useMemo(() => {
-    const rows = sorted({ columns: of.columns, rows: wanted(of, where) }, sort);
-    return chosen({ columns: of.columns, rows }, cols.split(","));
-  }, [of, sort, where, cols]);
+    const rows = sorted({ columns: all.columns, rows: wanted(all, where) }, sort);
+    return chosen({ columns: all.columns, rows }, cols.split(","));
+  }, [all, sort, where, cols]);
 }
 
 interface Props {
   name: string;
   all: Rows;
   shown: Rows;
-  asked: Asked;
+  view: Asked;
   /** Whether a row is of what the page is about. */
   chosen?: (row: Cell[]) => boolean;
   /** What a picture beside the table draws for a job. */
@@ -45,7 +45,7 @@ interface Props {
   tools?: preact.ComponentChildren;
 }
 
-export function DataTable({ name, all, shown, asked, chosen, letters, tools }: Props) {
+export function DataTable({ name, all, shown, view, chosen, letters, tools }: Props) {
   const field = useRef<HTMLInputElement>(null);
   usePressed("f", () => field.current?.focus());
   const less = shown.rows.length < all.rows.length;
@@ -59,7 +59,7 @@ export function DataTable({ name, all, shown, asked, chosen, letters, tools }: P
             type="search"
             aria-keyshortcuts="F"
             name="where"
-            value={asked.where}
+            value={view.where}
             placeholder={`text, or ${all.columns[0]}=…`}
             title="Text in any column, or conditions such as chips>4 cluster=lab why~&quot;no carrier&quot;"
             onChange={(event) => change({ where: event.currentTarget.value.trim() || undefined })}
@@ -79,7 +79,7 @@ export function DataTable({ name, all, shown, asked, chosen, letters, tools }: P
         </span>
       </div>
       {shown.rows.length ? (
-        <Body shown={shown} sort={asked.sort} chosen={chosen} letters={letters} />
+        <Body shown={shown} sort={view.sort} chosen={chosen} letters={letters} />
       ) : (
         <p class="card">
           {all.rows.length ? (
@@ -100,7 +100,7 @@ export function DataTable({ name, all, shown, asked, chosen, letters, tools }: P
 
 function Columns({ all, shown }: { all: string[]; shown: string[] }) {
   const toggle = (column: string) => {
-    const next = all.filter((each) => shown.includes(each) !== (each === column));
+    const next = all.filter((name) => shown.includes(name) !== (name === column));
     if (next.length) change({ cols: next.length === all.length ? undefined : next.join(",") }, true);
   };
   return (
@@ -115,7 +115,7 @@ function Columns({ all, shown }: { all: string[]; shown: string[] }) {
               disabled={shown.length === 1 && shown[0] === column}
               onChange={() => toggle(column)}
             />{" "}
-            {says(column)}
+            {columnLabel(column)}
           </label>
         ))}
       </div>
@@ -138,7 +138,7 @@ function Body({ shown: { columns, rows }, sort, chosen, letters }: BodyProps) {
   const first = many ? Math.max(0, Math.min(Math.floor(top / HEIGHT), rows.length) - MARGIN) : 0;
   const last = many ? Math.min(rows.length, Math.ceil((top + high) / HEIGHT) + MARGIN) : rows.length;
   const numeric = useMemo(
-    () => columns.map((_, at) => rows.some((row) => typeof row[at] === "number")),
+    () => columns.map((_, index) => rows.some((row) => typeof row[index] === "number")),
     [columns, rows],
   );
   const widths = useMemo(() => (many ? widthsOf(columns, rows) : []), [many, columns, rows]);
@@ -154,29 +154,29 @@ function Body({ shown: { columns, rows }, sort, chosen, letters }: BodyProps) {
       <table
         class="full"
         aria-rowcount={many ? rows.length + 1 : undefined}
-        style={many ? { width: `${widths.reduce((sum, each) => sum + each, 0)}ch` } : undefined}
+        style={many ? { width: `${widths.reduce((sum, width) => sum + width, 0)}ch` } : undefined}
       >
         {many && (
           <colgroup>
-            {widths.map((width, at) => (
-              <col key={columns[at]} style={{ width: `${width}ch` }} />
+            {widths.map((width, index) => (
+              <col key={columns[index]} style={{ width: `${width}ch` }} />
             ))}
           </colgroup>
         )}
         <thead>
           <tr aria-rowindex={many ? 1 : undefined}>
-            {columns.map((column, at) => (
-              <Header key={column} column={column} sort={sort} number={numeric[at] ?? false} />
+            {columns.map((column, index) => (
+              <Header key={column} column={column} sort={sort} number={numeric[index] ?? false} />
             ))}
           </tr>
         </thead>
         <tbody>
-          <Space of={first} />
-          {rows.slice(first, last).map((row, at) => (
+          <Space rows={first} />
+          {rows.slice(first, last).map((row, index) => (
             <tr
-              key={first + at}
+              key={first + index}
               class={chosen?.(row) ? "chosen" : undefined}
-              aria-rowindex={many ? first + at + 2 : undefined}
+              aria-rowindex={many ? first + index + 2 : undefined}
             >
               {row.map((cell, place) => (
                 <Value
@@ -189,24 +189,27 @@ function Body({ shown: { columns, rows }, sort, chosen, letters }: BodyProps) {
               ))}
             </tr>
           ))}
-          <Space of={rows.length - last} />
+          <Space rows={rows.length - last} />
         </tbody>
       </table>
     </section>
   );
 }
 
-function Space({ of }: { of: number }) {
-  if (of <= 0) return null;
+function Space({ rows }: { rows: number }) {
+  if (rows <= 0) return null;
   // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row without a control takes no focus
-  return <tr class="space" aria-hidden="true" style={{ height: `${of * HEIGHT}px` }} />;
+  return <tr class="space" aria-hidden="true" style={{ height: `${rows * HEIGHT}px` }} />;
 }
 
 /** In characters, so that columns keep their places while rows come and go. */
 function widthsOf(columns: string[], rows: Cell[][]): number[] {
-  const longest = (at: number) =>
-    rows.reduce((most, row) => Math.max(most, String(row[at] ?? "").length), says(columns[at] ?? "").length + 2);
-  return columns.map((_, at) => Math.min(44, longest(at)) + 4);
+  const longest = (index: number) =>
+    rows.reduce(
+      (most, row) => Math.max(most, String(row[index] ?? "").length),
+      columnLabel(columns[index] ?? "").length + 2,
+    );
+  return columns.map((_, index) => Math.min(44, longest(index)) + 4);
 }
 
 const NEXT: Record<string, (column: string) => string | undefined> = {
@@ -220,7 +223,7 @@ function Header({ column, sort, number }: { column: string; sort: string; number
   return (
     <th scope="col" class={number ? "number" : undefined} aria-sort={order}>
       <button type="button" class="plain" onClick={() => change({ sort: NEXT[order]?.(column) })}>
-        {says(column)} <span aria-hidden="true">{{ ascending: "↑", descending: "↓", none: "" }[order]}</span>
+        {columnLabel(column)} <span aria-hidden="true">{{ ascending: "↑", descending: "↓", none: "" }[order]}</span>
       </button>
     </th>
   );
@@ -241,9 +244,9 @@ function Value({ column, cell, short, letter }: ValueProps) {
   return (
     <td class={text.length > 60 ? "long" : undefined} title={short && text.length > 40 ? text : undefined}>
       {links.length ? (
-        links.map((address, at) => (
+        links.map((address, index) => (
           <>
-            {at > 0 && ", "}
+            {index > 0 && ", "}
             <a key={address} href={href(address.includes("/") ? "at" : "cluster", address)}>
               {address}
             </a>

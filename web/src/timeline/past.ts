@@ -26,14 +26,14 @@ export interface Past {
   since: number;
   until: number;
   /** When what is known begins. */
-  known: number;
+  historyStart: number;
   /** Parts not up in each part of the time, the most at once of each place added up. */
   counts: number[];
   changes: Change[];
   /** Changes that are older than those. */
   older: number;
   /** Places left out. */
-  left: number;
+  omitted: number;
 }
 
 const BUCKETS = 120;
@@ -44,28 +44,28 @@ export const SPANS = { "24h": 24, "7d": 24 * 7, "30d": 24 * 30, all: 0 };
 export type Span = keyof typeof SPANS;
 
 /** Of a place, or of all clusters; always up to now, whichever moment the page shows. */
-export function usePast(of: string | undefined, span: Span) {
-  return useLoaded(`past ${of} ${span}`, async (signal): Promise<Past> => {
+export function usePast(scope: string | undefined, span: Span) {
+  return useLoaded(`past ${scope} ${span}`, async (signal): Promise<Past> => {
     const until = Date.now();
     const hours = SPANS[span];
     const since = hours ? new Date(until - hours * 3_600_000).toISOString() : null;
-    const now = <D>(asked: { document: D; variables: unknown }) => ask({ ...asked, at: "" }, signal);
-    const places = of ? [of] : (await now(asking(PLACES, {}))).clusters.nodes.map(({ address }) => address);
-    const [events, ...found] = await Promise.all([
-      now(asking(CHANGES, { scope: of ?? null, since })),
+    const now = <D>(query: { document: D; variables: unknown }) => ask({ ...query, at: "" }, signal);
+    const places = scope ? [scope] : (await now(asking(PLACES, {}))).clusters.nodes.map(({ address }) => address);
+    const [events, ...answers] = await Promise.all([
+      now(asking(CHANGES, { scope: scope ?? null, since })),
       ...places.slice(0, MOST).map((place) => now(asking(PAST, { scope: place, since, buckets: BUCKETS }))),
     ]);
-    const lines = found.map(({ timeline }) => timeline);
-    const known = Math.min(until, ...lines.map((line) => Date.parse(line.since)));
-    const begin = since ? Date.parse(since) : known;
+    const lines = answers.map(({ timeline }) => timeline);
+    const historyStart = Math.min(until, ...lines.map((line) => Date.parse(line.since)));
+    const begin = since ? Date.parse(since) : historyStart;
     return {
       since: begin,
       until,
-      known,
+      historyStart,
       counts: added(lines, begin, until),
       changes: events.events.nodes,
       older: events.events.totalCount - events.events.nodes.length,
-      left: Math.max(0, places.length - MOST),
+      omitted: Math.max(0, places.length - MOST),
     };
   });
 }
@@ -75,11 +75,14 @@ type Line = Result<typeof PAST>["timeline"];
 /** Lines of several places on one scale: of each the most in every part of the time, added up. */
 function added(lines: Line[], since: number, until: number): number[] {
   const counts = new Array<number>(BUCKETS).fill(0);
-  const at = (time: string) => ((Date.parse(time) - since) / Math.max(1, until - since)) * BUCKETS;
+  const bucketAt = (time: string) => ((Date.parse(time) - since) / Math.max(1, until - since)) * BUCKETS;
   for (const line of lines) {
     const own = new Array<number>(BUCKETS).fill(0);
     for (const { start, end, worst } of line.buckets) {
-      const [first, last] = [Math.max(0, Math.floor(at(start))), Math.min(BUCKETS - 1, Math.ceil(at(end)) - 1)];
+      const [first, last] = [
+        Math.max(0, Math.floor(bucketAt(start))),
+        Math.min(BUCKETS - 1, Math.ceil(bucketAt(end)) - 1),
+      ];
       for (let bucket = first; bucket <= last; bucket++) own[bucket] = Math.max(own[bucket] ?? 0, worst.total);
     }
     for (const [bucket, count] of own.entries()) counts[bucket] = (counts[bucket] ?? 0) + count;

@@ -8,25 +8,25 @@ const DAY = 24 * HOUR;
 const STEPS = [MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 4 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 30 * DAY, 90 * DAY];
 
 export interface Tick {
-  at: number;
-  says: string;
+  time: number;
+  label: string;
 }
 
 /** Round times between two, at most so many. */
 export function ticks(since: number, until: number, most: number): Tick[] {
-  const step = STEPS.find((each) => (until - since) / each <= most) ?? (until - since) / most;
+  const step = STEPS.find((size) => (until - since) / size <= most) ?? (until - since) / most;
   const first = Math.ceil(since / step) * step;
   return Array.from({ length: Math.max(0, Math.floor((until - first) / step) + 1) }, (_, index) => {
-    const at = first + index * step;
-    const text = new Date(at).toISOString();
-    return { at, says: step < DAY && at % DAY ? text.slice(11, 16) : text.slice(5, 10) };
+    const time = first + index * step;
+    const text = new Date(time).toISOString();
+    return { time, label: step < DAY && time % DAY ? text.slice(11, 16) : text.slice(5, 10) };
   });
 }
 
 export interface Merged {
   /** Of the first, where it is drawn, and of the last. */
   from: number;
-  at: number;
+  time: number;
   state: string;
   changes: Change[];
 }
@@ -37,20 +37,20 @@ const rank = (state: string) => (STATES as readonly string[]).indexOf(state);
 
 /** Changes nearer than so many milliseconds as one, with the worst of their states. */
 export function merged(changes: Change[], near: number): Merged[] {
-  const found: Merged[] = [];
+  const marks: Merged[] = [];
   for (const change of [...changes].sort((a, b) => Date.parse(a.at) - Date.parse(b.at))) {
-    const [at, last] = [Date.parse(change.at), found.at(-1)];
-    if (last && at - last.from < near) {
+    const [time, last] = [Date.parse(change.at), marks.at(-1)];
+    if (last && time - last.from < near) {
       last.changes.push(change);
-      last.at = at;
+      last.time = time;
       if (rank(stateOf(change)) < rank(last.state)) last.state = stateOf(change);
-    } else found.push({ from: at, at, state: stateOf(change), changes: [change] });
+    } else marks.push({ from: time, time, state: stateOf(change), changes: [change] });
   }
-  return found;
+  return marks;
 }
 
 /** The time of the change before or after another time. */
 export function beside(changes: Change[], time: number, way: 1 | -1): number | undefined {
   const times = changes.map(({ at }) => Date.parse(at)).sort((a, b) => a - b);
-  return way > 0 ? times.find((each) => each > time) : times.findLast((each) => each < time);
+  return way > 0 ? times.find((other) => other > time) : times.findLast((other) => other < time);
 }

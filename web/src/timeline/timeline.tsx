@@ -16,20 +16,20 @@ const [NEAR, NAME] = [26, 90];
 /** How long the keys rest before the page follows, in milliseconds. */
 const REST = 400;
 
-export function Timeline({ of, span: given }: { of?: string; span: string | undefined }) {
-  const span = oneOf(SPANS, given, "24h");
+export function Timeline({ scope, span: spanOption }: { scope?: string; span: string | undefined }) {
+  const span = oneOf(SPANS, spanOption, "24h");
   return (
     <section class="card timeline" aria-label="Timeline">
       <header>
         <h2>Unhealthy parts over time</h2>
         <Choice
           name="Time"
-          of={LABELS}
+          options={LABELS}
           chosen={span}
           choose={(value) => change({ span: value === "24h" ? undefined : value }, true)}
         />
       </header>
-      <Shown of={usePast(of, span)}>{(past) => <Line past={past} />}</Shown>
+      <Shown result={usePast(scope, span)}>{(past) => <Line past={past} />}</Shown>
     </section>
   );
 }
@@ -59,15 +59,15 @@ function useCursor(past: Past) {
     move(within);
     return within;
   };
-  const settle = (at: number) => {
+  const settle = (time: number) => {
     clearTimeout(timer.current);
     move(undefined);
-    const live = at >= past.until - Math.min(MINUTE / 2, (past.until - past.since) / 100);
-    change({ asof: live ? undefined : new Date(at).toISOString() });
+    const live = time >= past.until - Math.min(MINUTE / 2, (past.until - past.since) / 100);
+    change({ asof: live ? undefined : new Date(time).toISOString() });
   };
-  const later = (at: number) => {
+  const later = (time: number) => {
     clearTimeout(timer.current);
-    timer.current = window.setTimeout(() => settle(at), REST);
+    timer.current = window.setTimeout(() => settle(time), REST);
   };
   useEffect(() => () => clearTimeout(timer.current), []);
   return { time, to, settle, later };
@@ -77,25 +77,26 @@ function Line({ past }: { past: Past }) {
   const { box, width } = useWidth();
   const { time, to, settle, later } = useCursor(past);
   const length = Math.max(1, past.until - past.since);
-  const place = (at: number) => `${(100 * (Math.max(past.since, Math.min(past.until, at)) - past.since)) / length}%`;
+  const place = (time: number) =>
+    `${(100 * (Math.max(past.since, Math.min(past.until, time)) - past.since)) / length}%`;
   const most = Math.max(0, ...past.counts);
-  const lost =
+  const unhealthy =
     past.counts[Math.min(past.counts.length - 1, Math.floor(((time - past.since) / length) * past.counts.length))] ?? 0;
 
-  const at = (event: PointerEvent) => {
+  const timeAt = (event: PointerEvent) => {
     const { left, width: wide } = (event.currentTarget as Element).getBoundingClientRect();
     return past.since + ((event.clientX - left) / Math.max(1, wide)) * length;
   };
   const press = (event: PointerEvent) => {
     if (event.button || (event.target as Element).closest("button")) return;
     (event.currentTarget as Element).setPointerCapture(event.pointerId);
-    to(at(event));
+    to(timeAt(event));
   };
   const drag = (event: PointerEvent) => {
-    if ((event.currentTarget as Element).hasPointerCapture(event.pointerId)) to(at(event));
+    if ((event.currentTarget as Element).hasPointerCapture(event.pointerId)) to(timeAt(event));
   };
   const drop = (event: PointerEvent) => {
-    if ((event.currentTarget as Element).hasPointerCapture(event.pointerId)) settle(to(at(event)));
+    if ((event.currentTarget as Element).hasPointerCapture(event.pointerId)) settle(to(timeAt(event)));
   };
   const type = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
@@ -116,15 +117,15 @@ function Line({ past }: { past: Past }) {
     <>
       <p class="quiet">
         {most ? `At most ${number(most)} at once.` : "Every part was up the whole time."}
-        {past.known > past.since && ` History starts ${dated(past.known)}.`}
+        {past.historyStart > past.since && ` History starts ${dated(past.historyStart)}.`}
         {past.older > 0 &&
           ` Showing the last ${number(past.changes.length)} changes, not ${number(past.older)} older ones.`}
-        {past.left > 0 && ` ${counted(past.left, "cluster")} omitted.`}
+        {past.omitted > 0 && ` ${counted(past.omitted, "cluster")} omitted.`}
       </p>
       <div class="line" ref={box} onPointerDown={press} onPointerMove={drag} onPointerUp={drop}>
-        <Area past={past} most={most} known={place(past.known)} />
+        <Area past={past} most={most} historyStart={place(past.historyStart)} />
         {merged(past.changes, (NEAR * length) / width).map((mark) => (
-          <Mark key={mark.from} mark={mark} left={place(mark.from)} show={() => settle(mark.at)} />
+          <Mark key={mark.from} mark={mark} left={place(mark.from)} show={() => settle(mark.time)} />
         ))}
         <div
           class={time - past.since < length / 4 ? "cursor early" : "cursor"}
@@ -134,18 +135,18 @@ function Line({ past }: { past: Past }) {
           aria-valuemin={past.since}
           aria-valuemax={past.until}
           aria-valuenow={time}
-          aria-valuetext={`${dated(time)}, ${counted(lost, "unhealthy part")}`}
+          aria-valuetext={`${dated(time)}, ${counted(unhealthy, "unhealthy part")}`}
           style={{ left: place(time) }}
           onKeyDown={type}
         >
           <span>
             {time < past.until ? dated(time).slice(5, 19) : "now"}
-            {lost > 0 && `, ${number(lost)}`}
+            {unhealthy > 0 && `, ${number(unhealthy)}`}
           </span>
         </div>
-        {ticks(past.since, past.until, Math.max(2, Math.floor(width / NAME))).map(({ at: tick, says }) => (
+        {ticks(past.since, past.until, Math.max(2, Math.floor(width / NAME))).map(({ time: tick, label }) => (
           <span key={tick} class="tick" style={{ left: place(tick) }}>
-            {says}
+            {label}
           </span>
         ))}
       </div>
@@ -153,14 +154,14 @@ function Line({ past }: { past: Past }) {
   );
 }
 
-function Area({ past, most, known }: { past: Past; most: number; known: string }) {
+function Area({ past, most, historyStart }: { past: Past; most: number; historyStart: string }) {
   const wide = 1000 / past.counts.length;
   const steps = past.counts.map(
-    (count, at) => `V${40 - (most ? (36 * count) / most : 0)}H${((at + 1) * wide).toFixed(1)}`,
+    (count, index) => `V${40 - (most ? (36 * count) / most : 0)}H${((index + 1) * wide).toFixed(1)}`,
   );
   return (
     <>
-      {past.known > past.since && <span class="unknown" style={{ width: known }} />}
+      {past.historyStart > past.since && <span class="unknown" style={{ width: historyStart }} />}
       <svg viewBox="0 0 1000 40" preserveAspectRatio="none" aria-hidden="true">
         {most > 0 && <path class="lost" d={`M0 40${steps.join("")}V40z`} />}
         <path class="base" d="M0 40H1000" />
@@ -171,12 +172,19 @@ function Area({ past, most, known }: { past: Past; most: number; known: string }
 
 function Mark({ mark, left, show }: { mark: Merged; left: string; show: () => void }) {
   const last = mark.changes.at(-1);
-  const says =
+  const description =
     mark.changes.length === 1 && last
       ? `${last.address}: ${last.before} → ${last.after}, ${dated(last.at)}: ${last.why}`
-      : `${counted(mark.changes.length, "change")} up to ${dated(mark.at)}`;
+      : `${counted(mark.changes.length, "change")} up to ${dated(mark.time)}`;
   return (
-    <button type="button" class="change" style={{ left }} title={says} aria-label={`Show ${says}`} onClick={show}>
+    <button
+      type="button"
+      class="change"
+      style={{ left }}
+      title={description}
+      aria-label={`Show ${description}`}
+      onClick={show}
+    >
       <Glyph state={mark.state} />
       {mark.changes.length > 1 && <span>{mark.changes.length}</span>}
     </button>

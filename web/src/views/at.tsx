@@ -14,7 +14,7 @@ const VIEWS: Record<string, string> = { Cluster: "cluster", Domain: "domain", Ra
 
 export function At({ route }: { route: Route }) {
   return (
-    <Shown of={useAsked(asking(FIND, { address: route.of }))} page={route.of}>
+    <Shown result={useAsked(asking(FIND, { address: route.subject }))} page={route.subject}>
       {({ resolve: { __typename: kind, address } }) => {
         const view = VIEWS[kind];
         if (view) return <Onward to={href(view, address)} />;

@@ -41,10 +41,10 @@ export function Disagreements({ route }: { route: Route }) {
       <header class="title">
         <h1>Where sources disagree</h1>
         <div class="tools">
-          <Copy asked={[ASKED]} />
+          <Copy queries={[ASKED]} />
         </div>
       </header>
-      <Shown of={loaded}>
+      <Shown result={loaded}>
         {({ conflicts: { nodes: conflicts }, facts }) => (
           <>
             <p>
@@ -71,9 +71,9 @@ export function Disagreements({ route }: { route: Route }) {
                         </tr>
                       </thead>
                       <tbody>
-                        {facts.map((fact, at) => (
-                          <tr key={at}>
-                            <td>{at === 0 ? <strong>{fact.value}</strong> : fact.value}</td>
+                        {facts.map((fact, index) => (
+                          <tr key={index}>
+                            <td>{index === 0 ? <strong>{fact.value}</strong> : fact.value}</td>
                             <td>{fact.source.title}</td>
                             <td>{grounds(fact)}</td>
                             <td>
@@ -91,7 +91,7 @@ export function Disagreements({ route }: { route: Route }) {
             })}
             <h2>Disputed because of their inputs or notation</h2>
             {facts.nodes
-              .filter((fact) => !conflicts.some((each) => nameOf(each) === nameOf(fact)))
+              .filter((fact) => !conflicts.some((conflict) => nameOf(conflict) === nameOf(fact)))
               .map((fact) => (
                 <section key={nameOf(fact)} id={nameOf(fact)} class={nameOf(fact) === wanted ? "card wanted" : "card"}>
                   <h2>{nameOf(fact).replaceAll("_", " ")}</h2>

@@ -62,10 +62,10 @@ export function Home({ span }: { span: string | undefined }) {
           </p>
         )}
         <div class="tools">
-          <Copy asked={[CLUSTERS, INCIDENTS]} />
+          <Copy queries={[CLUSTERS, INCIDENTS]} />
         </div>
       </header>
-      <Shown of={clusters}>
+      <Shown result={clusters}>
         {(data) => (data.clusters.nodes.length ? <Filled data={data} open={open} span={span} /> : <Seed />)}
       </Shown>
       {clusters.error && !clusters.data && <Happened open={open} />}
@@ -87,8 +87,8 @@ function Filled({ data, open, span }: { data: Clusters; open: Loaded<Open>; span
               Clusters <span class="quiet">worst first</span>
             </h2>
             <Listed name="Clusters" columns={COLUMNS}>
-              {health.map((each) => (
-                <Line key={each.slug} of={each} />
+              {health.map((cluster) => (
+                <Line key={cluster.slug} health={cluster} />
               ))}
             </Listed>
             {missing.length > 0 && (
@@ -115,7 +115,7 @@ function Filled({ data, open, span }: { data: Clusters; open: Loaded<Open>; span
 function Happened({ open }: { open: Loaded<Open> }) {
   return (
     <aside aria-label="Recent activity">
-      <Shown of={open}>
+      <Shown result={open}>
         {(data) => (
           <>
             <OpenIncidents open={data} />
@@ -130,26 +130,26 @@ function Happened({ open }: { open: Loaded<Open> }) {
 function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
   const chips = tally(health.flatMap(({ notUp }) => notUp).filter(({ kind }) => kind === "chip"));
   const others = tally(health.flatMap(({ notUp }) => notUp).filter(({ kind }) => kind !== "chip"));
-  const all = health.reduce((sum, each) => sum + each.chips, 0);
-  const lost = chips.reduce((sum, { count }) => sum + count, 0);
+  const all = health.reduce((sum, cluster) => sum + cluster.chips, 0);
+  const unhealthyChips = chips.reduce((sum, { count }) => sum + count, 0);
   const parts = others.reduce((sum, { count }) => sum + count, 0);
-  const live = health.filter((each) => each.live > 0).length;
+  const live = health.filter((cluster) => cluster.live > 0).length;
   return (
     <div class="tiles">
       <a class="card tile" href={href("reports", "not-up")}>
         <h2>Chips up</h2>
         <p class="big">
-          <strong>{number(all - lost)}</strong> of {number(all)}
+          <strong>{number(all - unhealthyChips)}</strong> of {number(all)}
         </p>
-        <Bar chips={all} of={chips} />
-        <p class="states">{lost ? <Counts of={chips} bare /> : <Told state="up">all chips up</Told>}</p>
+        <Bar chips={all} counts={chips} />
+        <p class="states">{unhealthyChips ? <Counts counts={chips} bare /> : <Told state="up">all chips up</Told>}</p>
       </a>
       <a class="card tile" href={href("incidents")}>
         <h2>Servers, switches, links, NICs</h2>
         <p class="big">
           <strong>{number(parts)}</strong> unhealthy
         </p>
-        <p class="states">{parts ? <Counts of={others} /> : <Told state="up">all healthy</Told>}</p>
+        <p class="states">{parts ? <Counts counts={others} /> : <Told state="up">all healthy</Told>}</p>
       </a>
       <a class="card tile" href={href("incidents")}>
         <h2>Open incidents</h2>
@@ -183,7 +183,7 @@ function Oldest({ open }: { open: Open }) {
   const { asof } = useTurn();
   const nodes = open.incidents.nodes.filter(({ startedAt }) => startedAt);
   const oldest = nodes.reduce(
-    (least, each) => (!least || (each.startedAt ?? "") < (least.startedAt ?? "") ? each : least),
+    (least, incident) => (!least || (incident.startedAt ?? "") < (least.startedAt ?? "") ? incident : least),
     nodes[0],
   );
   if (!oldest) return <p class="quiet">No open incidents.</p>;
@@ -204,25 +204,27 @@ const COLUMNS: Column[] = [
   ["Hosts", "roomy"],
 ];
 
-function Line({ of }: { of: Health }) {
+function Line({ health }: { health: Health }) {
   return (
-    <Row tells={JSON.stringify([of.notUp, of.live])}>
+    <Row tells={JSON.stringify([health.notUp, health.live])}>
       <th scope="row">
-        <a href={of.alone ? href("domain", of.alone) : href("cluster", of.slug)}>{of.slug}</a>
-        <span class="quiet">{of.model}</span>
-        {of.rack && (
+        <a href={health.alone ? href("domain", health.alone) : href("cluster", health.slug)}>{health.slug}</a>
+        <span class="quiet">{health.model}</span>
+        {health.rack && (
           <span class="quiet">
-            <a href={href("rack", of.rack)}>{counted(of.racks, "rack")}</a>
+            <a href={href("rack", health.rack)}>{counted(health.racks, "rack")}</a>
           </span>
         )}
       </th>
-      <td class="number">{number(of.chips)}</td>
-      <td class="number roomy">{number(of.servers)}</td>
+      <td class="number">{number(health.chips)}</td>
+      <td class="number roomy">{number(health.servers)}</td>
       <td class="roomy">
-        <Bar chips={of.chips} of={of.notUp.filter(({ kind }: Count) => kind === "chip")} />
+        <Bar chips={health.chips} counts={health.notUp.filter(({ kind }: Count) => kind === "chip")} />
       </td>
-      <td class="states">{of.notUp.length ? <Counts of={of.notUp} /> : <Told state="up">all up</Told>}</td>
-      <td class="roomy quiet">{of.live ? `${number(of.live)} of ${number(of.servers)} bound` : "design only"}</td>
+      <td class="states">{health.notUp.length ? <Counts counts={health.notUp} /> : <Told state="up">all up</Told>}</td>
+      <td class="roomy quiet">
+        {health.live ? `${number(health.live)} of ${number(health.servers)} bound` : "design only"}
+      </td>
     </Row>
   );
 }
@@ -239,21 +241,23 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
       </h2>
       {incidents.totalCount === 0 && <p class="inner">No open incidents. Every part is up.</p>}
       <ul class="rows">
-        {incidents.nodes.map((each) => (
-          <li key={each.id}>
-            <a href={href("incidents", "", { sel: each.id })}>
-              <Glyph state={each.parts.find(({ state }) => state === "down")?.state ?? each.parts[0]?.state ?? "up"} />
+        {incidents.nodes.map((incident) => (
+          <li key={incident.id}>
+            <a href={href("incidents", "", { sel: incident.id })}>
+              <Glyph
+                state={incident.parts.find(({ state }) => state === "down")?.state ?? incident.parts[0]?.state ?? "up"}
+              />
               <span>
-                <strong>{shortened(each.place ?? each.causes[0] ?? "")}</strong>
-                <span class="reason">{each.why ?? "No reason given"}</span>
+                <strong>{shortened(incident.place ?? incident.causes[0] ?? "")}</strong>
+                <span class="reason">{incident.why ?? "No reason given"}</span>
                 <span class="quiet">
-                  {each.parts
+                  {incident.parts
                     .map(({ kind, state, count }) => `${counted(count, nounOf(kind))} ${worded(state)}`)
                     .join(", ")}
-                  {each.who && ` · ${each.who}`}
+                  {incident.who && ` · ${incident.who}`}
                 </span>
               </span>
-              <span class="quiet">{each.startedAt && lasted(each.startedAt, now(asof))}</span>
+              <span class="quiet">{incident.startedAt && lasted(incident.startedAt, now(asof))}</span>
             </a>
           </li>
         ))}

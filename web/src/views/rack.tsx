@@ -31,14 +31,14 @@ const RACK = graphql(`
 type Rack = Extract<Result<typeof RACK>["resolve"], { rackUnits: number }>;
 
 export function RackView({ route }: { route: Route }) {
-  const asked = asking(RACK, { address: route.of });
+  const query = asking(RACK, { address: route.subject });
   return (
-    <Shown of={useAsked(asked)} page={route.of}>
+    <Shown result={useAsked(query)} page={route.subject}>
       {({ resolve: rack, switches }) =>
         "rackUnits" in rack ? (
-          <Opened rack={rack} switches={switches.totalCount} asked={asked} />
+          <Opened rack={rack} switches={switches.totalCount} query={query} />
         ) : (
-          <p class="failure">{route.of} is not a rack.</p>
+          <p class="failure">{route.subject} is not a rack.</p>
         )
       }
     </Shown>
@@ -50,14 +50,14 @@ const WIDTH = 460;
 const LEFT = 46;
 const TOP = 12;
 
-function Opened({ rack, switches, asked }: { rack: Rack; switches: number; asked: Asked }) {
+function Opened({ rack, switches, query }: { rack: Rack; switches: number; query: Asked }) {
   const servers = rack.servers.nodes.map((server) => ({ ...server, chips: server.chips.nodes }));
   const slots = elevation(servers);
   const used = slots.reduce((sum, slot) => sum + slot.units, 0);
   const racks = rack.cluster.racks.totalCount;
-  const beside = (at: number) => (at >= 0 && at < racks ? `${rack.cluster.slug}/r${at}` : null);
+  const beside = (ordinal: number) => (ordinal >= 0 && ordinal < racks ? `${rack.cluster.slug}/r${ordinal}` : null);
   const domains = [...new Set(rack.servers.nodes.map((server) => server.domain.address))];
-  const known = new Map(
+  const trayFacts = new Map(
     rack.servers.nodes
       .flatMap((server) => server.facts.map((fact) => [attributeOf(server.model, fact.attribute), fact] as const))
       .filter(([name]) => /tray|rack/.test(name)),
@@ -79,7 +79,7 @@ function Opened({ rack, switches, asked }: { rack: Rack; switches: number; asked
         <nav class="tools" aria-label="Racks">
           {before && <a href={href("rack", before)}>← {before}</a>}
           {after && <a href={href("rack", after)}>{after} →</a>}
-          <Copy asked={[asked]} />
+          <Copy queries={[query]} />
           <Download name={rack.address} picture={drawn("rack")} />
         </nav>
       </header>
@@ -89,7 +89,7 @@ function Opened({ rack, switches, asked }: { rack: Rack; switches: number; asked
           <div class="card">
             <h2>Documented facts</h2>
             <ul>
-              {[...rack.facts.map((fact) => [attributeOf("rack", fact.attribute), fact] as const), ...known].map(
+              {[...rack.facts.map((fact) => [attributeOf("rack", fact.attribute), fact] as const), ...trayFacts].map(
                 ([name, fact]) => (
                   <li key={name}>
                     {name}: <strong>{fact.value}</strong>, {fact.source.title}: {grounds(fact)}
@@ -121,9 +121,9 @@ function Elevation({ rack, slots }: { rack: Rack; slots: Slot[] }) {
         </pattern>
       </defs>
       <rect class="frame" x={LEFT} y={TOP} width={WIDTH} height={height * UNIT} />
-      {Array.from({ length: height }, (_, at) => (
-        <text key={at} class="unit" x={LEFT - 8} y={y(at + 1) + 13}>
-          {at + 1}
+      {Array.from({ length: height }, (_, index) => (
+        <text key={index} class="unit" x={LEFT - 8} y={y(index + 1) + 13}>
+          {index + 1}
         </text>
       ))}
       {slots.map((slot) => (
@@ -136,7 +136,7 @@ function Elevation({ rack, slots }: { rack: Rack; slots: Slot[] }) {
 function Tray({ slot, top }: { slot: Slot; top: number }) {
   const { server, tray, chips, units } = slot;
   const kind = tray?.kind ?? "server";
-  const says = `${server.address.split("/").slice(-1)} ${kind === "server" ? "" : `${kind} tray ${tray?.ordinal}`}`;
+  const label = `${server.address.split("/").slice(-1)} ${kind === "server" ? "" : `${kind} tray ${tray?.ordinal}`}`;
   const height = units * UNIT - 2;
   return (
     <g class={`tray ${kind} ${server.state}`}>
@@ -144,13 +144,13 @@ function Tray({ slot, top }: { slot: Slot; top: number }) {
       <rect x={LEFT + 2} y={top + 1} width={WIDTH - 4} height={height} />
       {slot.assumed && <rect x={LEFT + 2} y={top + 1} width={WIDTH - 4} height={height} fill="url(#hatch)" />}
       <text class="name" x={LEFT + 10} y={top + height / 2 + 5}>
-        {says}
+        {label}
       </text>
-      {chips.map((chip, at) => (
+      {chips.map((chip, index) => (
         <g key={chip.address} class={`chip ${chip.state}`}>
           <title>{`${chip.address}, ${chip.state}`}</title>
-          <rect x={LEFT + 150 + at * 19} y={top + height / 2 - 6} width="16" height="14" rx="2" />
-          <text x={LEFT + 158 + at * 19} y={top + height / 2 + 5}>
+          <rect x={LEFT + 150 + index * 19} y={top + height / 2 - 6} width="16" height="14" rx="2" />
+          <text x={LEFT + 158 + index * 19} y={top + height / 2 + 5}>
             {chip.ordinal}
           </text>
         </g>

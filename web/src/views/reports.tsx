@@ -24,14 +24,14 @@ type Report = Result<typeof REPORTS>["reports"][number];
 
 export function Reports({ route }: { route: Route }) {
   return (
-    <Shown of={useAsked(LIST)} page="Reports">
+    <Shown result={useAsked(LIST)} page="Reports">
       {({ reports, reportFormats }) => {
-        if (!route.of) return <List reports={reports} />;
-        const report = reports.find((each) => each.name === route.of);
+        if (!route.subject) return <List reports={reports} />;
+        const report = reports.find((report) => report.name === route.subject);
         if (report) return <One report={report} reports={reports} route={route} formats={reportFormats} />;
         return (
           <Unshown page="Reports">
-            <p class="failure">Report {route.of.slice(0, 80)} does not exist.</p>
+            <p class="failure">Report {route.subject.slice(0, 80)} does not exist.</p>
           </Unshown>
         );
       }}
@@ -45,7 +45,7 @@ function List({ reports }: { reports: Report[] }) {
       <header class="title">
         <h1>Reports</h1>
         <div class="tools">
-          <Copy asked={[LIST]} />
+          <Copy queries={[LIST]} />
         </div>
       </header>
       <ul class="cards">
@@ -74,11 +74,11 @@ interface OneProps {
 }
 
 function One({ report, reports, route, formats }: OneProps) {
-  const given = report.parameters.flatMap(({ name }) => {
+  const values = report.parameters.flatMap(({ name }) => {
     const value = OF_TABLE.has(name) ? undefined : route.options[name];
     return value === undefined ? [] : [{ name, value }];
   });
-  const asked = asking(ROWS, { name: report.name, values: given });
+  const query = asking(ROWS, { name: report.name, values: values });
   return (
     <article class="reports">
       <nav aria-label="Reports">
@@ -93,7 +93,7 @@ function One({ report, reports, route, formats }: OneProps) {
           <h1>{report.title}</h1>
           <div class="tools">
             <a href={href("reports")}>All reports</a>
-            <Copy asked={[asked]} />
+            <Copy queries={[query]} />
           </div>
           <p>{report.summary}</p>
         </header>
@@ -114,14 +114,14 @@ function One({ report, reports, route, formats }: OneProps) {
             ))}
           </form>
         )}
-        <Shown of={useAsked(asked)}>
-          {({ report: found }) => (
+        <Shown result={useAsked(query)}>
+          {({ report: rows }) => (
             <Found
               name={report.name}
               chart={report.chart}
-              found={found as Rows & { truncated: boolean }}
+              rows={rows as Rows & { truncated: boolean }}
               options={route.options}
-              tools={<Parquet name={report.name} given={given} has={formats.includes("parquet")} />}
+              tools={<Parquet name={report.name} values={values} has={formats.includes("parquet")} />}
             />
           )}
         </Shown>
@@ -133,16 +133,16 @@ function One({ report, reports, route, formats }: OneProps) {
 interface FoundProps {
   name: string;
   chart: Chart | null;
-  found: Rows & { truncated: boolean };
+  rows: Rows & { truncated: boolean };
   options: Record<string, string>;
   tools: preact.ComponentChildren;
 }
 
-function Found({ name, chart, found, options: { sort = "", where = "", cols = "" }, tools }: FoundProps) {
-  const asked = { sort, where, cols };
-  const shown = useShown(found, asked);
+function Found({ name, chart, rows, options: { sort = "", where = "", cols = "" }, tools }: FoundProps) {
+  const view = { sort, where, cols };
+  const shown = useShown(rows, view);
   const plot = plotOf(chart, shown.columns, shown.rows);
-  const lacking = chart && columnsOf(chart).find((column) => !found.columns.includes(column));
+  const lacking = chart && columnsOf(chart).find((column) => !rows.columns.includes(column));
   return (
     <>
       {plot && (
@@ -154,25 +154,24 @@ function Found({ name, chart, found, options: { sort = "", where = "", cols = ""
       {lacking && (
         <p class="warned">No chart: the report header names {lacking}, which is not a column of the report.</p>
       )}
-      {found.truncated && (
+      {rows.truncated && (
         <p class="warned">
-          Showing the first {counted(found.rows.length, "row")}. Get more with <code>trninv report {name} --limit</code>
-          .
+          Showing the first {counted(rows.rows.length, "row")}. Get more with <code>trninv report {name} --limit</code>.
         </p>
       )}
-      <DataTable name={name} all={found} shown={shown} asked={asked} tools={tools} />
+      <DataTable name={name} all={rows} shown={shown} view={view} tools={tools} />
     </>
   );
 }
 
 interface ParquetProps {
   name: string;
-  given: { name: string; value: string }[];
+  values: { name: string; value: string }[];
   has: boolean;
 }
 
 /** All rows of the report with their types, where the service can write them; else what it lacks. */
-function Parquet({ name, given, has }: ParquetProps) {
+function Parquet({ name, values, has }: ParquetProps) {
   const [failed, fail] = useState("");
   if (!has)
     return (
@@ -181,9 +180,11 @@ function Parquet({ name, given, has }: ParquetProps) {
       </span>
     );
   const save = () => {
-    const values = new URLSearchParams(given.map((each): [string, string] => [each.name, each.value]));
+    const parameters = new URLSearchParams(
+      values.map((parameter): [string, string] => [parameter.name, parameter.value]),
+    );
     fail("");
-    download(`reports/${name}.parquet?${values}`).then(
+    download(`reports/${name}.parquet?${parameters}`).then(
       (file) => saved(`${name}.parquet`, file, "application/vnd.apache.parquet"),
       (error: Error) => fail(error.message),
     );

@@ -70,14 +70,14 @@ export function Sources() {
         <h1>Documented numbers</h1>
         <div class="tools">
           <a href="graphql">GraphiQL</a>
-          <Copy asked={[FACTS]} />
+          <Copy queries={[FACTS]} />
         </div>
       </header>
       <p>
         Hover or focus a number for its source. <span class="mark">⚠</span> marks where sources disagree:{" "}
         <a href={href("disagreements")}>all disagreements</a>.
       </p>
-      <Shown of={useAsked(FACTS)}>{(data) => <Numbers facts={data.facts.nodes} />}</Shown>
+      <Shown result={useAsked(FACTS)}>{(data) => <Numbers facts={data.facts.nodes} />}</Shown>
     </article>
   );
 }
@@ -97,7 +97,7 @@ function Numbers({ facts }: { facts: Fact[] }) {
 }
 
 function Table({ name, subjects, facts }: { name: string; subjects: string[]; facts: Fact[] }) {
-  const of = new Map(facts.map((fact) => [`${fact.subject} ${fact.attribute}`, fact]));
+  const byName = new Map(facts.map((fact) => [`${fact.subject} ${fact.attribute}`, fact]));
   const present = subjects.filter((subject) => facts.some((fact) => fact.subject === subject));
   const attributes = [
     ...new Set(facts.filter((fact) => present.includes(fact.subject)).map((fact) => fact.attribute)),
@@ -124,7 +124,7 @@ function Table({ name, subjects, facts }: { name: string; subjects: string[]; fa
               <th scope="row">{attribute.replaceAll("_", " ")}</th>
               {present.map((subject) => (
                 <td key={subject} data-of={subject}>
-                  <Documented fact={of.get(`${subject} ${attribute}`)} />
+                  <Documented fact={byName.get(`${subject} ${attribute}`)} />
                 </td>
               ))}
             </tr>
@@ -136,7 +136,7 @@ function Table({ name, subjects, facts }: { name: string; subjects: string[]; fa
 }
 
 function Documented({ fact }: { fact: Fact | undefined }) {
-  const [at, setAt] = useState<DOMRect | null>(null);
+  const [anchor, setAt] = useState<DOMRect | null>(null);
   if (!fact) return null;
   const id = `said-${fact.subject}-${fact.attribute}`;
   const disagree = fact.others.filter((other) => other.value !== fact.value);
@@ -150,7 +150,7 @@ function Documented({ fact }: { fact: Fact | undefined }) {
       onFocusOut={() => setAt(null)}
       onKeyDown={(event) => event.key === "Escape" && setAt(null)}
     >
-      <button type="button" class="plain" aria-describedby={at ? id : undefined}>
+      <button type="button" class="plain" aria-describedby={anchor ? id : undefined}>
         {fact.value}
         {fact.assumed && <span class="assumed"> assumed</span>}
       </button>
@@ -160,8 +160,8 @@ function Documented({ fact }: { fact: Fact | undefined }) {
           <span class="unseen">sources disagree</span>
         </a>
       )}
-      {at && (
-        <span role="tooltip" id={id} style={beside(at)}>
+      {anchor && (
+        <span role="tooltip" id={id} style={beside(anchor)}>
           {fact.source.title}: {grounds(fact)}
           {disagree.map((other) => (
             <span key={other.source.title}>
@@ -182,7 +182,7 @@ function Documented({ fact }: { fact: Fact | undefined }) {
 }
 
 /** Below a number, or above it in the lower half of the window. */
-function beside(at: DOMRect) {
-  const left = Math.min(at.left, innerWidth * 0.3);
-  return at.bottom > innerHeight / 2 ? { left, bottom: innerHeight - at.top } : { left, top: at.bottom };
+function beside(anchor: DOMRect) {
+  const left = Math.min(anchor.left, innerWidth * 0.3);
+  return anchor.bottom > innerHeight / 2 ? { left, bottom: innerHeight - anchor.top } : { left, top: anchor.bottom };
 }
