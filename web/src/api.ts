@@ -1,7 +1,7 @@
 // The API: documents typed from schema.graphql, and one packed list of a cluster's chips.
 import type { initGraphQLTada, ResultOf, VariablesOf } from "gql.tada";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type AsOf, answered, asof, follow, unreachable, useTurn } from "./live";
+import { type AsOf, asof, follow, noteAnswer, noteUnreachable, useAsOf } from "./live";
 import type { introspection } from "./schema";
 
 type Api = initGraphQLTada<{
@@ -38,7 +38,7 @@ const ENUMS = new Set([
   "rule",
 ]);
 
-const lowered = (name: string, value: unknown) =>
+const lowerEnums = (name: string, value: unknown) =>
   ENUMS.has(name) && typeof value === "string" ? value.toLowerCase() : value;
 
 /** A document as its definitions; types come from the text, at run time it stays text. */
@@ -49,14 +49,14 @@ export const graphql = ((text: string, fragments: string[][] = []) => [
 export type Result<D> = ResultOf<D>;
 
 /** A document with its variables: what a view rests on. */
-export interface Asked<D = unknown> {
+export interface Query<D = unknown> {
   document: D;
   variables: unknown;
   /** Of another moment than the page's; empty: of now. */
   at?: string | undefined;
 }
 
-export const asking = <D>(document: D, variables: VariablesOf<D>): Asked<D> => ({ document, variables });
+export const makeQuery = <D>(document: D, variables: VariablesOf<D>): Query<D> => ({ document, variables });
 
 const definitions = (document: unknown) => document as string[];
 
@@ -73,11 +73,11 @@ export class ApiError extends Error {
 export const UNREACHABLE = "UNREACHABLE";
 /** Codes of what may go well another time; without one: an answer that is not the service's own. */
 const PASSING = ["", UNREACHABLE, "INTERNAL", "BUSY", "TIME_LIMIT", "DATABASE", "DATABASE_NOT_REACHABLE"];
-export const mayPass = ({ code }: ApiError) => PASSING.includes(code);
+export const isRetryable = ({ code }: ApiError) => PASSING.includes(code);
 
 /** The service does not answer. */
-export function gone(): ApiError {
-  unreachable();
+export function unreachableError(): ApiError {
+  noteUnreachable();
   return new ApiError("The service is not responding. Check that trninv serve is running.", UNREACHABLE);
 }
 
@@ -87,7 +87,7 @@ const TOKEN = "trninv token";
 export const hasToken = () => sessionStorage.getItem(TOKEN) !== null;
 
 /** Keep a bearer token for as long as the tab is open. */
-export function keepToken(token: string): void {
+export function saveToken(token: string): void {
   sessionStorage.setItem(TOKEN, token);
 }
 
@@ -97,11 +97,11 @@ async function request(path: string, options: RequestInit): Promise<Response> {
   try {
     return await fetch(path, { ...options, headers: { ...options.headers, ...authorization } });
   } catch (error) {
-    throw error instanceof DOMException ? error : gone();
+    throw error instanceof DOMException ? error : unreachableError();
   }
 }
 
-async function refusal(response: Response): Promise<ApiError> {
+async function errorFrom(response: Response): Promise<ApiError> {
   const body = await response.json().catch(() => ({}));
   const error = body.errors?.[0];
   if (/\bNot Found\b/.test(error?.message ?? ""))
@@ -112,13 +112,13 @@ async function refusal(response: Response): Promise<ApiError> {
 let waiting = 0;
 
 /** While an answer is awaited, also one that replaces what is shown, the page's root says so to whoever drives it. */
-function awaited(more: 1 | -1): void {
+function countPending(more: 1 | -1): void {
   waiting += more;
   document.documentElement.toggleAttribute("data-asking", waiting > 0);
 }
 
-async function answer(body: object, signal?: AbortSignal) {
-  awaited(1);
+async function post(body: object, signal?: AbortSignal) {
+  countPending(1);
   try {
     const response = await request("graphql", {
       method: "POST",
@@ -126,35 +126,35 @@ async function answer(body: object, signal?: AbortSignal) {
       body: JSON.stringify(body),
       signal: signal ?? null,
     });
-    if (!response.ok) throw await refusal(response);
-    return JSON.parse(await response.text(), lowered);
+    if (!response.ok) throw await errorFrom(response);
+    return JSON.parse(await response.text(), lowerEnums);
   } finally {
-    awaited(-1);
+    countPending(-1);
   }
 }
 
 /** The answer to a document, of the moment that the page shows unless another one is asked for. */
-export async function ask<D>({ document, variables, at }: Asked<D>, signal?: AbortSignal): Promise<ResultOf<D>> {
-  const { data, errors, extensions } = await answer(
+export async function runQuery<D>({ document, variables, at }: Query<D>, signal?: AbortSignal): Promise<ResultOf<D>> {
+  const { data, errors, extensions } = await post(
     { query: definitions(document).join("\n\n"), variables, at: (at ?? asof()) || undefined },
     signal,
   );
-  if (at === undefined) answered(extensions?.asOf);
-  follow(!hasToken(), revision);
+  if (at === undefined) noteAnswer(extensions?.asOf);
+  follow(!hasToken(), fetchRevision);
   if (errors) throw new ApiError(errors[0].message, errors[0].extensions?.code ?? "");
   return data;
 }
 
 /** The newest state there is. */
-async function revision(): Promise<AsOf | undefined> {
-  return (await answer({ query: "{ __typename }" })).extensions?.asOf;
+async function fetchRevision(): Promise<AsOf | undefined> {
+  return (await post({ query: "{ __typename }" })).extensions?.asOf;
 }
 
 /** What another address of the service holds, such as a report's CSV. */
 export async function download(path: string, signal?: AbortSignal): Promise<ArrayBuffer> {
   const query = asof() && `${path.includes("?") ? "&" : "?"}at=${encodeURIComponent(asof())}`;
   const response = await request(path + query, { signal: signal ?? null });
-  if (!response.ok) throw await refusal(response);
+  if (!response.ok) throw await errorFrom(response);
   return response.arrayBuffer();
 }
 
@@ -164,14 +164,14 @@ export interface Loaded<T> {
   loading: boolean;
   /** Ask once more. */
   again?: () => void;
-  query?: Asked | null;
+  query?: Query | null;
 }
 
 /** What a load gives, anew whenever the key or the moment changes; what was there before stays until then. */
 export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const [state, setState] = useState<Loaded<T>>({ data: undefined, error: undefined, loading: key !== null });
   const [tries, setTries] = useState(0);
-  const { asof, epoch } = useTurn();
+  const { asof, epoch } = useAsOf();
   const shown = useRef("");
   useEffect(() => {
     if (key === null) {
@@ -199,30 +199,30 @@ export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => 
 }
 
 /** What the page that is open rests on. */
-export const open = new Set<Asked>();
+export const openQueries = new Set<Query>();
 
-export function useAsked<D>(query: Asked<D> | null): Loaded<ResultOf<D>> {
+export function useQuery<D>(query: Query<D> | null): Loaded<ResultOf<D>> {
   const key = query && JSON.stringify([definitions(query.document)[0], query.variables]);
   useEffect(() => {
     if (!query) return;
-    open.add(query);
+    openQueries.add(query);
     return () => {
-      open.delete(query);
+      openQueries.delete(query);
     };
   }, [key]);
-  return { ...useLoaded(key, (signal) => ask(query as Asked<D>, signal)), query };
+  return { ...useLoaded(key, (signal) => runQuery(query as Query<D>, signal)), query };
 }
 
 /** Requests for documents as a shell makes them. */
-export function curl(all: Iterable<Asked>): string {
+export function curl(all: Iterable<Query>): string {
   const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
   const url = quoted(new URL("graphql", location.href).href);
-  const body = (query: Asked) => quoted(JSON.stringify({ query: written([query]), at: asof() || undefined }));
+  const body = (query: Query) => quoted(JSON.stringify({ query: printQueries([query]), at: asof() || undefined }));
   return [...all].map((query) => `curl ${url} -H 'Content-Type: application/json' -d ${body(query)}`).join("\n");
 }
 
 /** Documents with their variables written in, to be run anywhere. */
-export function written(all: Asked[]): string {
+export function printQueries(all: Query[]): string {
   const parts = new Set<string>();
   const names = new Map<string, number>();
   for (const { document, variables } of all) {
@@ -235,7 +235,7 @@ export function written(all: Asked[]): string {
     const plain = operation
       .replace(/^query (\w+)\s*(?:\([^)]*\))?/, (_, name: string) => `${named(name)} `)
       .replace(/\$(\w+)/g, (_, name: string) => literal(values[name]));
-    for (const part of [plain, ...fragments]) parts.add(dedented(part));
+    for (const part of [plain, ...fragments]) parts.add(dedent(part));
   }
   return `${[...parts].join("\n\n")}\n`;
 }
@@ -250,7 +250,7 @@ function literal(value: unknown): string {
   return JSON.stringify(value ?? null);
 }
 
-function dedented(text: string): string {
+function dedent(text: string): string {
   const lines = text.split("\n");
   const depth = Math.min(...lines.slice(1).flatMap((line) => (line.trim() ? [line.search(/\S/)] : [])));
   return lines.map((line, index) => (index ? line.slice(Number.isFinite(depth) ? depth : 0) : line)).join("\n");

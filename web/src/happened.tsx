@@ -1,14 +1,14 @@
 // An event in a few words: what became of a part, or what was done to a job or for jobs' sake.
 import { Glyph } from "./state";
 
-interface Happened {
+interface EventText {
   before: string | null;
   after: string | null;
   action: string | null;
   job: string | null;
 }
 
-const DONE: Record<string, (job: string | null) => string> = {
+const ACTIONS: Record<string, (job: string | null) => string> = {
   hold: (job) => `job ${job} started`,
   move: (job) => `job ${job} moved`,
   release: (job) => `job ${job} ended`,
@@ -16,11 +16,11 @@ const DONE: Record<string, (job: string | null) => string> = {
   open: () => "uncordoned",
 };
 
-export const became = ({ before, after, action, job }: Happened): string =>
-  action ? (DONE[action]?.(job) ?? action) : `${before} → ${after}`;
+export const describeEvent = ({ before, after, action, job }: EventText): string =>
+  action ? (ACTIONS[action]?.(job) ?? action) : `${before} → ${after}`;
 
 /** The state that something has now; of a job a square. */
-export function Became({ event: { after } }: { event: Happened }) {
+export function EventGlyph({ event: { after } }: { event: EventText }) {
   if (after) return <Glyph state={after} />;
   return (
     <svg class="glyph" viewBox="0 0 16 16" aria-hidden="true">

@@ -5,7 +5,7 @@ import { number } from "./words";
 
 type Aggregates = { aggregates: { cluster: string | null; state?: string | null; count: number }[] };
 
-interface Answered {
+interface HealthAnswer {
   clusters: {
     nodes: {
       slug: string;
@@ -35,12 +35,12 @@ export interface Health {
   servers: number;
   /** Servers where an instance stands. */
   live: number;
-  notUp: Count[];
+  unhealthy: Count[];
 }
 
 const KINDS = ["server", "chip", "switch", "nic", "node", "link"] as const;
 
-export function healthOf(data: Answered): Health[] {
+export function healthOf(data: HealthAnswer): Health[] {
   const clusters = data.clusters.nodes.map((cluster) => {
     const own = ({ aggregates }: Aggregates) => aggregates.filter((row) => row.cluster === cluster.slug);
     const sum = (group: Aggregates) => own(group).reduce((total, { count }) => total + count, 0);
@@ -55,7 +55,7 @@ export function healthOf(data: Answered): Health[] {
       chips: cluster.chips.totalCount,
       servers: sum(data.all),
       live: sum(data.live),
-      notUp: KINDS.flatMap((kind) =>
+      unhealthy: KINDS.flatMap((kind) =>
         own(data[kind]).map(({ state, count }) => ({
           kind: kind === "node" ? "network_node" : kind,
           state: state ?? "down",
@@ -69,7 +69,7 @@ export function healthOf(data: Answered): Health[] {
 
 function worse(a: Health, b: Health): number {
   for (const state of STATES) {
-    const [x, y] = [a, b].map(({ notUp }) =>
+    const [x, y] = [a, b].map(({ unhealthy: notUp }) =>
       notUp.reduce((sum, count) => sum + (count.state === state ? count.count : 0), 0),
     );
     if (x !== y) return (y ?? 0) - (x ?? 0);

@@ -1,16 +1,16 @@
 // A view whose code is fetched when it is first opened.
 import type { FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { gone } from "./api";
-import { useTurn } from "./live";
+import { unreachableError } from "./api";
+import { useAsOf } from "./live";
 import { Failure } from "./parts";
 
-export function later<P extends object>(fetched: () => Promise<FunctionComponent<P>>): FunctionComponent<P> {
+export function lazyView<P extends object>(fetched: () => Promise<FunctionComponent<P>>): FunctionComponent<P> {
   let loadedView: FunctionComponent<P> | undefined;
   return function Later(props: P) {
     const [View, setView] = useState(() => loadedView);
     const [failed, fail] = useState(false);
-    const { epoch } = useTurn();
+    const { epoch } = useAsOf();
     useEffect(() => {
       if (loadedView) return;
       fail(false);
@@ -22,7 +22,7 @@ export function later<P extends object>(fetched: () => Promise<FunctionComponent
         () => fail(true),
       );
     }, [epoch]);
-    if (failed) return <Failure error={gone()} />;
+    if (failed) return <Failure error={unreachableError()} />;
     if (View) return <View {...props} />;
     return (
       <p class="quiet loading" aria-busy="true">

@@ -13,7 +13,7 @@ interface Props {
   children: ComponentChildren;
 }
 
-export function Listed({ name, columns, isPick, children }: Props) {
+export function SimpleTable({ name, columns, isPick, children }: Props) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
     <section class="scroll" aria-label={name} tabIndex={0}>
@@ -36,17 +36,25 @@ export function Listed({ name, columns, isPick, children }: Props) {
 const FLASH = 600;
 
 /** A row that lights up for a moment when it tells another thing than before, unless motion is to be reduced. */
-export function Row({ tells, isChosen, children }: { tells: string; isChosen?: boolean; children: ComponentChildren }) {
+export function Row({
+  content,
+  isSelected,
+  children,
+}: {
+  content: string;
+  isSelected?: boolean;
+  children: ComponentChildren;
+}) {
   const row = useRef<HTMLTableRowElement>(null);
-  const previous = useRef(tells);
+  const previous = useRef(content);
   useEffect(() => {
-    if (tells === previous.current) return;
-    previous.current = tells;
+    if (content === previous.current) return;
+    previous.current = content;
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
     row.current?.animate([{ backgroundColor: "var(--degraded-soft)" }, {}], FLASH);
-  }, [tells]);
+  }, [content]);
   return (
-    <tr ref={row} class={isChosen ? "chosen" : undefined}>
+    <tr ref={row} class={isSelected ? "chosen" : undefined}>
       {children}
     </tr>
   );

@@ -1,17 +1,17 @@
 // Which moment the page shows: now, as long as nothing has changed unseen, or a time in the past.
 import { useEffect, useState } from "preact/hooks";
-import { listening } from "./changes/listen";
-import type { Heard } from "./changes/source";
+import { createListener } from "./changes/listen";
+import type { ChangeMessage } from "./changes/source";
 
 /** live; behind: something changed since; gone: the service does not answer; refused: the token is not good; past: as of another time. */
-export type Standing = "live" | "behind" | "gone" | "refused" | "past";
+export type Liveness = "live" | "behind" | "gone" | "refused" | "past";
 
 export interface AsOf {
   time: string;
   revision: string | null;
 }
 
-interface Moment {
+interface PageTime {
   /** The time that is asked of; empty: now. */
   asof: string;
   /** Rises whenever everything has to be asked anew. */
@@ -19,7 +19,7 @@ interface Moment {
   /** How many things have changed since then. */
   changed: number;
   gone: boolean;
-  refused: boolean;
+  noteRefused: boolean;
   /** When the service answered last. */
   reached: string;
   revision: string | null;
@@ -30,22 +30,22 @@ const PATCH = 1000;
 /** Pages that follow what changes; the others say so. */
 const FOLLOWING = new Set(["home", "incidents", "at", "jobs"]);
 
-let moment: Moment = { asof: "", epoch: 0, changed: 0, gone: false, refused: false, reached: "", revision: null };
+let moment: PageTime = { asof: "", epoch: 0, changed: 0, gone: false, noteRefused: false, reached: "", revision: null };
 let view = "home";
 const unseen = new Set<string>();
 /** The newest event that this page has made itself. */
-let own = 0;
+let ownEvent = 0;
 let timer = 0;
 let isFollowing = false;
 const followers = new Set<() => void>();
 
-function become(next: Partial<Moment>): void {
+function update(next: Partial<PageTime>): void {
   moment = { ...moment, ...next };
-  for (const follow of followers) follow();
+  for (const followChanges of followers) followChanges();
 }
 
 /** Draws a component anew whenever what it looks at is another. */
-function useFollowed(read: () => unknown): void {
+function useSubscription(read: () => unknown): void {
   const [, anew] = useState(read);
   useEffect(() => {
     const follow = () => anew(read);
@@ -56,20 +56,20 @@ function useFollowed(read: () => unknown): void {
   }, []);
 }
 
-export function useMoment(): Moment {
-  useFollowed(() => moment);
+export function usePageTime(): PageTime {
+  useSubscription(() => moment);
   return moment;
 }
 
 /** The time that is asked of, and how often everything was asked anew. */
-export function useTurn(): Pick<Moment, "asof" | "epoch"> {
-  useFollowed(() => `${moment.asof} ${moment.epoch}`);
+export function useAsOf(): Pick<PageTime, "asof" | "epoch"> {
+  useSubscription(() => `${moment.asof} ${moment.epoch}`);
   return moment;
 }
 
 export const asof = () => moment.asof;
 
-export function standing({ asof, changed, gone, refused }: Moment): Standing {
+export function livenessOf({ asof, changed, gone, noteRefused: refused }: PageTime): Liveness {
   if (gone) return "gone";
   if (refused) return "refused";
   if (asof) return "past";
@@ -78,45 +78,45 @@ export function standing({ asof, changed, gone, refused }: Moment): Standing {
 
 /** Ask everything anew. */
 export function refresh(): void {
-  seen();
-  become({ epoch: moment.epoch + 1, changed: 0, revision: null });
+  clearUnseen();
+  update({ epoch: moment.epoch + 1, changed: 0, revision: null });
 }
 
 /** This page has changed something itself, up to an event: it is asked anew, and not told of it. */
-export function written(event: number): void {
-  own = Math.max(own, event);
+export function noteOwnChange(event: number): void {
+  ownEvent = Math.max(ownEvent, event);
   refresh();
 }
 
 /** Another page is opened, or another time of it: what it shows is asked anew. */
-export function turned(to: string, subject: string, time: string): void {
+export function noteNavigation(to: string, subject: string, time: string): void {
   const next = `${to}/${subject}`;
   if (next === view && time === moment.asof) return;
   view = next;
-  seen();
+  clearUnseen();
   moment = { ...moment, asof: time, epoch: moment.epoch + 1, changed: 0, revision: null };
 }
 
-function seen(): void {
+function clearUnseen(): void {
   clearTimeout(timer);
   timer = 0;
   unseen.clear();
 }
 
-function changes(address: string): void {
+function noteChange(address: string): void {
   if (moment.asof) return;
   unseen.add(address);
-  become({ changed: unseen.size });
+  update({ changed: unseen.size });
   if (FOLLOWING.has(view.split("/")[0] ?? "") && !timer) timer = window.setTimeout(refresh, PATCH);
 }
 
 /** The service has answered, of this state: of another one than before, all else is asked anew. */
-export function answered(asOf: AsOf | undefined): void {
+export function noteAnswer(asOf: AsOf | undefined): void {
   const revision = asOf?.revision ?? null;
   const differs = !moment.asof && revision && moment.revision && revision !== moment.revision;
-  become({
+  update({
     gone: false,
-    refused: false,
+    noteRefused: false,
     reached: asOf?.time ?? new Date().toISOString(),
     revision: moment.revision ?? revision,
   });
@@ -124,17 +124,17 @@ export function answered(asOf: AsOf | undefined): void {
 }
 
 /** The service answers again: what could not be asked meanwhile is asked now. */
-function back(asOf: AsOf): void {
-  become({ gone: false, reached: asOf.time });
+function noteReturn(asOf: AsOf): void {
+  update({ gone: false, reached: asOf.time });
   refresh();
 }
 
-export const unreachable = () => moment.gone || become({ gone: true });
+export const noteUnreachable = () => moment.gone || update({ gone: true });
 
 /** What says that changes can't be told any more for want of a token says so wherever the page shows something. */
 function refused({ code }: { code?: string }): undefined {
-  if (code !== "UNAUTHENTICATED" || moment.refused) return;
-  become({ refused: true });
+  if (code !== "UNAUTHENTICATED" || moment.noteRefused) return;
+  update({ noteRefused: true });
   refresh();
 }
 
@@ -144,15 +144,15 @@ export function follow(isTold: boolean, ask: () => Promise<AsOf | undefined>): v
   isFollowing = true;
   const probe = async () => {
     const asOf = await ask().catch(refused);
-    if (asOf && moment.gone) back(asOf);
-    else if (asOf && moment.revision && asOf.revision !== moment.revision) changes("");
+    if (asOf && moment.gone) noteReturn(asOf);
+    else if (asOf && moment.revision && asOf.revision !== moment.revision) noteChange("");
     return asOf;
   };
-  const hear = (heard: Heard) => {
+  const hear = (heard: ChangeMessage) => {
     if (!("address" in heard)) probe();
-    else if (heard.event > own) changes(heard.address);
+    else if (heard.event > ownEvent) noteChange(heard.address);
   };
-  const stream = isTold ? listening(hear) : undefined;
+  const stream = isTold ? createListener(hear) : undefined;
   stream?.hear(!document.hidden);
   setInterval(async () => {
     if (!stream?.open && !document.hidden && (await probe())) stream?.hear(true);

@@ -2,29 +2,29 @@
 import { render } from "preact";
 import { useEffect, useErrorBoundary } from "preact/hooks";
 import { comparableOf } from "./compare/collect";
-import { later } from "./later";
+import { lazyView } from "./later";
 import { Panel } from "./panel/panel";
-import { Unshown } from "./parts";
-import { usePressed } from "./pressed";
-import { change, chosen, href, type Route, useRoute } from "./route";
+import { ErrorPage } from "./parts";
+import { useKey } from "./pressed";
+import { change, href, type Route, selectedAddress, useRoute } from "./route";
 import { Bar } from "./shell/bar";
 import { Notice } from "./shell/clock";
 import { useSingleKeys } from "./shell/keys";
-import { Printed } from "./shell/printed";
+import { PrintFooter } from "./shell/printed";
 import { Rail } from "./shell/rail";
 import "./style/index.css";
 import { At } from "./views/at";
 import { ClusterView } from "./views/cluster";
 import { Home } from "./views/home";
 
-const DomainView = later(async () => (await import("./domain/domain")).DomainView);
-const Compare = later(async () => (await import("./compare/compare")).Compare);
-const Disagreements = later(async () => (await import("./views/disagreements")).Disagreements);
-const Incidents = later(async () => (await import("./incidents/incidents")).Incidents);
-const Jobs = later(async () => (await import("./jobs/jobs")).Jobs);
-const RackView = later(async () => (await import("./views/rack")).RackView);
-const Reports = later(async () => (await import("./views/reports")).Reports);
-const Sources = later(async () => (await import("./views/sources")).Sources);
+const DomainView = lazyView(async () => (await import("./domain/domain")).DomainView);
+const Compare = lazyView(async () => (await import("./compare/compare")).Compare);
+const Disagreements = lazyView(async () => (await import("./views/disagreements")).Disagreements);
+const Incidents = lazyView(async () => (await import("./incidents/incidents")).Incidents);
+const Jobs = lazyView(async () => (await import("./jobs/jobs")).Jobs);
+const RackView = lazyView(async () => (await import("./views/rack")).RackView);
+const Reports = lazyView(async () => (await import("./views/reports")).Reports);
+const Sources = lazyView(async () => (await import("./views/sources")).Sources);
 
 function View({ route }: { route: Route }) {
   switch (route.view) {
@@ -52,14 +52,14 @@ function View({ route }: { route: Route }) {
       return <Reports key={route.subject} route={route} />;
     default:
       return (
-        <Unshown page={route.view}>
+        <ErrorPage page={route.view}>
           <p class="failure">Page {route.view.slice(0, 80)} does not exist.</p>
-        </Unshown>
+        </ErrorPage>
       );
   }
 }
 
-const HOLDING = new Set(["cluster", "domain", "rack"]);
+const WITH_PANEL = new Set(["cluster", "domain", "rack"]);
 
 function App() {
   const route = useRoute();
@@ -71,8 +71,8 @@ function App() {
   }, [route.view, route.subject]);
   const [broken, mended] = useErrorBoundary();
   const comparable = comparableOf(route);
-  usePressed(comparable ? "c" : null, () => import("./compare/gathering").then(({ add }) => add(comparable)));
-  const sel = HOLDING.has(route.view) ? chosen(route) : "";
+  useKey(comparable ? "c" : null, () => import("./compare/gathering").then(({ add }) => add(comparable)));
+  const sel = WITH_PANEL.has(route.view) ? selectedAddress(route) : "";
   return (
     <>
       <button type="button" class="skip" onClick={() => document.getElementById("main")?.focus()}>
@@ -83,20 +83,20 @@ function App() {
       <main id="main" tabIndex={-1}>
         <Notice route={route} />
         {broken ? (
-          <Broken error={broken} />
+          <PageError error={broken} />
         ) : (
           <div class={sel ? "beside" : undefined}>
             <View route={route} />
             {sel && <Panel key={sel} address={sel} close={() => change({ sel: undefined })} />}
           </div>
         )}
-        <Printed />
+        <PrintFooter />
       </main>
     </>
   );
 }
 
-function Broken({ error }: { error: Error }) {
+function PageError({ error }: { error: Error }) {
   return (
     <p class="failure">
       This page failed: {String(error)}. <a href={href("home")}>Go to Fleet</a>

@@ -1,28 +1,28 @@
 // What several views share: loading and failing, copying the query, taking the picture along.
 import type { ButtonHTMLAttributes, ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { type ApiError, type Asked, curl, hasToken, keepToken, type Loaded, mayPass, written } from "./api";
-import { saved, standalone } from "./drawing/save";
+import { type ApiError, curl, hasToken, isRetryable, type Loaded, printQueries, type Query, saveToken } from "./api";
+import { saveFile, standaloneSvg } from "./drawing/save";
 import { href } from "./route";
 
-interface Failed {
+interface FailureProps {
   error: ApiError;
   again?: (() => void) | undefined;
-  query?: Asked | null | undefined;
+  query?: Query | null | undefined;
 }
 
 /** What went wrong, in its words; what may go well another time can be tried again, or taken along. */
-export function Failure({ error, again, query }: Failed) {
+export function Failure({ error, again, query }: FailureProps) {
   if (error.code !== "UNAUTHENTICATED") {
     return (
       <p class="failure">
         {error.message}{" "}
-        {mayPass(error) && (
+        {isRetryable(error) && (
           <>
             <button type="button" onClick={again ?? (() => location.reload())}>
               Try again
             </button>{" "}
-            {query && <Copied name="Copy as curl" text={() => curl([query])} />}
+            {query && <CopyButton name="Copy as curl" text={() => curl([query])} />}
           </>
         )}
       </p>
@@ -30,7 +30,7 @@ export function Failure({ error, again, query }: Failed) {
   }
   const keep = (event: SubmitEvent) => {
     event.preventDefault();
-    keepToken(String(new FormData(event.target as HTMLFormElement).get("token")).trim());
+    saveToken(String(new FormData(event.target as HTMLFormElement).get("token")).trim());
     location.reload();
   };
   return (
@@ -55,7 +55,7 @@ export function Failure({ error, again, query }: Failed) {
 }
 
 /** The page of something that can't be shown: what it was, why not, and the way on. */
-export function Unshown({ page, children }: { page: string; children?: ComponentChildren }) {
+export function ErrorPage({ page, children }: { page: string; children?: ComponentChildren }) {
   return (
     <article>
       <header class="title">
@@ -70,7 +70,7 @@ export function Unshown({ page, children }: { page: string; children?: Component
 }
 
 /** The data once it is there; an error in its place, which is a page where what is shown would be one. */
-export function Shown<T>({
+export function Loading<T>({
   result,
   page,
   children,
@@ -81,7 +81,7 @@ export function Shown<T>({
 }) {
   if (result.error && result.data === undefined) {
     const failure = <Failure error={result.error} again={result.again} query={result.query} />;
-    return page === undefined ? failure : <Unshown page={page}>{failure}</Unshown>;
+    return page === undefined ? failure : <ErrorPage page={page}>{failure}</ErrorPage>;
   }
   if (result.data === undefined)
     return result.loading ? (
@@ -97,18 +97,18 @@ export function Shown<T>({
   );
 }
 
-export function Copy({ queries }: { queries: Asked[] }) {
+export function CopyQueries({ queries }: { queries: Query[] }) {
   const title = "Copy the queries behind this view, ready for GraphiQL";
-  return <Copied name="Copy as GraphQL" text={() => written(queries)} title={title} aria-keyshortcuts="Y" />;
+  return <CopyButton name="Copy as GraphQL" text={() => printQueries(queries)} title={title} aria-keyshortcuts="Y" />;
 }
 
-interface CopiedProps extends ButtonHTMLAttributes {
+interface CopyButtonProps extends ButtonHTMLAttributes {
   name: string;
   text: () => string;
 }
 
 /** A button that copies a text, and says so. */
-function Copied({ name, text, ...more }: CopiedProps) {
+function CopyButton({ name, text, ...more }: CopyButtonProps) {
   const [note, setTold] = useState("");
   const copy = async () => {
     try {
@@ -127,10 +127,10 @@ function Copied({ name, text, ...more }: CopiedProps) {
 }
 
 /** Saves the picture that a selector finds as a file of its own. */
-export function Download({ name, picture }: { name: string; picture: () => string | null }) {
+export function DownloadSvg({ name, picture }: { name: string; picture: () => string | null }) {
   const save = () => {
     const text = picture();
-    if (text) saved(`${name.replaceAll("/", "-")}.svg`, text, "image/svg+xml");
+    if (text) saveFile(`${name.replaceAll("/", "-")}.svg`, text, "image/svg+xml");
   };
   return (
     <button type="button" onClick={save}>
@@ -139,9 +139,9 @@ export function Download({ name, picture }: { name: string; picture: () => strin
   );
 }
 
-export const drawn = (id: string) => () => {
+export const svgOf = (id: string) => () => {
   const element = document.getElementById(id);
-  return element instanceof SVGSVGElement ? standalone(element) : null;
+  return element instanceof SVGSVGElement ? standaloneSvg(element) : null;
 };
 
 /** One of several, as radio buttons in a row. */

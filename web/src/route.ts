@@ -1,6 +1,6 @@
 // Every view has an address: #/domain/u-trn2x64/d0?from=s0/c0&down=s1/c2
 import { useEffect, useState } from "preact/hooks";
-import { asof, turned } from "./live";
+import { asof, noteNavigation } from "./live";
 
 export interface Route {
   view: string;
@@ -9,17 +9,17 @@ export interface Route {
   options: Record<string, string>;
 }
 
-function parsed(hash: string): Route {
+function parseHash(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const [view = "", ...rest] = path.split("/");
   return {
     view: view || "home",
-    subject: decoded(rest.join("/")),
+    subject: decode(rest.join("/")),
     options: Object.assign(Object.create(null), Object.fromEntries(new URLSearchParams(query))),
   };
 }
 
-function decoded(text: string): string {
+function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -48,20 +48,20 @@ export function href(view: string, subject = "", options: Record<string, string 
 
 /** Change options of the view that is open; a step back undoes it unless it is a detail. */
 export function change(options: Record<string, string | number | undefined>, detail = false): void {
-  const now = parsed(location.hash);
+  const now = parseHash(location.hash);
   const to = href(now.view, now.subject, { ...now.options, ...options });
   history[detail ? "replaceState" : "pushState"](null, "", to);
   dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
-function opened(): Route {
-  const route = parsed(location.hash);
-  turned(route.view, route.subject, route.options.asof ?? "");
+function openRoute(): Route {
+  const route = parseHash(location.hash);
+  noteNavigation(route.view, route.subject, route.options.asof ?? "");
   return route;
 }
 
 /** An address within a place, which may leave the place out: s1/c5 of u-trn2x64/d0. */
-export function chosen({ subject, options }: Route): string {
+export function selectedAddress({ subject, options }: Route): string {
   const sel = (options.sel ?? "").toLowerCase();
   const cluster = subject.split("/")[0] ?? "";
   const whole = (end: string) => (end.startsWith("@") || end.startsWith(`${cluster}/`) ? end : `${subject}/${end}`);
@@ -69,9 +69,9 @@ export function chosen({ subject, options }: Route): string {
 }
 
 export function useRoute(): Route {
-  const [route, setRoute] = useState(opened);
+  const [route, setRoute] = useState(openRoute);
   useEffect(() => {
-    const follow = () => setRoute(opened());
+    const follow = () => setRoute(openRoute());
     addEventListener("hashchange", follow);
     return () => removeEventListener("hashchange", follow);
   }, []);

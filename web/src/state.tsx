@@ -1,5 +1,5 @@
 // States by glyph, colour and word; how long ago; what is not up.
-import { counted, number } from "./words";
+import { number, pluralize } from "./words";
 
 export const STATES = ["down", "degraded", "maintenance", "up"] as const;
 export type State = (typeof STATES)[number];
@@ -28,7 +28,7 @@ export function Glyph({ state }: { state: string }) {
 }
 
 /** A state in full: glyph and words. */
-export function Told({ state, children }: { state: string; children?: preact.ComponentChildren }) {
+export function StateLabel({ state, children }: { state: string; children?: preact.ComponentChildren }) {
   return (
     <span class={`told-state ${isState(state) ? state : "up"}`}>
       <Glyph state={state} /> {children ?? state}
@@ -53,18 +53,18 @@ export function Counts({ counts, bare }: { counts: Count[]; bare?: boolean }) {
       {[...counts]
         .sort((a, b) => rank(a) - rank(b))
         .map(({ kind, state, count }) => (
-          <Told key={`${kind} ${state}`} state={state}>
-            {bare ? number(count) : counted(count, nounOf(kind))} {worded(state)}
-          </Told>
+          <StateLabel key={`${kind} ${state}`} state={state}>
+            {bare ? number(count) : pluralize(count, nounOf(kind))} {stateWord(state)}
+          </StateLabel>
         ))}
     </>
   );
 }
 
-export const worded = (state: string) => (state === "maintenance" ? "in maintenance" : state);
+export const stateWord = (state: string) => (state === "maintenance" ? "in maintenance" : state);
 
 /** How long something lasts, as people say it: 28 min. */
-export function lasted(since: string, until = Date.now()): string {
+export function formatDuration(since: string, until = Date.now()): string {
   const seconds = Math.max(0, (until - Date.parse(since)) / 1000);
   if (seconds < 60) return `${Math.floor(seconds)} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
@@ -73,15 +73,16 @@ export function lasted(since: string, until = Date.now()): string {
 }
 
 /** A time in UTC, to the second. */
-export const clock = (time: string | number | Date) => new Date(time).toISOString().slice(11, 19);
-export const dated = (time: string | number | Date) =>
-  `${new Date(time).toISOString().slice(0, 10)} ${clock(time)} UTC`;
+export const formatTime = (time: string | number | Date) => new Date(time).toISOString().slice(11, 19);
+export const formatDateTime = (time: string | number | Date) =>
+  `${new Date(time).toISOString().slice(0, 10)} ${formatTime(time)} UTC`;
 
 /** Whether a moment is a time, not the number of an event. */
 export const isTime = (asof: string) => !/^\d*$/.test(asof) && !Number.isNaN(Date.parse(asof));
 
 /** The time that the page shows, as a number. */
-export const now = (asof: string) => (isTime(asof) ? Date.parse(asof) : Date.now());
+export const shownTime = (asof: string) => (isTime(asof) ? Date.parse(asof) : Date.now());
 
 /** The time that the page shows, in words. */
-export const moments = (asof: string) => (isTime(asof) ? dated(asof) : /^\d+$/.test(asof) ? `event ${asof}` : asof);
+export const formatAsOf = (asof: string) =>
+  isTime(asof) ? formatDateTime(asof) : /^\d+$/.test(asof) ? `event ${asof}` : asof;

@@ -9,14 +9,14 @@ export const number = (value: number) => (Math.abs(value) < 1 ? SMALL : NUMBER).
 export const exact = (value: number) => (Number.isInteger(value) ? NUMBER : EXACT).format(value);
 export const gigabytes = (rate: { gigabytesPerSecond: number }) => `${number(rate.gigabytesPerSecond)} GB/s`;
 export const gibibytes = (size: { gibibytes: number }) => `${number(size.gibibytes)} GiB`;
-export const counted = (count: number, noun: string) =>
+export const pluralize = (count: number, noun: string) =>
   `${number(count)} ${noun}${count === 1 ? "" : /(s|ch|x)$/.test(noun) ? "es" : "s"}`;
 
 /** Counts below this differ by their difference, other numbers by a share. */
 const FEW = 100;
 
 /** What a change makes of a number, as every page says it: −2, +45 %, −3 %. */
-export function differs(before: number, now: number): string {
+export function formatDifference(before: number, now: number): string {
   if (before === now) return "";
   const sign = now < before ? "−" : "+";
   const few = Number.isInteger(before) && Number.isInteger(now) && Math.max(before, now) < FEW;
@@ -26,29 +26,29 @@ export function differs(before: number, now: number): string {
 }
 
 /** An address below a place, without the place: s0/c3. */
-export const below = (place: string, address: string) =>
+export const relativeTo = (place: string, address: string) =>
   address
     .split("--")
     .map((end) => (end.startsWith(`${place}/`) ? end.slice(place.length + 1) : end))
     .join("--");
 
 /** A link by its ends, the second without what both are in: c/d0/s0/c1 – s1/c1. */
-export function shortened(address: string): string {
+export function shortenAddress(address: string): string {
   const [a = "", b] = address.split("--");
   if (!b) return a;
   const domain = /^[^/]+\/d\d+(?=\/)/.exec(a)?.[0];
-  return `${a} – ${domain ? below(domain, b) : b}`;
+  return `${a} – ${domain ? relativeTo(domain, b) : b}`;
 }
 
 /** The whole address of what `below` shortened. */
-export const within = (place: string, short: string) =>
+export const absoluteIn = (place: string, short: string) =>
   short
     .split("--")
     .map((end) => `${place}/${end}`)
     .join("--");
 
 /** What a fact rests on: its document's words, or the numbers that it follows from. */
-export function grounds(fact: { quote: string; formula?: string | null }): string {
+export function citation(fact: { quote: string; formula?: string | null }): string {
   if (fact.formula)
     return `from ${fact.formula.replace(/([^\s:]+):(\w+)@[\w-]+/g, (_, subject, what) => `${subject} ${what.replaceAll("_", " ")}`)}`;
   return /^[“"]/.test(fact.quote) ? fact.quote : `“${fact.quote}”`;

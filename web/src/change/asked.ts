@@ -1,10 +1,10 @@
 // What a reader wants to change for real, and whether they may.
 import { useEffect, useState } from "preact/hooks";
-import { ask, asking, gone, graphql, type Result } from "../api";
-import { useTurn } from "../live";
+import { graphql, makeQuery, type Result, runQuery, unreachableError } from "../api";
+import { useAsOf } from "../live";
 import type { State } from "../state";
 
-export interface Proposed {
+export interface StateProposal {
   /** Addresses of servers, chips, switches, NICs, network nodes and links. */
   places: string[];
   state: State;
@@ -24,7 +24,7 @@ export function useViewer(): Viewer | undefined {
   const [viewer, setViewer] = useState(cachedViewer);
   useEffect(() => {
     if (cachedViewer) return setViewer(cachedViewer);
-    viewerRequest ??= ask({ ...asking(VIEWER, {}), at: "" }).then(({ viewer }) => {
+    viewerRequest ??= runQuery({ ...makeQuery(VIEWER, {}), at: "" }).then(({ viewer }) => {
       cachedViewer = viewer;
       return viewer;
     });
@@ -36,12 +36,12 @@ export function useViewer(): Viewer | undefined {
 }
 
 /** A hook: whether what writes is shown. Never in the past, and only to whom mutations are allowed. */
-export function mayChange(): boolean {
+export function useCanWrite(): boolean {
   const viewer = useViewer();
-  return !useTurn().asof && Boolean(viewer?.scopes.includes("OPERATE"));
+  return !useAsOf().asof && Boolean(viewer?.scopes.includes("OPERATE"));
 }
 
 /** Open the dialog that sets a state, filled in; nothing is set until it is confirmed there. */
-export function proposeChange(change: Proposed): void {
-  import("./setstate").then((dialog) => dialog.open(change), gone);
+export function proposeState(change: StateProposal): void {
+  import("./setstate").then((dialog) => dialog.open(change), unreachableError);
 }

@@ -1,9 +1,9 @@
 // What the dialog asks, and what it sets.
 import { graphql, type Result } from "../api";
 
-const SEEN = graphql("fragment Seen on Event { event at who why }");
+const CHANGE_FIELDS = graphql("fragment Seen on Event { event at who why }");
 
-export const NAMED = graphql(
+export const TARGET_STATES = graphql(
   `
   query Named(
     $servers: [Address!]!, $chips: [Address!]!, $switches: [Address!]!, $nics: [Address!]!
@@ -30,12 +30,12 @@ export const NAMED = graphql(
     }
   }
 `,
-  [SEEN],
+  [CHANGE_FIELDS],
 );
 
-export type Named = Result<typeof NAMED>;
+export type TargetStates = Result<typeof TARGET_STATES>;
 
-export const SET = graphql(`
+export const SET_STATE = graphql(`
   mutation Set($input: SetStateInput!) {
     setState(input: $input) {
       changes {
@@ -53,9 +53,9 @@ export const SET = graphql(`
   }
 `);
 
-export type Made = Result<typeof SET>["setState"]["changes"][number];
+export type StateChange = Result<typeof SET_STATE>["setState"]["changes"][number];
 
-const ABLE = graphql(`
+const CAPABILITY_FIELDS = graphql(`
   fragment Able on CapabilityAnswer {
     chips idleLinks
     halves { exact upper { gigabytesPerSecond } }
@@ -71,7 +71,7 @@ export const CAPABILITY = graphql(
     }
   }
 `,
-  [ABLE],
+  [CAPABILITY_FIELDS],
 );
 
 export const FLOW = graphql(`
@@ -86,7 +86,7 @@ export const FLOW = graphql(`
 `);
 
 /** The incident that a place belongs to, and what it costs. */
-export const BROUGHT = graphql(`
+export const INCIDENT_IMPACT = graphql(`
   query Brought($scope: Address!) {
     incidents(scope: $scope, first: 1) {
       nodes {

@@ -1,32 +1,32 @@
 // What a change would do, before → after, as long as nothing is set.
-import { asking, type Loaded, useAsked } from "../api";
-import { useMoment } from "../live";
+import { type Loaded, makeQuery, useQuery } from "../api";
+import { usePageTime } from "../live";
 import { domainOf } from "../panel/panel";
 import { Change } from "../parts";
 import { href, type Route } from "../route";
-import { clock, Glyph, type State } from "../state";
-import { below, counted, differs, number, within } from "../words";
-import { BROUGHT, CAPABILITY, FLOW } from "./documents";
-import { chipsOf, type Supposing, supposing, type Thing } from "./things";
+import { formatTime, Glyph, type State } from "../state";
+import { absoluteIn, formatDifference, number, pluralize, relativeTo } from "../words";
+import { CAPABILITY, FLOW, INCIDENT_IMPACT } from "./documents";
+import { chipsOf, type Scenario, scenarioOf, type Target } from "./things";
 
 const MOST_DOMAINS = 2;
 
 interface Props {
-  things: Thing[];
+  things: Target[];
   to: State;
   factor: number;
   route: Route;
 }
 
 export function Preview({ things, to, factor, route }: Props) {
-  const { reached } = useMoment();
-  const scenario = supposing(things, to, factor);
+  const { reached } = usePageTime();
+  const scenario = scenarioOf(things, to, factor);
   const domains = [...new Set(things.map(({ address }) => domainOf(address)))].filter(Boolean);
   const isIdle = scenario && !scenario.down.length && !scenario.derate.length;
   return (
     <section class="would" aria-label="What this would change">
       <h3>
-        What this would change <span class="quiet">as of {clock(reached)} UTC</span>
+        What this would change <span class="quiet">as of {formatTime(reached)} UTC</span>
       </h3>
       {isIdle && <p class="quiet">No effect on capacity.</p>}
       {scenario &&
@@ -35,12 +35,12 @@ export function Preview({ things, to, factor, route }: Props) {
           .slice(0, MOST_DOMAINS)
           .map((domain) => <Domain key={domain} domain={domain} supposed={scenario} route={route} />)}
       {scenario && !isIdle && domains.length > MOST_DOMAINS && (
-        <p class="quiet">and {counted(domains.length - MOST_DOMAINS, "more domain")}</p>
+        <p class="quiet">and {pluralize(domains.length - MOST_DOMAINS, "more domain")}</p>
       )}
       {scenario && !domains.length && !isIdle && (
         <p class="quiet">Not in a scale-up domain, so no NeuronLink changes.</p>
       )}
-      {!scenario && <Brought things={things} to={to} />}
+      {!scenario && <RestoredCapacity things={things} to={to} />}
       <Jobs things={things} to={to} />
     </section>
   );
@@ -59,7 +59,7 @@ interface RowProps {
 
 function Row({ name, before, now, unit = "", isBad = false, incomparable }: RowProps) {
   const by = now - before;
-  const difference = incomparable ? `not comparable: ${incomparable}` : differs(before, now) || "no change";
+  const difference = incomparable ? `not comparable: ${incomparable}` : formatDifference(before, now) || "no change";
   return (
     <div>
       <dt>{name}</dt>
@@ -84,21 +84,21 @@ function Rows<T>({ result, children }: { result: Loaded<T>; children: (data: T) 
 
 interface DomainProps {
   domain: string;
-  supposed: Supposing;
+  supposed: Scenario;
   route: Route;
 }
 
 function Domain({ domain, supposed, route }: DomainProps) {
   const { from, to: end } = route.view === "domain" && route.subject === domain ? route.options : {};
-  const flow = from && end ? { from: within(domain, from), to: within(domain, end) } : null;
-  const able = useAsked(asking(CAPABILITY, { scope: domain, ...supposed }));
-  const between = useAsked(flow && asking(FLOW, { ...flow, ...supposed }));
+  const flow = from && end ? { from: absoluteIn(domain, from), to: absoluteIn(domain, end) } : null;
+  const able = useQuery(makeQuery(CAPABILITY, { scope: domain, ...supposed }));
+  const between = useQuery(flow && makeQuery(FLOW, { ...flow, ...supposed }));
   return (
     <>
       <Rows result={able}>
         {({ whatIf: { capability: now } }) =>
           now.baseline && (
-            <Able
+            <CapabilityRows
               domain={domain}
               chips={[now.baseline.chips, now.chips]}
               links={[now.baseline.idleLinks, now.idleLinks]}
@@ -112,7 +112,7 @@ function Domain({ domain, supposed, route }: DomainProps) {
         <Rows result={between}>
           {({ whatIf: { bandwidth } }) => (
             <Row
-              name={`Maximum flow ${below(domain, flow.from)} to ${below(domain, flow.to)}`}
+              name={`Maximum flow ${relativeTo(domain, flow.from)} to ${relativeTo(domain, flow.to)}`}
               before={bandwidth.baseline?.maximumFlow.gigabytesPerSecond ?? 0}
               now={bandwidth.maximumFlow.gigabytesPerSecond}
               unit=" GB/s"
@@ -129,7 +129,7 @@ interface Halves {
   upper: { gigabytesPerSecond: number };
 }
 
-interface AbleProps {
+interface CapabilityRowsProps {
   domain: string;
   /** Each before and after. */
   chips: [number, number];
@@ -139,7 +139,7 @@ interface AbleProps {
 }
 
 /** What a domain can do, before and after. */
-function Able({ domain, chips, links, halves: [before, after], incomparable }: AbleProps) {
+function CapabilityRows({ domain, chips, links, halves: [before, after], incomparable }: CapabilityRowsProps) {
   return (
     <>
       <Row name={`Working chips in ${domain}`} before={chips[0]} now={chips[1]} />
@@ -156,9 +156,9 @@ function Able({ domain, chips, links, halves: [before, after], incomparable }: A
 }
 
 /** What comes back is known of a whole incident: what it took. */
-function Brought({ things, to }: { things: Thing[]; to: State }) {
+function RestoredCapacity({ things, to }: { things: Target[]; to: State }) {
   const first = things.find(({ state }) => state !== "up")?.address;
-  const result = useAsked(to === "up" && first ? asking(BROUGHT, { scope: first }) : null);
+  const result = useQuery(to === "up" && first ? makeQuery(INCIDENT_IMPACT, { scope: first }) : null);
   const places = new Set(things.map(({ address }) => address));
   if (to !== "up" || !first)
     return <p class="quiet">Capacity will increase. The numbers are known once the state is set.</p>;
@@ -170,12 +170,12 @@ function Brought({ things, to }: { things: Thing[]; to: State }) {
         if (incident.causeCount > incident.causes.length || !incident.causes.every((cause) => places.has(cause)))
           return (
             <p class="quiet">
-              Part of incident {incident.id}, which has {counted(incident.causeCount, "cause")}. What the other causes
+              Part of incident {incident.id}, which has {pluralize(incident.causeCount, "cause")}. What the other causes
               took down stays down.
             </p>
           );
         return incident.impact.domains.map((cost) => (
-          <Able
+          <CapabilityRows
             key={cost.domain}
             domain={cost.domain}
             chips={[cost.chipsNow, cost.chipsBefore]}
@@ -189,7 +189,7 @@ function Brought({ things, to }: { things: Thing[]; to: State }) {
   );
 }
 
-function Jobs({ things, to }: { things: Thing[]; to: State }) {
+function Jobs({ things, to }: { things: Target[]; to: State }) {
   const jobs = new Map<string, string[]>();
   for (const { address, job } of chipsOf(things).values()) if (job) jobs.set(job, [...(jobs.get(job) ?? []), address]);
   if (to === "up") return null;

@@ -2,13 +2,13 @@
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { ApiError } from "../api";
-import { useTurn } from "../live";
-import { isTyped } from "../pressed";
+import { useAsOf } from "../live";
+import { isTyping } from "../pressed";
 import "../style/said.css";
 
 const STAYS = 6000;
 
-export interface Said {
+export interface ToastContent {
   message: preact.ComponentChildren;
   /** Makes all as it was. */
   undo?: (() => Promise<unknown>) | undefined;
@@ -18,7 +18,7 @@ let host: HTMLElement | undefined;
 let count = 0;
 
 /** The place where it is said, which has to be there before anything is. */
-export function place(): HTMLElement {
+export function toastHost(): HTMLElement {
   if (host) return host;
   host = document.body.appendChild(document.createElement("div"));
   host.className = "toasts made";
@@ -27,13 +27,13 @@ export function place(): HTMLElement {
 }
 
 /** Say that something was done; what was said before goes. */
-export function tell(said: Said): void {
-  const host = place();
+export function showToast(said: ToastContent): void {
+  const host = toastHost();
   render(<Toast key={count++} said={said} close={() => render(null, host)} />, host);
 }
 
-function Toast({ said: { message, undo }, close }: { said: Said; close: () => void }) {
-  const { asof } = useTurn();
+function Toast({ said: { message, undo }, close }: { said: ToastContent; close: () => void }) {
+  const { asof } = useAsOf();
   const [kept, keep] = useState(false);
   const [since, follow] = useState("");
   useEffect(() => {
@@ -56,7 +56,7 @@ function Toast({ said: { message, undo }, close }: { said: Said; close: () => vo
   useLayoutEffect(() => {
     if (!isUndoable) return;
     const press = (event: KeyboardEvent) => {
-      if (event.key !== "z" || !(event.ctrlKey || event.metaKey) || isTyped(event)) return;
+      if (event.key !== "z" || !(event.ctrlKey || event.metaKey) || isTyping(event)) return;
       event.preventDefault();
       back();
     };

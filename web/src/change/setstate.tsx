@@ -1,38 +1,38 @@
 // The dialog that sets a state: what, to which, why; what that would change; whose change it would overwrite.
 import { render } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { type ApiError, ask, asking, useAsked } from "../api";
-import { refresh, written } from "../live";
+import { type ApiError, makeQuery, runQuery, useQuery } from "../api";
+import { noteOwnChange, refresh } from "../live";
 import { useRoute } from "../route";
 import "../style/change.css";
-import { clock, Glyph, type State, Told, worded } from "../state";
-import { number, shortened } from "../words";
-import { type Proposed, useViewer } from "./asked";
-import { NAMED, SET } from "./documents";
+import { formatTime, Glyph, type State, StateLabel, stateWord } from "../state";
+import { number, shortenAddress } from "../words";
+import { type StateProposal, useViewer } from "./asked";
+import { SET_STATE, TARGET_STATES } from "./documents";
 import { Preview } from "./preview";
-import { place } from "./said";
+import { toastHost } from "./said";
 import {
+  actionLabel,
   byKind,
   changedSince,
   chipsOf,
   describeTargets,
-  does,
   FEW,
-  note,
-  type Seen,
-  type Thing,
-  thingsOf,
+  noteStates,
+  type SeenStates,
+  type Target,
+  targetsOf,
 } from "./things";
-import { newest, say } from "./toast";
-import { WhoField, whoOf } from "./who";
+import { newestEvent, showUndoToast } from "./toast";
+import { NameField, readName } from "./who";
 
 const ORDER: State[] = ["up", "degraded", "down", "maintenance"];
 const MOST_WHY = 1000;
 
 /** Open the dialog over the page; what had the focus has it again afterwards. */
-export function open(change: Proposed): void {
+export function open(change: StateProposal): void {
   if (!change.places.length || document.querySelector("dialog.change")) return;
-  place();
+  toastHost();
   const host = document.body.appendChild(document.createElement("div"));
   const close = () => {
     render(null, host);
@@ -41,9 +41,9 @@ export function open(change: Proposed): void {
   render(<Dialog change={change} close={close} />, host);
 }
 
-function Dialog({ change, close }: { change: Proposed; close: () => void }) {
+function Dialog({ change, close }: { change: StateProposal; close: () => void }) {
   const box = useRef<HTMLDialogElement>(null);
-  const seen = useRef<Seen>(new Map());
+  const seen = useRef<SeenStates>(new Map());
   const route = useRoute();
   const viewer = useViewer();
   const [places, setPlaces] = useState(() => [...new Set(change.places)]);
@@ -51,9 +51,9 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
   const [part, setPart] = useState(String(change.factor ?? 0.5));
   const [failed, fail] = useState("");
   const [busy, setBusy] = useState(false);
-  const result = useAsked(asking(NAMED, byKind(places)));
-  const things = result.data ? thingsOf(result.data) : [];
-  note(seen.current, things);
+  const result = useQuery(makeQuery(TARGET_STATES, byKind(places)));
+  const things = result.data ? targetsOf(result.data) : [];
+  noteStates(seen.current, things);
   const later = changedSince(seen.current, things);
   const chips = chipsOf(things).size;
   const factor = Number(part);
@@ -66,7 +66,7 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
     event.preventDefault();
     const form = new FormData(event.target as HTMLFormElement);
     const why = String(form.get("why"));
-    const who = whoOf(form, viewer);
+    const who = readName(form, viewer);
     setBusy(true);
     fail("");
     const input = {
@@ -78,10 +78,10 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
       unchangedSince: result.data?.events.nodes[0]?.event ?? 0,
     };
     try {
-      const { setState } = await ask({ ...asking(SET, { input }), at: "" });
+      const { setState } = await runQuery({ ...makeQuery(SET_STATE, { input }), at: "" });
       box.current?.close();
-      written(newest(setState.changes));
-      say({ message: outcome(things, setState.changes, to), why, who, changes: setState.changes });
+      noteOwnChange(newestEvent(setState.changes));
+      showUndoToast({ message: outcome(things, setState.changes, to), why, who, changes: setState.changes });
     } catch (error) {
       const { code, message } = error as ApiError;
       fail(message);
@@ -99,7 +99,7 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
           </button>
         </header>
         <div class="body">
-          <What
+          <TargetList
             things={result.error || !result.data ? places.map((address) => ({ address })) : things}
             places={places}
             set={setPlaces}
@@ -119,7 +119,7 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
             {ORDER.map((state) => (
               <label key={state} class={state}>
                 <input type="radio" name="to" value={state} checked={state === to} onChange={() => setTo(state)} />
-                <Told state={state}>{state}</Told>
+                <StateLabel state={state}>{state}</StateLabel>
               </label>
             ))}
           </fieldset>
@@ -142,7 +142,7 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
             Reason, kept with the change
             <input name="why" required maxLength={MOST_WHY} pattern=".*\S.*" title="A reason" autocomplete="off" />
           </label>
-          <WhoField viewer={viewer} most={MOST_WHY} />
+          <NameField viewer={viewer} most={MOST_WHY} />
           {things.length > 0 && (to !== "degraded" || (factor > 0 && factor < 1)) && (
             <Preview things={things} to={to} factor={factor} route={route} />
           )}
@@ -177,7 +177,7 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
             class={to === "up" ? "main" : `main ${to}`}
             disabled={busy || !viewer || result.loading || !things.length || isCut}
           >
-            {does(things, to)}
+            {actionLabel(things, to)}
           </button>
         </footer>
       </form>
@@ -186,20 +186,20 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
 }
 
 /** What was done, in words. */
-function outcome(things: Thing[], changes: { after: string; target: object }[], to: State): string {
-  if (!changes.length) return `No change: ${describeTargets(things)} already ${worded(to)}`;
+function outcome(things: Target[], changes: { after: string; target: object }[], to: State): string {
+  if (!changes.length) return `No change: ${describeTargets(things)} already ${stateWord(to)}`;
   const kept = changes.filter(({ after, target }) => "state" in target && target.state !== after).length;
-  const stays = kept ? `; ${number(kept)} will be ${worded(to)} once the server is` : "";
+  const stays = kept ? `; ${number(kept)} will be ${stateWord(to)} once the server is` : "";
   return `${describeTargets(things)} set to ${to}${stays}`;
 }
 
-interface WhatProps {
+interface TargetListProps {
   things: { address: string; state?: State }[];
   places: string[];
   set: (places: string[]) => void;
 }
 
-function What({ things, places, set }: WhatProps) {
+function TargetList({ things, places, set }: TargetListProps) {
   const [adding, setAdding] = useState(false);
   const add = (input: HTMLInputElement) => {
     const address = input.value.trim().toLowerCase();
@@ -212,7 +212,7 @@ function What({ things, places, set }: WhatProps) {
       <ul>
         {things.slice(0, 8).map(({ address, state }) => (
           <li key={address}>
-            <strong>{shortened(address)}</strong> {state && <Told state={state} />}
+            <strong>{shortenAddress(address)}</strong> {state && <StateLabel state={state} />}
             {places.length > 1 && (
               <button
                 type="button"
@@ -253,15 +253,15 @@ function What({ things, places, set }: WhatProps) {
 }
 
 /** Changes that were made while the dialog was open: both states. */
-function Conflict({ things, seen }: { things: Thing[]; seen: Seen }) {
+function Conflict({ things, seen }: { things: Target[]; seen: SeenStates }) {
   return (
     <div class="conflict" role="alert">
       <strong>Changed since you opened this dialog</strong>
       <ul class="plain">
         {things.map(({ address, state, lastChange }) => (
           <li key={address}>
-            <Glyph state={state} /> {shortened(address)} was {seen.get(address)?.state}, now {worded(state)}
-            {lastChange && `, ${clock(lastChange.at)} UTC, ${lastChange.who}: ${lastChange.why}`}
+            <Glyph state={state} /> {shortenAddress(address)} was {seen.get(address)?.state}, now {stateWord(state)}
+            {lastChange && `, ${formatTime(lastChange.at)} UTC, ${lastChange.who}: ${lastChange.why}`}
           </li>
         ))}
       </ul>

@@ -1,12 +1,18 @@
 // What is to be set: its kinds and counts, what has changed of it, what a scenario may suppose of it.
 import type { State } from "../state";
-import { counted } from "../words";
-import type { Named } from "./documents";
+import { pluralize } from "../words";
+import type { TargetStates } from "./documents";
 
 /** Chips that may be set without typing their number. */
 export const FEW = 16;
 
-export type Thing = Named["servers" | "chips" | "switches" | "nics" | "networkNodes" | "links"]["nodes"][number];
+export type Target = TargetStates[
+  | "servers"
+  | "chips"
+  | "switches"
+  | "nics"
+  | "networkNodes"
+  | "links"]["nodes"][number];
 
 /** Addresses by what they are of, as the lists of the API take them. */
 export function byKind(places: string[]) {
@@ -21,7 +27,7 @@ export function byKind(places: string[]) {
 type Group = "servers" | "chips" | "switches" | "nics" | "nodes" | "links";
 
 /** The things in the order of the lists. */
-export const thingsOf = (data: Named): Thing[] => [
+export const targetsOf = (data: TargetStates): Target[] => [
   ...data.servers.nodes,
   ...data.chips.nodes,
   ...data.switches.nodes,
@@ -36,11 +42,11 @@ const NOUNS: Record<string, string> = { Nic: "NIC", NetworkNode: "network node" 
 export function describeTargets(things: { kind: string }[]): string {
   const counts = new Map<string, number>();
   for (const { kind } of things) counts.set(kind, (counts.get(kind) ?? 0) + 1);
-  return [...counts].map(([kind, count]) => counted(count, NOUNS[kind] ?? kind.toLowerCase())).join(", ");
+  return [...counts].map(([kind, count]) => pluralize(count, NOUNS[kind] ?? kind.toLowerCase())).join(", ");
 }
 
 /** What a button does: Set 1 chip to down. */
-export const does = (things: { kind: string }[], to: State) => `Set ${describeTargets(things)} to ${to}`;
+export const actionLabel = (things: { kind: string }[], to: State) => `Set ${describeTargets(things)} to ${to}`;
 
 export interface Chip {
   address: string;
@@ -49,30 +55,30 @@ export interface Chip {
 }
 
 /** The chips that change, each once. */
-export function chipsOf(things: Thing[]): Map<string, Chip> {
+export function chipsOf(things: Target[]): Map<string, Chip> {
   const chips = things.flatMap((thing): Chip[] =>
     "chips" in thing ? thing.chips.nodes : "job" in thing ? [thing] : [],
   );
   return new Map(chips.map((chip) => [chip.address, chip]));
 }
 
-const lastEvent = ({ lastChange }: Thing) => lastChange?.event ?? 0;
+const lastEvent = ({ lastChange }: Target) => lastChange?.event ?? 0;
 
 /** What each thing was when it was first looked at. */
-export type Seen = Map<string, { state: string; event: number }>;
+export type SeenStates = Map<string, { state: string; event: number }>;
 
 /** Take note of what was not looked at before. */
-export function note(seen: Seen, things: Thing[]): void {
+export function noteStates(seen: SeenStates, things: Target[]): void {
   for (const thing of things) {
     if (!seen.has(thing.address)) seen.set(thing.address, { state: thing.state, event: lastEvent(thing) });
   }
 }
 
 /** What somebody has changed since it was looked at. */
-export const changedSince = (seen: Seen, things: Thing[]) =>
+export const changedSince = (seen: SeenStates, things: Target[]) =>
   things.filter((thing) => seen.get(thing.address)?.event !== lastEvent(thing));
 
-export interface Supposing {
+export interface Scenario {
   down: string[];
   derate: { address: string; factor: number }[];
 }
@@ -80,11 +86,11 @@ export interface Supposing {
 const CARRYING = ["up", "degraded"];
 
 /** What whatIf takes for it; null where something would carry more than now, which it does not suppose. */
-export function supposing(things: Thing[], to: State, factor: number): Supposing | null {
+export function scenarioOf(things: Target[], to: State, factor: number): Scenario | null {
   const isOut = !CARRYING.includes(to);
   const parts = things.filter(({ state }) => CARRYING.includes(state));
   if (isOut) return { down: parts.map(({ address }) => address), derate: [] };
-  const rest = (thing: Thing) => factor / (thing.factor ?? 1);
+  const rest = (thing: Target) => factor / (thing.factor ?? 1);
   const isLess = parts.length === things.length && to === "degraded" && things.every((thing) => rest(thing) <= 1);
   if (!isLess) return null;
   const derate = things.filter((thing) => rest(thing) < 1);

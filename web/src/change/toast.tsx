@@ -1,29 +1,29 @@
 // What was set, and the way back.
-import { ask, asking } from "../api";
-import { written } from "../live";
+import { makeQuery, runQuery } from "../api";
+import { noteOwnChange } from "../live";
 import type { State } from "../state";
-import { type Made, SET } from "./documents";
-import { tell } from "./said";
+import { SET_STATE, type StateChange } from "./documents";
+import { showToast } from "./said";
 import { restoring } from "./things";
 
-export interface Done {
+export interface CompletedChange {
   message: string;
   why: string;
   who: string | null;
-  changes: Made[];
+  changes: StateChange[];
 }
 
 /** The newest event of what was changed. */
-export const newest = (changes: Made[]) =>
+export const newestEvent = (changes: StateChange[]) =>
   Math.max(0, ...changes.map(({ target }) => ("lastChange" in target ? (target.lastChange?.event ?? 0) : 0)));
 
 /** Say that something was set; what was said before goes. */
-export const say = (done: Done) =>
-  tell({ message: done.message, undo: done.changes.length ? () => undone(done) : undefined });
+export const showUndoToast = (done: CompletedChange) =>
+  showToast({ message: done.message, undo: done.changes.length ? () => undo(done) : undefined });
 
 /** Set all to what it was, unless somebody has changed it since. */
-async function undone({ changes, why, who }: Done): Promise<void> {
-  const unchangedSince = newest(changes);
+async function undo({ changes, why, who }: CompletedChange): Promise<void> {
+  const unchangedSince = newestEvent(changes);
   for (const group of restoring(changes)) {
     const input = {
       addresses: group.map(({ address }) => address),
@@ -33,7 +33,7 @@ async function undone({ changes, why, who }: Done): Promise<void> {
       who,
       unchangedSince,
     };
-    const { setState } = await ask({ ...asking(SET, { input }), at: "" });
-    written(newest(setState.changes));
+    const { setState } = await runQuery({ ...makeQuery(SET_STATE, { input }), at: "" });
+    noteOwnChange(newestEvent(setState.changes));
   }
 }

@@ -4,7 +4,7 @@ import type { Viewer } from "./asked";
 const WHO = "trninv who";
 
 /** Null where the token says it. */
-export function whoOf(form: FormData, viewer: Viewer | undefined): string | null {
+export function readName(form: FormData, viewer: Viewer | undefined): string | null {
   if (viewer?.name) return null;
   const who = String(form.get("who"));
   localStorage.setItem(WHO, who);
@@ -12,7 +12,7 @@ export function whoOf(form: FormData, viewer: Viewer | undefined): string | null
 }
 
 /** A field for their name where no token says it. */
-export function WhoField({ viewer, most }: { viewer: Viewer | undefined; most: number }) {
+export function NameField({ viewer, most }: { viewer: Viewer | undefined; most: number }) {
   if (!viewer || viewer.name) return null;
   return (
     <label>

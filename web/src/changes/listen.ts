@@ -1,17 +1,17 @@
 // How a window hears of changes: through the worker that all windows share, or by a stream of its own.
-import { type Heard, Source } from "./source";
+import { type ChangeMessage, Source } from "./source";
 
-export interface Listening {
+export interface Listener {
   /** Whether changes are told. */
   readonly open: boolean;
   /** Listen, again if the stream has ended; or leave it. */
   hear: (isHearing: boolean) => void;
 }
 
-export function listening(tell: (heard: Heard) => void): Listening {
+export function createListener(tell: (receive: ChangeMessage) => void): Listener {
   let open = false;
   let send: (isHearing: boolean) => void;
-  const heard = (message: Heard) => {
+  const heard = (message: ChangeMessage) => {
     if ("open" in message) open = message.open;
     tell(message);
   };

@@ -9,14 +9,14 @@ const KINDS = Object.keys({
 } satisfies Record<Values<"PartKind" | "EventAction"> | "message", 0>);
 
 /** Whether the stream is open; the address of what changed, and the event, of several at once the last. */
-export type Heard = { open: boolean } | { address: string; event: number };
+export type ChangeMessage = { open: boolean } | { address: string; event: number };
 
 export class Source {
   #events: EventSource | undefined;
 
   constructor(
     readonly url: string,
-    readonly tell: (heard: Heard) => void,
+    readonly tell: (heard: ChangeMessage) => void,
   ) {}
 
   get open(): boolean {

@@ -1,5 +1,5 @@
 // What is to be compared: of an address, or gathered from page to page by C.
-import { chosen, href, type Route } from "../route";
+import { href, type Route, selectedAddress } from "../route";
 
 export const MOST = 4;
 const KEPT = "trninv compare";
@@ -17,13 +17,13 @@ export const placesOf = (list: string | undefined) =>
   ].slice(0, MOST);
 
 /** What this tab has gathered. */
-export const gathered = () => placesOf(sessionStorage.getItem(KEPT) ?? "");
+export const storedPlaces = () => placesOf(sessionStorage.getItem(KEPT) ?? "");
 
-export const keep = (places: string[]) => sessionStorage.setItem(KEPT, places.join(","));
+export const storePlaces = (places: string[]) => sessionStorage.setItem(KEPT, places.join(","));
 
 /** The domain, or else the cluster, of what is chosen or shown. */
 export function comparableOf(route: Route): string {
-  const address = chosen(route) || (route.view === "jobs" ? (route.options.in ?? "") : route.subject);
+  const address = selectedAddress(route) || (route.view === "jobs" ? (route.options.in ?? "") : route.subject);
   const [cluster = "", domain = ""] = address.toLowerCase().split("/");
   const isPlace =
     ["cluster", "domain", "rack", "at", "jobs"].includes(route.view) && cluster && !cluster.startsWith("@");
@@ -32,10 +32,10 @@ export function comparableOf(route: Route): string {
 }
 
 /** Gather one more; how many there are then, and the way to them. */
-export function gather(place: string): { full: boolean; count: number; to: string } {
-  const before = gathered();
+export function addPlace(place: string): { full: boolean; count: number; to: string } {
+  const before = storedPlaces();
   const full = before.length === MOST && !before.includes(place);
   const all = full ? before : placesOf([...before, place].join(","));
-  keep(all);
+  storePlaces(all);
   return { full, count: all.length, to: href("compare", "", { of: all.join(",") }) };
 }

@@ -1,16 +1,25 @@
 // Two to four places side by side: as they are, as they were made, or now against an earlier time.
 import { useEffect, useMemo } from "preact/hooks";
 import { ApiError } from "../api";
-import { useTurn } from "../live";
-import { Change, Choice, Copy, Shown } from "../parts";
+import { useAsOf } from "../live";
+import { Change, Choice, CopyQueries, Loading } from "../parts";
 import { change, href, oneOf } from "../route";
-import { Counts, now, Told as State } from "../state";
+import { Counts, StateLabel as State, shownTime } from "../state";
 import "../style/compare.css";
-import { counted, differs, number } from "../words";
-import { keep, placesOf } from "./collect";
-import { askedOf, HEALTHY, type Size, type Told, useSizes, useWired, type Wired, wornOf } from "./documents";
-import { Add, compare, Earlier } from "./forms";
-import { Little } from "./little";
+import { formatDifference, number, pluralize } from "../words";
+import { placesOf, storePlaces } from "./collect";
+import {
+  HEALTHY,
+  type Outcome,
+  queriesOf,
+  type Size,
+  unhealthyCounts,
+  useSizes,
+  useWiringNumbers,
+  type WiringNumbers,
+} from "./documents";
+import { Add, comparePlaces, Earlier } from "./forms";
+import { Thumbnail } from "./little";
 import { type Answers, best, GROUPS, type Metric } from "./metrics";
 
 // biome-ignore lint/suspicious/noThenProperty: an option of the address, never awaited
@@ -19,15 +28,15 @@ const AS = { now: "Now", healthy: "When healthy", then: "Now and earlier" };
 export function Compare({ options }: { options: Record<string, string> }) {
   const places = placesOf(options.of);
   const as = oneOf(AS, options.as, "now");
-  const { asof, epoch } = useTurn();
+  const { asof, epoch } = useAsOf();
   useEffect(() => {
-    if (places.length) keep(places);
+    if (places.length) storePlaces(places);
   }, [options.of]);
   return (
     <article>
       <header class="title">
         <h1>Compare</h1>
-        {places.length > 0 && <p>{counted(places.length, "place")}</p>}
+        {places.length > 0 && <p>{pluralize(places.length, "place")}</p>}
         <div class="tools">
           <Choice
             name="Show"
@@ -35,7 +44,7 @@ export function Compare({ options }: { options: Record<string, string> }) {
             chosen={as}
             choose={(value) => change({ as: value === "now" ? undefined : value, since: undefined })}
           />
-          <Copy queries={askedOf(places)} />
+          <CopyQueries queries={queriesOf(places)} />
         </div>
       </header>
       <Add places={places} />
@@ -60,22 +69,25 @@ interface ColumnsProps {
 const HOUR = 3_600_000;
 
 function Columns({ places, as, since }: ColumnsProps) {
-  const { asof } = useTurn();
-  const earlier = useMemo(() => since ?? new Date(now(asof) - HOUR).toISOString().replace(/\.\d+/, ""), [since, asof]);
+  const { asof } = useAsOf();
+  const earlier = useMemo(
+    () => since ?? new Date(shownTime(asof) - HOUR).toISOString().replace(/\.\d+/, ""),
+    [since, asof],
+  );
   const at = as === "healthy" ? HEALTHY : undefined;
   const past = as === "then" ? places : [];
   const [sizes, before] = [useSizes(places, at), useSizes(past, earlier)];
-  const [wired, wiredBefore] = [useWired(places, sizes.data, at), useWired(past, before.data, earlier)];
+  const [wired, wiredBefore] = [useWiringNumbers(places, sizes.data, at), useWiringNumbers(past, before.data, earlier)];
   return (
     <>
       {as === "then" && <Earlier time={earlier} />}
-      <Shown result={sizes}>
+      <Loading result={sizes}>
         {(loaded) =>
           loaded.length === places.length ? (
             <Table
               places={places}
               now={answersOf(loaded, wired.data)}
-              before={as === "then" ? answersOf(before.data?.map(seeded), wiredBefore.data) : undefined}
+              before={as === "then" ? answersOf(before.data?.map(withoutDesign), wiredBefore.data) : undefined}
               sizes={loaded}
               errors={loaded.map(
                 (size, index) => size.error ?? wired.data?.[index]?.error ?? before.data?.[index]?.error,
@@ -85,7 +97,7 @@ function Columns({ places, as, since }: ColumnsProps) {
             />
           ) : null
         }
-      </Shown>
+      </Loading>
       <p class="quiet">
         ▲ marks the best value in a row. × is relative to the first place. Bandwidths are in one direction.
         {as === "healthy" && " Shown as seeded, with every part up."}
@@ -95,20 +107,20 @@ function Columns({ places, as, since }: ColumnsProps) {
 }
 
 const answersOf = (
-  sizes: Told<Size>[] | undefined,
-  wired: (Told<Wired> | undefined)[] | undefined,
+  sizes: Outcome<Size>[] | undefined,
+  wired: (Outcome<WiringNumbers> | undefined)[] | undefined,
 ): (Answers | undefined)[] =>
   (sizes ?? []).map(({ data }, index) => data && { size: data, wired: wired?.[index]?.data });
 
 /** Without what is design only, which has no past. */
-const seeded = (outcome: Told<Size>): Told<Size> => (outcome.data?.design ? { error: UNSEEDED } : outcome);
+const withoutDesign = (outcome: Outcome<Size>): Outcome<Size> => (outcome.data?.design ? { error: UNSEEDED } : outcome);
 const UNSEEDED = new ApiError("design only", "");
 
 interface TableProps {
   places: string[];
   now: (Answers | undefined)[];
   before: (Answers | undefined)[] | undefined;
-  sizes: Told<Size>[];
+  sizes: Outcome<Size>[];
   errors: (Error | undefined)[];
   healthy: boolean;
   /** Whether more numbers are to come. */
@@ -130,7 +142,7 @@ function Table({ places, now, before, sizes, errors, healthy, waiting }: TablePr
                   size={sizes[index]?.data}
                   error={errors[index]}
                   healthy={healthy}
-                  remove={() => compare(places.filter((other) => other !== place))}
+                  remove={() => comparePlaces(places.filter((other) => other !== place))}
                 />
               </th>
             ))}
@@ -162,11 +174,11 @@ interface HeadProps {
 }
 
 function Head({ place, size, error, healthy, remove }: HeadProps) {
-  const unhealthy = size ? wornOf(size) : [];
+  const unhealthy = size ? unhealthyCounts(size) : [];
   const what = size?.resolve;
   return (
     <>
-      {size && <Little size={size} />}
+      {size && <Thumbnail size={size} />}
       <span class="place">
         {size?.design ? <span>{place}</span> : <a href={href("at", place)}>{place}</a>}
         <button type="button" class="plain" aria-label={`Remove ${place}`} onClick={remove}>
@@ -206,7 +218,7 @@ interface RowProps {
 const read = (metric: Metric, answers: Answers | undefined) => answers && metric.read(answers);
 
 /** Chips of both halves: two bisections of other sizes don't compare. */
-const halved = (answers: Answers | undefined) =>
+const bisectedChips = (answers: Answers | undefined) =>
   answers?.wired && answers.wired.bisection.sideA + answers.wired.bisection.sideB;
 
 function Row({ metric, places, now, before, errors }: RowProps) {
@@ -221,7 +233,7 @@ function Row({ metric, places, now, before, errors }: RowProps) {
       {places.map((place, index) => {
         const [value, first] = [values[index], values[0]];
         const earlier = before && read(metric, before[index]);
-        const [chips, then] = [halved(now[index]), halved(before?.[index])];
+        const [chips, then] = [bisectedChips(now[index]), bisectedChips(before?.[index])];
         const differs = metric.halves && chips !== undefined && then !== undefined && chips !== then;
         if (value === undefined || value === null)
           return (
@@ -280,5 +292,5 @@ const Unseeded = ({ system }: { system: string }) => (
 function Share({ before, after, better }: { before: number; after: number; better: Metric["better"] }) {
   if (!before) return null;
   const worse = better && (better === "more" ? after < before : after > before);
-  return <span class={worse ? "less" : "quiet"}>{differs(before, after)}</span>;
+  return <span class={worse ? "less" : "quiet"}>{formatDifference(before, after)}</span>;
 }

@@ -1,8 +1,8 @@
 // A documented system that no cluster is named after, as a place to compare: its numbers are the documents'.
-import { asking, graphql, type Result } from "../api";
+import { graphql, makeQuery, type Result } from "../api";
 import type { Size } from "./documents";
 
-export const SYSTEMS = asking(
+export const SYSTEMS = makeQuery(
   graphql(`
     query CompareSystems {
       clusters(first: 1000) { nodes { address } }
@@ -19,12 +19,12 @@ export const SYSTEMS = asking(
   {},
 );
 
-type Known = Result<typeof SYSTEMS.document>;
+type Systems = Result<typeof SYSTEMS.document>;
 
 const NONE = { nodes: [], aggregates: [] };
 
 /** The system of a name, as documents have it; nothing of a cluster, which may lack only at the time that is asked of. */
-export function designOf(name: string, { systems, clusters }: Known): Size | undefined {
+export function designOf(name: string, { systems, clusters }: Systems): Size | undefined {
   if (clusters.nodes.some(({ address }) => address === name)) return undefined;
   const system = systems.find(({ slug, aliases }) => slug === name || aliases.includes(name));
   return (

@@ -1,5 +1,5 @@
 // What is asked of each place that is compared.
-import { type ApiError, ask, asking, graphql, type Result, useLoaded } from "../api";
+import { type ApiError, graphql, makeQuery, type Result, runQuery, useLoaded } from "../api";
 import type { Count } from "../state";
 import { designOf, SYSTEMS } from "./design";
 
@@ -30,7 +30,7 @@ const SIZE = graphql(`
   }
 `);
 
-const WIRED = graphql(`
+const WIRING_NUMBERS = graphql(`
   query CompareWiring($scope: Address!) {
     bisection(scope: $scope) { sideA sideB reason lower { gigabytesPerSecond } upper { gigabytesPerSecond } }
     collectives(scope: $scope) {
@@ -45,7 +45,7 @@ const REACH = graphql(`
   query CompareReach($scope: Address!) { memoryPool(scope: $scope) { scope memory { gibibytes } } }
 `);
 
-export const SUGGESTED = asking(
+export const SUGGESTED = makeQuery(
   graphql(`
     query CompareWhat {
       clusters(first: 100) { nodes { address domains(first: 2) { nodes { address } } } }
@@ -57,17 +57,17 @@ export const SUGGESTED = asking(
 
 /** Of a place; `design` is the system of one that is not seeded. */
 export type Size = Result<typeof SIZE> & { design?: string };
-export type Wired = Result<typeof WIRED> & { reach: number | null };
+export type WiringNumbers = Result<typeof WIRING_NUMBERS> & { reach: number | null };
 
 /** Of one place: an answer, or why there is none; undefined until it is there. */
-export type Told<T> = { data: T; error?: undefined } | { data?: undefined; error: ApiError };
+export type Outcome<T> = { data: T; error?: undefined } | { data?: undefined; error: ApiError };
 
 /** The moment before anything was changed: as seeded, with all parts up. */
 export const HEALTHY = "0";
 
-const askedSize = (address: string) => {
+const sizeQuery = (address: string) => {
   const place = address.includes("/") ? { domain: { eq: address } } : { cluster: { eq: address } };
-  return asking(SIZE, {
+  return makeQuery(SIZE, {
     address: address,
     chips: place,
     servers: place,
@@ -79,7 +79,7 @@ const askedSize = (address: string) => {
   });
 };
 
-const settle = <T>(promise: Promise<T>): Promise<Told<T>> =>
+const settle = <T>(promise: Promise<T>): Promise<Outcome<T>> =>
   promise.then(
     (data) => ({ data }),
     (error) => {
@@ -89,10 +89,10 @@ const settle = <T>(promise: Promise<T>): Promise<Told<T>> =>
   );
 
 /** Of a place at a moment; where there is none, of the system that is called so. */
-async function sizeOf(place: string, at: string | undefined, signal: AbortSignal): Promise<Told<Size>> {
-  const result = await settle<Size>(ask({ ...askedSize(place), at }, signal));
+async function sizeOf(place: string, at: string | undefined, signal: AbortSignal): Promise<Outcome<Size>> {
+  const result = await settle<Size>(runQuery({ ...sizeQuery(place), at }, signal));
   if (result.error?.code !== "UNKNOWN_ADDRESS") return result;
-  const design = designOf(place, await ask({ ...SYSTEMS, at: "" }, signal));
+  const design = designOf(place, await runQuery({ ...SYSTEMS, at: "" }, signal));
   return design ? { data: design } : result;
 }
 
@@ -104,7 +104,7 @@ export function useSizes(places: string[], at: string | undefined) {
 }
 
 /** What the wiring of several places allows; what is in reach is asked of a chip that carries. */
-export function useWired(places: string[], sizes: Told<Size>[] | undefined, at: string | undefined) {
+export function useWiringNumbers(places: string[], sizes: Outcome<Size>[] | undefined, at: string | undefined) {
   const first = places.map((_, index) => sizes?.[index]?.data?.carrying.nodes[0]?.address ?? "");
   return useLoaded(sizes ? `wired ${places} ${first} ${at}` : null, (signal) =>
     Promise.all(
@@ -113,10 +113,15 @@ export function useWired(places: string[], sizes: Told<Size>[] | undefined, at: 
           ? undefined
           : settle(
               Promise.all([
-                ask({ ...asking(WIRED, { scope: place }), at }, signal),
-                first[index] ? settle(ask({ ...asking(REACH, { scope: first[index] }), at }, signal)) : undefined,
+                runQuery({ ...makeQuery(WIRING_NUMBERS, { scope: place }), at }, signal),
+                first[index]
+                  ? settle(runQuery({ ...makeQuery(REACH, { scope: first[index] }), at }, signal))
+                  : undefined,
               ]).then(
-                ([wired, reach]): Wired => ({ ...wired, reach: reach?.data?.memoryPool.memory.gibibytes ?? null }),
+                ([wired, reach]): WiringNumbers => ({
+                  ...wired,
+                  reach: reach?.data?.memoryPool.memory.gibibytes ?? null,
+                }),
               ),
             ),
       ),
@@ -124,11 +129,11 @@ export function useWired(places: string[], sizes: Told<Size>[] | undefined, at: 
   );
 }
 
-export const askedOf = (places: string[]) =>
-  places.flatMap((place) => [askedSize(place), asking(WIRED, { scope: place })]);
+export const queriesOf = (places: string[]) =>
+  places.flatMap((place) => [sizeQuery(place), makeQuery(WIRING_NUMBERS, { scope: place })]);
 
 /** What of a place is not up. */
-export const wornOf = (size: Size): Count[] =>
+export const unhealthyCounts = (size: Size): Count[] =>
   (["chip", "server", "nic", "switch", "link"] as const).flatMap((kind) =>
     size[kind].aggregates.map(({ state, count }) => ({ kind, state: state ?? "down", count })),
   );

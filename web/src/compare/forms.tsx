@@ -1,29 +1,29 @@
 // What is compared: places to add, and the earlier time.
 import { useRef } from "preact/hooks";
-import { useAsked } from "../api";
-import { Shown } from "../parts";
-import { usePressed } from "../pressed";
+import { useQuery } from "../api";
+import { Loading } from "../parts";
+import { useKey } from "../pressed";
 import { change } from "../route";
-import { isTime, moments } from "../state";
-import { gathered, MOST, placesOf } from "./collect";
+import { formatAsOf, isTime } from "../state";
+import { MOST, placesOf, storedPlaces } from "./collect";
 import { SUGGESTED } from "./documents";
 
-export const compare = (places: string[]) => change({ of: places.join(",") || undefined });
+export const comparePlaces = (places: string[]) => change({ of: places.join(",") || undefined });
 
 /** A field for one more place, with what there is; buttons while nothing is compared. */
 export function Add({ places }: { places: string[] }) {
   const field = useRef<HTMLInputElement>(null);
-  const suggestions = useAsked(SUGGESTED);
-  usePressed("c", () => field.current?.focus());
-  const before = places.length ? [] : gathered();
+  const suggestions = useQuery(SUGGESTED);
+  useKey("c", () => field.current?.focus());
+  const before = places.length ? [] : storedPlaces();
   const add = (event: SubmitEvent) => {
     event.preventDefault();
     const text = field.current?.value ?? "";
-    if (text.trim()) compare(placesOf([...places, text].join(",")));
+    if (text.trim()) comparePlaces(placesOf([...places, text].join(",")));
     if (field.current) field.current.value = "";
   };
   return (
-    <Shown result={suggestions}>
+    <Loading result={suggestions}>
       {({ clusters: { nodes }, systems }) => {
         const all = nodes.flatMap(({ address, domains }) => [
           address,
@@ -71,7 +71,7 @@ export function Add({ places }: { places: string[] }) {
                 </p>
                 {before.length > 0 && (
                   <p>
-                    <button type="button" class="main" onClick={() => compare(before)}>
+                    <button type="button" class="main" onClick={() => comparePlaces(before)}>
                       Compare {before.join(", ")}
                     </button>
                   </p>
@@ -81,7 +81,7 @@ export function Add({ places }: { places: string[] }) {
                     .filter((cluster) => !places.includes(cluster))
                     .slice(0, 12)
                     .map((cluster) => (
-                      <button key={cluster} type="button" onClick={() => compare([...places, cluster])}>
+                      <button key={cluster} type="button" onClick={() => comparePlaces([...places, cluster])}>
                         {cluster}
                       </button>
                     ))}
@@ -95,7 +95,7 @@ export function Add({ places }: { places: string[] }) {
                   <p class="tools">
                     <span class="quiet">Design only, not seeded:</span>
                     {designs.map((design) => (
-                      <button key={design} type="button" onClick={() => compare([...places, design])}>
+                      <button key={design} type="button" onClick={() => comparePlaces([...places, design])}>
                         {design}
                       </button>
                     ))}
@@ -106,7 +106,7 @@ export function Add({ places }: { places: string[] }) {
           </>
         );
       }}
-    </Shown>
+    </Loading>
   );
 }
 
@@ -130,7 +130,7 @@ export function Earlier({ time }: { time: string }) {
         />
       </label>
       <button type="submit">Show</button>
-      <span class="quiet">{moments(time)} → now</span>
+      <span class="quiet">{formatAsOf(time)} → now</span>
     </form>
   );
 }

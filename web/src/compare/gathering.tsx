@@ -1,10 +1,10 @@
 // C on a page adds what it is about to what is compared.
-import { tell } from "../change/said";
-import { gather, MOST } from "./collect";
+import { showToast } from "../change/said";
+import { addPlace, MOST } from "./collect";
 
 export function add(place: string): void {
-  const { full, count, to } = gather(place);
-  tell({
+  const { full, count, to } = addPlace(place);
+  showToast({
     message: (
       <>
         {full

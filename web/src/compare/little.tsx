@@ -50,7 +50,7 @@ function byDomain(domains: number): Grid {
 
 const rank = (state: string) => STATES.indexOf(isState(state) ? state : "up");
 
-export function Little({ size }: { size: Size }) {
+export function Thumbnail({ size }: { size: Size }) {
   const [chips, servers, domains] = [size.chips.totalCount, size.servers.totalCount, size.domains.totalCount];
   if (!chips || !servers || chips % servers) return null;
   const grid = domains > 1 ? byDomain(domains) : byChip(chips, servers);

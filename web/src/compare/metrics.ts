@@ -1,9 +1,9 @@
 // What is compared: how each number is read from the answers, and which way is better.
-import type { Size, Wired } from "./documents";
+import type { Size, WiringNumbers } from "./documents";
 
 export interface Answers {
   size: Size;
-  wired: Wired | undefined;
+  wired: WiringNumbers | undefined;
 }
 
 export interface Metric {

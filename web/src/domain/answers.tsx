@@ -2,10 +2,10 @@
 import type { ComponentChildren } from "preact";
 import type { Loaded } from "../api";
 import { type Ring, Rings } from "../drawing/rings";
-import { Shown } from "../parts";
-import { counted, gibibytes, gigabytes, grounds } from "../words";
+import { Loading } from "../parts";
+import { citation, gibibytes, gigabytes, pluralize } from "../words";
 import type { Answers } from "./asked";
-import type { Flow, Halves, Pool, Rests, Supposed, Ways } from "./documents";
+import type { BandwidthAnswer, BisectionAnswer, PathAnswer, PoolAnswer, SourceFact, WithBaseline } from "./documents";
 import { Metric } from "./metric";
 import type { Mode } from "./modes";
 
@@ -27,9 +27,9 @@ function Card({ title, supposing, children }: CardProps) {
   );
 }
 
-const hops = (answer: Ways) => answer.paths[0]?.hops ?? null;
-const narrowest = (answer: Ways) => answer.paths[0]?.bandwidth?.gigabytesPerSecond ?? null;
-const before = <T, N>(answer: Supposed<T>, read: (answer: T) => N) =>
+const hops = (answer: PathAnswer) => answer.paths[0]?.hops ?? null;
+const narrowest = (answer: PathAnswer) => answer.paths[0]?.bandwidth?.gigabytesPerSecond ?? null;
+const baselineOf = <T, N>(answer: WithBaseline<T>, read: (answer: T) => N) =>
   answer.baseline ? read(answer.baseline) : undefined;
 
 interface BetweenProps {
@@ -43,88 +43,88 @@ interface BetweenProps {
 export function Between({ title, supposing, mode, answers: { shortest, widest, flow } }: BetweenProps) {
   return (
     <Card title={title} supposing={supposing}>
-      <Shown result={mode === "widest" ? widest : shortest}>
+      <Loading result={mode === "widest" ? widest : shortest}>
         {(ways) => (
           <>
             <dl class="figures inner">
               <Metric
                 name={mode === "widest" ? "Widest path" : "Shortest path"}
                 now={hops(ways)}
-                before={before(ways, hops)}
+                before={baselineOf(ways, hops)}
                 unit="hop"
                 less
               />
-              <Metric name="Tied paths" now={ways.tiedPaths} before={before(ways, (answer) => answer.tiedPaths)} />
-              <Metric name="Narrowest link" now={narrowest(ways)} before={before(ways, narrowest)} unit="GB/s" />
+              <Metric name="Tied paths" now={ways.tiedPaths} before={baselineOf(ways, (answer) => answer.tiedPaths)} />
+              <Metric name="Narrowest link" now={narrowest(ways)} before={baselineOf(ways, narrowest)} unit="GB/s" />
             </dl>
             {!ways.reachable && <p class="failure inner">No path: {ways.reason}</p>}
           </>
         )}
-      </Shown>
-      <Shown result={flow}>
+      </Loading>
+      <Loading result={flow}>
         {(answer) => (
           <>
             <dl class="figures inner">
-              <Metric name="Maximum flow" now={most(answer)} before={before(answer, most)} unit="GB/s" />
+              <Metric name="Maximum flow" now={most(answer)} before={baselineOf(answer, most)} unit="GB/s" />
               <Metric
                 name="Minimum cut"
                 now={answer.minimumCut.totalCount}
-                before={before(answer, (flow) => flow.minimumCut.totalCount)}
+                before={baselineOf(answer, (flow) => flow.minimumCut.totalCount)}
                 unit="link"
               />
             </dl>
-            <Grounds answer={answer} />
+            <Sources answer={answer} />
           </>
         )}
-      </Shown>
+      </Loading>
     </Card>
   );
 }
 
-const most = (answer: Flow) => answer.maximumFlow.gigabytesPerSecond;
+const most = (answer: BandwidthAnswer) => answer.maximumFlow.gigabytesPerSecond;
 
 interface DomainProps {
   supposing: string;
-  halves: Loaded<Supposed<Halves>>;
-  pool: Loaded<Supposed<Pool>>;
+  halves: Loaded<WithBaseline<BisectionAnswer>>;
+  pool: Loaded<WithBaseline<PoolAnswer>>;
 }
 
 /** What the domain as a whole comes to. */
 export function Domain({ supposing, halves, pool }: DomainProps) {
   return (
     <Card title="Domain" supposing={supposing}>
-      <Shown result={halves}>
+      <Loading result={halves}>
         {(answer) => (
           <dl class="figures inner">
             <Bounds halves={answer} />
           </dl>
         )}
-      </Shown>
-      <Shown result={pool}>
+      </Loading>
+      <Loading result={pool}>
         {(answer) => (
           <dl class="figures inner">
             <Reach pool={answer} />
           </dl>
         )}
-      </Shown>
+      </Loading>
     </Card>
   );
 }
 
-const upper = (answer: Halves) => answer.upper.gigabytesPerSecond;
-const sizes = ({ sideA, sideB }: Halves) => `${sideA} and ${sideB} chips`;
+const upper = (answer: BisectionAnswer) => answer.upper.gigabytesPerSecond;
+const sizes = ({ sideA, sideB }: BisectionAnswer) => `${sideA} and ${sideB} chips`;
 
 /** Bisections of different numbers of chips say nothing of the wiring. */
-export const comparable = ({ difference }: Supposed<Halves>) => !difference?.incomparable;
+export const comparable = ({ difference }: WithBaseline<BisectionAnswer>) => !difference?.incomparable;
 
-function Bounds({ halves }: { halves: Supposed<Halves> }) {
+function Bounds({ halves }: { halves: WithBaseline<BisectionAnswer> }) {
   const compares = comparable(halves);
   return (
     <>
       <Metric
         name="Bisection bandwidth"
         now={upper(halves)}
-        before={before(halves, upper)}
+        before={baselineOf(halves, upper)}
         unit="GB/s"
         note={compares ? undefined : "not comparable"}
       />
@@ -132,7 +132,7 @@ function Bounds({ halves }: { halves: Supposed<Halves> }) {
         <Metric
           name="At least"
           now={halves.lower.gigabytesPerSecond}
-          before={before(halves, (answer) => answer.lower.gigabytesPerSecond)}
+          before={baselineOf(halves, (answer) => answer.lower.gigabytesPerSecond)}
           unit="GB/s"
         />
       )}
@@ -148,12 +148,12 @@ function Bounds({ halves }: { halves: Supposed<Halves> }) {
   );
 }
 
-function Reach({ pool }: { pool: Supposed<Pool> }) {
+function Reach({ pool }: { pool: WithBaseline<PoolAnswer> }) {
   return (
     <Metric
       name="Reachable memory"
       now={pool.memory.gibibytes}
-      before={before(pool, (answer) => answer.memory.gibibytes)}
+      before={baselineOf(pool, (answer) => answer.memory.gibibytes)}
       unit="GiB"
     />
   );
@@ -162,13 +162,13 @@ function Reach({ pool }: { pool: Supposed<Pool> }) {
 interface BisectionProps {
   title: string;
   supposing: string;
-  halves: Loaded<Supposed<Halves>>;
+  halves: Loaded<WithBaseline<BisectionAnswer>>;
 }
 
 export function Bisection({ title, supposing, halves }: BisectionProps) {
   return (
     <Card title={title} supposing={supposing}>
-      <Shown result={halves}>
+      <Loading result={halves}>
         {(answer) => (
           <>
             <dl class="figures inner">
@@ -176,7 +176,7 @@ export function Bisection({ title, supposing, halves }: BisectionProps) {
               <Metric
                 name="Links cut"
                 now={answer.cut.totalCount}
-                before={before(answer, (halves) => halves.cut.totalCount)}
+                before={baselineOf(answer, (halves) => halves.cut.totalCount)}
               />
               {comparable(answer) && (
                 <div>
@@ -188,10 +188,10 @@ export function Bisection({ title, supposing, halves }: BisectionProps) {
             <p class="quiet inner">
               {answer.exact ? "Exact" : "Bounds"}, one direction. Method: {answer.method}.
             </p>
-            <Grounds answer={answer} />
+            <Sources answer={answer} />
           </>
         )}
-      </Shown>
+      </Loading>
     </Card>
   );
 }
@@ -199,34 +199,39 @@ export function Bisection({ title, supposing, halves }: BisectionProps) {
 interface PoolProps {
   title: string;
   supposing: string;
-  pool: Loaded<Supposed<Pool>>;
+  pool: Loaded<WithBaseline<PoolAnswer>>;
   from: string;
 }
 
 export function MemoryPool({ title, supposing, pool, from }: PoolProps) {
   return (
     <Card title={title} supposing={supposing}>
-      <Shown result={pool}>
+      <Loading result={pool}>
         {(answer) => (
           <>
             <dl class="figures inner">
               <Reach pool={answer} />
-              <Metric name="Provided by" now={answer.chips} before={before(answer, (pool) => pool.chips)} unit="chip" />
+              <Metric
+                name="Provided by"
+                now={answer.chips}
+                before={baselineOf(answer, (pool) => pool.chips)}
+                unit="chip"
+              />
             </dl>
             <Hops pool={answer} from={from} />
-            <Grounds answer={answer} />
+            <Sources answer={answer} />
           </>
         )}
-      </Shown>
+      </Loading>
     </Card>
   );
 }
 
-function Hops({ pool, from }: { pool: Pool; from: string }) {
+function Hops({ pool, from }: { pool: PoolAnswer; from: string }) {
   const rings: Ring[] = pool.byHops.map((ring) => ({
     hops: ring.hops,
     chips: ring.reached.map((chip) => chip.address),
-    description: `${counted(ring.hops, "hop")}: ${counted(ring.chips, "chip")}, ${gibibytes(ring.memory)}`,
+    description: `${pluralize(ring.hops, "hop")}: ${pluralize(ring.chips, "chip")}, ${gibibytes(ring.memory)}`,
   }));
   return (
     <div class="pool inner">
@@ -265,14 +270,14 @@ function Hops({ pool, from }: { pool: Pool; from: string }) {
   );
 }
 
-interface Grounded {
+interface Sourced {
   definition: string;
   disputed: boolean;
-  facts: Rests[];
+  facts: SourceFact[];
 }
 
 /** What an answer means and rests on. */
-function Grounds({ answer }: { answer: Grounded }) {
+function Sources({ answer }: { answer: Sourced }) {
   const facts = new Map(answer.facts.map((fact) => [`${fact.subject} ${fact.attribute}`, fact]));
   return (
     <details class="inner">
@@ -281,7 +286,7 @@ function Grounds({ answer }: { answer: Grounded }) {
       <ul>
         {[...facts].map(([name, fact]) => (
           <li key={name}>
-            {name.replaceAll("_", " ")}: <strong>{fact.value}</strong>, {fact.source.title}: {grounds(fact)}
+            {name.replaceAll("_", " ")}: <strong>{fact.value}</strong>, {fact.source.title}: {citation(fact)}
             {fact.disputed && <p class="disputed">{fact.note}</p>}
           </li>
         ))}

@@ -38,12 +38,12 @@ export const WIRING = graphql(`
   }
 `);
 
-const RESTS = graphql(`
+const FACT_FIELDS = graphql(`
   fragment Rests on Fact { subject attribute value quote formula disputed assumed note source { title } }
 `);
 
 // Without facts, an answer with what stands there is written by a plan: those of FLOW are the same links'.
-const WAYS = graphql(`
+const PATH_FIELDS = graphql(`
   fragment Ways on PathAnswer {
     definition source target reachable reason tiedPaths
     paths {
@@ -55,7 +55,7 @@ const WAYS = graphql(`
   }
 `);
 
-const FLOW = graphql(
+const BANDWIDTH_FIELDS = graphql(
   `
   fragment Flow on BandwidthAnswer {
     definition source target disputed
@@ -64,14 +64,14 @@ const FLOW = graphql(
     minimumCut(first: 1000) { totalCount nodes { address bandwidth { gigabytesPerSecond } } }
   }
 `,
-  [RESTS],
+  [FACT_FIELDS],
 );
 
 export const SHORTEST = graphql(
   `
   query Shortest($from: Address!, $to: Address!) { answer: path(from: $from, to: $to) { ...Ways } }
 `,
-  [WAYS],
+  [PATH_FIELDS],
 );
 
 export const SHORTEST_IF = graphql(
@@ -80,14 +80,14 @@ export const SHORTEST_IF = graphql(
     whatIf(down: $down, derate: $derate) { answer: path(from: $from, to: $to) { ...Ways baseline { ...Ways } } }
   }
 `,
-  [WAYS],
+  [PATH_FIELDS],
 );
 
 export const WIDEST = graphql(
   `
   query Widest($from: Address!, $to: Address!) { answer: path(from: $from, to: $to, by: BANDWIDTH) { ...Ways } }
 `,
-  [WAYS],
+  [PATH_FIELDS],
 );
 
 export const WIDEST_IF = graphql(
@@ -98,14 +98,14 @@ export const WIDEST_IF = graphql(
     }
   }
 `,
-  [WAYS],
+  [PATH_FIELDS],
 );
 
 export const BETWEEN = graphql(
   `
   query Between($from: Address!, $to: Address!) { answer: bandwidth(from: $from, to: $to) { ...Flow } }
 `,
-  [FLOW],
+  [BANDWIDTH_FIELDS],
 );
 
 export const BETWEEN_IF = graphql(
@@ -114,10 +114,10 @@ export const BETWEEN_IF = graphql(
     whatIf(down: $down, derate: $derate) { answer: bandwidth(from: $from, to: $to) { ...Flow baseline { ...Flow } } }
   }
 `,
-  [FLOW],
+  [BANDWIDTH_FIELDS],
 );
 
-const HALVES = graphql(
+const BISECTION_FIELDS = graphql(
   `
   fragment Halves on BisectionAnswer {
     definition disputed exact method sideA sideB chipsA(first: 1000) { nodes }
@@ -127,14 +127,14 @@ const HALVES = graphql(
     cut(first: 300) { totalCount nodes { address bandwidth { gigabytesPerSecond } } }
   }
 `,
-  [RESTS],
+  [FACT_FIELDS],
 );
 
 export const BISECTION = graphql(
   `
   query Bisection($scope: Address!) { answer: bisection(scope: $scope) { ...Halves } }
 `,
-  [HALVES],
+  [BISECTION_FIELDS],
 );
 
 export const BISECTION_IF = graphql(
@@ -143,10 +143,10 @@ export const BISECTION_IF = graphql(
     whatIf(down: $down, derate: $derate) { answer: bisection(scope: $scope) { ...Halves difference { incomparable } baseline { ...Halves } } }
   }
 `,
-  [HALVES],
+  [BISECTION_FIELDS],
 );
 
-const POOL = graphql(
+const POOL_FIELDS = graphql(
   `
   fragment Pool on PoolAnswer {
     definition scope disputed chips
@@ -156,14 +156,14 @@ const POOL = graphql(
     byHops { hops chips memory { gibibytes } delivery { gigabytesPerSecond } reached { address } }
   }
 `,
-  [RESTS],
+  [FACT_FIELDS],
 );
 
 export const MEMORY = graphql(
   `
   query Memory($scope: Address!) { answer: memoryPool(scope: $scope) { ...Pool } }
 `,
-  [POOL],
+  [POOL_FIELDS],
 );
 
 export const MEMORY_IF = graphql(
@@ -172,14 +172,14 @@ export const MEMORY_IF = graphql(
     whatIf(down: $down, derate: $derate) { answer: memoryPool(scope: $scope) { ...Pool baseline { ...Pool } } }
   }
 `,
-  [POOL],
+  [POOL_FIELDS],
 );
 
-export type Ways = Result<typeof WAYS>;
-export type Flow = Result<typeof FLOW>;
-export type Halves = Result<typeof HALVES>;
-export type Pool = Result<typeof POOL>;
-export type Rests = Result<typeof RESTS>;
+export type PathAnswer = Result<typeof PATH_FIELDS>;
+export type BandwidthAnswer = Result<typeof BANDWIDTH_FIELDS>;
+export type BisectionAnswer = Result<typeof BISECTION_FIELDS>;
+export type PoolAnswer = Result<typeof POOL_FIELDS>;
+export type SourceFact = Result<typeof FACT_FIELDS>;
 
 /** An answer, and that of the wiring as it is where something is supposed. */
-export type Supposed<T> = T & { baseline?: T | null; difference?: { incomparable: string | null } | null };
+export type WithBaseline<T> = T & { baseline?: T | null; difference?: { incomparable: string | null } | null };

@@ -1,17 +1,17 @@
 // One domain: its wiring, what is asked of it, what is supposed, and the answer.
 import { useMemo, useState } from "preact/hooks";
-import { type Asked, asking, useAsked } from "../api";
+import { makeQuery, type Query, useQuery } from "../api";
 import type { Wiring } from "../drawing/layout";
 import { bandwidths } from "../drawing/wiring";
-import { later } from "../later";
-import { Copy, Download, drawn, Shown } from "../parts";
+import { lazyView } from "../later";
+import { CopyQueries, DownloadSvg, Loading, svgOf } from "../parts";
 import { href, type Route } from "../route";
 import { type Count, Counts } from "../state";
 import "../style/questions.css";
 import "../style/pictured.css";
 import "../style/answers.css";
 import "../style/domain-media.css";
-import { below, counted, within } from "../words";
+import { absoluteIn, pluralize, relativeTo } from "../words";
 import { Between, Bisection, MemoryPool, Domain as Whole } from "./answers";
 import { type Answers, useAnswers } from "./asked";
 import { WIRING } from "./documents";
@@ -22,32 +22,32 @@ import { marksOf } from "./marks";
 import { ANSWER, Ends, FlatOrSolid, type Mode, Modes, More, modeOf, tabOf } from "./modes";
 import { Picture } from "./picture";
 import { type Scenario, scenarioOf } from "./scenario";
-import { Since } from "./since";
+import { IncidentCost } from "./since";
 import { summarize } from "./told";
 import { WhatIf } from "./whatif";
-import { type Domain, type Placed, useNarrow, wiringOf } from "./wired";
+import { type Domain, type LayoutAnswer, useNarrow, wiringOf } from "./wired";
 
-const Timeline = later(async () => (await import("../timeline/timeline")).Timeline);
+const Timeline = lazyView(async () => (await import("../timeline/timeline")).Timeline);
 
 export function DomainView({ route }: { route: Route }) {
   const narrow = useNarrow();
-  const query = asking(WIRING, { address: route.subject, narrow });
+  const query = makeQuery(WIRING, { address: route.subject, narrow });
   return (
-    <Shown result={useAsked(query)} page={route.subject}>
+    <Loading result={useQuery(query)} page={route.subject}>
       {(data) => {
         const domain = data.resolve;
         if (!("wiring" in domain)) return <p class="failure">{route.subject} is not a domain.</p>;
         return <Opened domain={domain} placed={data.layout} route={route} query={query} narrow={narrow} />;
       }}
-    </Shown>
+    </Loading>
   );
 }
 
 interface OpenedProps {
   domain: Domain;
-  placed: Placed;
+  placed: LayoutAnswer;
   route: Route;
-  query: Asked;
+  query: Query;
   narrow: boolean;
 }
 
@@ -56,8 +56,8 @@ function Opened({ domain, placed, route, query, narrow }: OpenedProps) {
   const { options } = route;
   const [breaking, setBreaking] = useState(false);
   const wiring = useMemo(() => wiringOf(domain, placed), [domain, placed]);
-  const from = options.from ? within(place, options.from.toLowerCase()) : "";
-  const to = options.to ? within(place, options.to.toLowerCase()) : "";
+  const from = options.from ? absoluteIn(place, options.from.toLowerCase()) : "";
+  const to = options.to ? absoluteIn(place, options.to.toLowerCase()) : "";
   const scenario = useMemo(() => scenarioOf(wiring, options), [wiring, options.down, options.derate]);
   const answers = useAnswers(place, from, to, scenario);
   const mode = modeOf(options.show);
@@ -95,7 +95,7 @@ function Opened({ domain, placed, route, query, narrow }: OpenedProps) {
         </section>
       </div>
       <p class="unseen" role="status">
-        {summarize(mode, below(place, from), below(place, to), answers)}
+        {summarize(mode, relativeTo(place, from), relativeTo(place, to), answers)}
       </p>
     </article>
   );
@@ -111,7 +111,7 @@ interface AnswerProps {
 
 function Answer({ mode, wiring, ends: [from, to], scenario, answers }: AnswerProps) {
   const { domain } = wiring;
-  const supposing = supposed(scenario);
+  const supposing = summarizeScenario(scenario);
   const taking = { domain, scenario, widest: bandwidths(wiring)[0] ?? 1 };
   const { shortest, widest, flow, halves, pool } = answers;
   if (mode === "jobs") return <Jobs wiring={wiring} />;
@@ -126,7 +126,7 @@ function Answer({ mode, wiring, ends: [from, to], scenario, answers }: AnswerPro
     );
   if (mode === "pool")
     return from ? (
-      <MemoryPool title={`Memory pool of ${below(domain, from)}`} supposing={supposing} pool={pool} from={from} />
+      <MemoryPool title={`Memory pool of ${relativeTo(domain, from)}`} supposing={supposing} pool={pool} from={from} />
     ) : (
       <Choose what="a chip" />
     );
@@ -135,7 +135,7 @@ function Answer({ mode, wiring, ends: [from, to], scenario, answers }: AnswerPro
     <>
       {from && to ? (
         <Between
-          title={`${below(domain, from)} to ${below(domain, to)}`}
+          title={`${relativeTo(domain, from)} to ${relativeTo(domain, to)}`}
           supposing={supposing}
           mode={mode}
           answers={answers}
@@ -144,7 +144,7 @@ function Answer({ mode, wiring, ends: [from, to], scenario, answers }: AnswerPro
         <Choose what={from ? "another chip" : "two chips"} />
       )}
       {from && to && !supposing && [...wiring.parts, ...wiring.wires].some(({ state }) => state !== "up") && (
-        <Since domain={domain} ends={{ from, to }} shortest={shortest} flow={flow} />
+        <IncidentCost domain={domain} ends={{ from, to }} shortest={shortest} flow={flow} />
       )}
       <Whole supposing={from && to ? "" : supposing} halves={halves} pool={pool} />
       {mode === "cut" && flow.data && (
@@ -169,7 +169,7 @@ function Answer({ mode, wiring, ends: [from, to], scenario, answers }: AnswerPro
 }
 
 /** What is supposed, in few words. */
-function supposed({ down, derate }: Scenario): string {
+function summarizeScenario({ down, derate }: Scenario): string {
   const parts = [down.length && `${down.length} down`, derate.length && `${derate.length} degraded`].filter(Boolean);
   return parts.length ? `what if ${parts.join(", ")}` : "";
 }
@@ -182,7 +182,7 @@ function Choose({ what }: { what: string }) {
   );
 }
 
-function Heading({ domain, wiring, queries }: { domain: Domain; wiring: Wiring; queries: Asked[] }) {
+function Heading({ domain, wiring, queries }: { domain: Domain; wiring: Wiring; queries: Query[] }) {
   const { parts, wires } = wiring;
   const servers = domain.servers.nodes;
   const racks = [...new Set(servers.map((server) => server.rack.address))];
@@ -192,13 +192,13 @@ function Heading({ domain, wiring, queries }: { domain: Domain; wiring: Wiring; 
     <header class="title">
       <h1>{domain.address}</h1>
       <div class="states">
-        <Counts counts={notUp([...parts, ...kinds("server", servers), ...kinds("link", wires)])} />
+        <Counts counts={unhealthyCounts([...parts, ...kinds("server", servers), ...kinds("link", wires)])} />
       </div>
       <p>
         {[
           domain.model,
           switches ? "" : domain.wiring,
-          `${counted(chips, "chip")}, ${counted(servers.length, "server")}${switches ? `, ${counted(switches, "switch")}` : ""}`,
+          `${pluralize(chips, "chip")}, ${pluralize(servers.length, "server")}${switches ? `, ${pluralize(switches, "switch")}` : ""}`,
         ]
           .filter(Boolean)
           .join(" · ")}{" "}
@@ -211,8 +211,8 @@ function Heading({ domain, wiring, queries }: { domain: Domain; wiring: Wiring; 
         ))}
       </p>
       <div class="tools">
-        <Copy queries={queries} />
-        <Download name={domain.address} picture={drawn("wiring")} />
+        <CopyQueries queries={queries} />
+        <DownloadSvg name={domain.address} picture={svgOf("wiring")} />
       </div>
     </header>
   );
@@ -220,7 +220,7 @@ function Heading({ domain, wiring, queries }: { domain: Domain; wiring: Wiring; 
 
 const kinds = (kind: string, items: { state: string }[]) => items.map(({ state }) => ({ kind, state }));
 
-function notUp(parts: { kind: string; state: string }[]): Count[] {
+function unhealthyCounts(parts: { kind: string; state: string }[]): Count[] {
   const counts = new Map<string, Count>();
   for (const { kind, state } of parts) {
     const key = `${kind} ${state}`;

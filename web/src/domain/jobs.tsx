@@ -4,15 +4,15 @@ import type { Wiring } from "../drawing/layout";
 import { letterOf } from "../drawing/letter";
 import type { Letter } from "../drawing/wiring";
 import { href } from "../route";
-import { counted } from "../words";
+import { pluralize } from "../words";
 
 /** A job, its letter, and how many chips it holds. */
-interface Held extends Letter {
+interface JobLetter extends Letter {
   job: string;
   chips: number;
 }
 
-function jobsOf({ parts }: Wiring): Held[] {
+function jobsOf({ parts }: Wiring): JobLetter[] {
   const counts = new Map<string, number>();
   for (const { job } of parts) if (job) counts.set(job, (counts.get(job) ?? 0) + 1);
   const sorted = [...counts].sort((a, b) => b[1] - a[1]);
@@ -37,7 +37,8 @@ export function Jobs({ wiring }: { wiring: Wiring }) {
   return (
     <section class="card flush" aria-label="Jobs">
       <h2>
-        {jobs.length ? counted(jobs.length, "job") : "No jobs"} <span class="quiet">{counted(free, "free chip")}</span>
+        {jobs.length ? pluralize(jobs.length, "job") : "No jobs"}{" "}
+        <span class="quiet">{pluralize(free, "free chip")}</span>
       </h2>
       <ul class="rows tight">
         {jobs.map(({ job, chips: holds, text, tone }) => (
@@ -45,7 +46,7 @@ export function Jobs({ wiring }: { wiring: Wiring }) {
             <a href={href("jobs", "", { in: wiring.domain, sel: job })}>
               <span class={`letter j${tone}`}>{text}</span>
               <span>{job}</span>
-              <span class="quiet">{counted(holds, "chip")}</span>
+              <span class="quiet">{pluralize(holds, "chip")}</span>
             </a>
           </li>
         ))}

@@ -1,24 +1,24 @@
 // Keys of the domain view: what is chosen becomes From (F) or To (T), or is supposed down (D); X swaps the ends; Escape
 // lets go of what is chosen, then of what is supposed, then of the ends.
 import { useLayoutEffect } from "preact/hooks";
-import { isSingle } from "../pressed";
-import { change, chosen, type Route } from "../route";
-import { below } from "../words";
-import { isSupposed, partOf, type Scenario, suppose } from "./scenario";
+import { isSingleKey } from "../pressed";
+import { change, type Route, selectedAddress } from "../route";
+import { relativeTo } from "../words";
+import { factorOf, isChanged, type Scenario, setFactor } from "./scenario";
 
 export function useKeys(route: Route, from: string, to: string, scenario: Scenario): void {
   useLayoutEffect(() => {
-    const short = (address: string) => below(route.subject, address) || undefined;
+    const short = (address: string) => relativeTo(route.subject, address) || undefined;
     const press = (event: KeyboardEvent) => {
-      if (!isSingle(event)) return;
-      const sel = chosen(route);
+      if (!isSingleKey(event)) return;
+      const sel = selectedAddress(route);
       const chip = /\/c\d+$/.test(sel);
       if (event.key === "f" && chip) change({ from: short(sel) });
       else if (event.key === "t" && chip) change({ to: short(sel) });
       else if (event.key === "x" && (from || to)) change({ from: short(to), to: short(from) });
-      else if (event.key === "d" && sel) suppose(route.subject, scenario, sel, partOf(scenario, sel) === 0 ? 1 : 0);
+      else if (event.key === "d" && sel) setFactor(route.subject, scenario, sel, factorOf(scenario, sel) === 0 ? 1 : 0);
       else if (event.key === "Escape" && sel) change({ sel: undefined });
-      else if (event.key === "Escape" && isSupposed(scenario)) change({ down: undefined, derate: undefined });
+      else if (event.key === "Escape" && isChanged(scenario)) change({ down: undefined, derate: undefined });
       else if (event.key === "Escape" && (from || to)) change({ from: undefined, to: undefined });
     };
     addEventListener("keydown", press);

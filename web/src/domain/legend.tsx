@@ -1,7 +1,7 @@
 // What lines, colours and signs of the picture mean: only those that are in it.
 import type { Wire, Wiring } from "../drawing/layout";
 import { bandwidths, type Marks } from "../drawing/wiring";
-import { STATES, Told, worded } from "../state";
+import { STATES, StateLabel, stateWord } from "../state";
 import { number } from "../words";
 import type { Mode } from "./modes";
 
@@ -68,7 +68,7 @@ export function Legend({ wiring, mode, marks, idle, derated }: Props) {
       )}
       {STATES.filter((state) => state !== "up" && has(state)).map((state) => (
         <li key={state}>
-          <Told state={state}>{worded(state)}</Told>
+          <StateLabel state={state}>{stateWord(state)}</StateLabel>
         </li>
       ))}
       {supposed && (

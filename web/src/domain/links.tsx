@@ -1,10 +1,10 @@
 // Links one by one: those of a path in order of travel, those of a cut; what each carries, as a bar too.
 import { href } from "../route";
-import { below, number } from "../words";
-import type { Ways } from "./documents";
-import { partOf, type Scenario, suppose } from "./scenario";
+import { number, relativeTo } from "../words";
+import type { PathAnswer } from "./documents";
+import { factorOf, type Scenario, setFactor } from "./scenario";
 
-export interface Taking {
+export interface LinkContext {
   domain: string;
   scenario: Scenario;
   /** The widest of the domain, which a full bar stands for. */
@@ -19,7 +19,7 @@ export interface Hop {
 }
 
 /** The links of a path, each from the end where it is entered. */
-export function hopsOf({ paths: [path] }: Pick<Ways, "paths">): Hop[] {
+export function hopsOf({ paths: [path] }: Pick<PathAnswer, "paths">): Hop[] {
   const steps = path?.steps ?? [];
   return steps.flatMap(({ kind, address, bandwidth }, index) => {
     const [source, target] = [steps[index - 1]?.address, steps[index + 1]?.address];
@@ -38,8 +38,8 @@ export const cutOf = (links: { address: string; bandwidth: { gigabytesPerSecond:
 interface Props {
   title: string;
   hops: Hop[];
-  instances?: Ways["instances"];
-  taking: Taking;
+  instances?: PathAnswer["instances"];
+  taking: LinkContext;
   /** Whether these are of what was asked before. */
   stale: boolean;
 }
@@ -62,7 +62,7 @@ export function Links({ title, hops, instances = [], taking, stale }: Props) {
         </thead>
         <tbody>
           {hops.map(({ address, ends, gigabytesPerSecond }, index) => {
-            const gone = partOf(scenario, address) === 0;
+            const gone = factorOf(scenario, address) === 0;
             const stands = [...new Set(ends.map(there))].filter(Boolean).join(" – ");
             return (
               <tr key={address}>
@@ -71,10 +71,10 @@ export function Links({ title, hops, instances = [], taking, stale }: Props) {
                 </td>
                 <td>
                   <a
-                    href={href("domain", domain, { ...asWritten(), sel: below(domain, address) })}
+                    href={href("domain", domain, { ...currentOptions(), sel: relativeTo(domain, address) })}
                     title="Show details"
                   >
-                    {ends.map((end) => below(domain, end)).join(" – ")}
+                    {ends.map((end) => relativeTo(domain, end)).join(" – ")}
                   </a>
                   {stands && <small>{stands}</small>}
                 </td>
@@ -88,9 +88,9 @@ export function Links({ title, hops, instances = [], taking, stale }: Props) {
                   <button
                     type="button"
                     class="square"
-                    aria-label={`${gone ? "Restore" : "Take down"} ${ends.map((end) => below(domain, end)).join(" – ")}`}
+                    aria-label={`${gone ? "Restore" : "Take down"} ${ends.map((end) => relativeTo(domain, end)).join(" – ")}`}
                     title={gone ? "Restore" : "Take down in this scenario"}
-                    onClick={() => suppose(domain, scenario, address, gone ? 1 : 0)}
+                    onClick={() => setFactor(domain, scenario, address, gone ? 1 : 0)}
                   >
                     <span aria-hidden="true">{gone ? "↺" : "✕"}</span>
                   </button>
@@ -105,4 +105,4 @@ export function Links({ title, hops, instances = [], taking, stale }: Props) {
 }
 
 /** The options of the address as it is. */
-const asWritten = () => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1] ?? ""));
+const currentOptions = () => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1] ?? ""));

@@ -1,5 +1,5 @@
 // A number as it is, or before → after what is supposed, with the difference.
-import { differs, number } from "../words";
+import { formatDifference, number } from "../words";
 
 interface Props {
   name: string;
@@ -15,7 +15,7 @@ interface Props {
 
 export function Metric({ name, now, before, unit = "", less = false, note }: Props) {
   const shown = (value: number | null) => (value === null ? "none" : number(value));
-  const unitOf = (value: number | null) => (value === null || !unit ? "" : ` ${worded(unit, value)}`);
+  const unitOf = (value: number | null) => (value === null || !unit ? "" : ` ${unitLabel(unit, value)}`);
   const changed = before !== undefined && before !== now;
   const worse = changed && (now === null || (before !== null && (less ? now > before : now < before)));
   return (
@@ -39,7 +39,7 @@ export function Metric({ name, now, before, unit = "", less = false, note }: Pro
           <>
             {" "}
             <em class={note ? "quiet" : worse ? "worse" : "better"}>
-              {note ?? differs(before as number, now as number)}
+              {note ?? formatDifference(before as number, now as number)}
             </em>
           </>
         )}
@@ -49,5 +49,5 @@ export function Metric({ name, now, before, unit = "", less = false, note }: Pro
 }
 
 /** A unit, or a noun in its number. */
-const worded = (unit: string, value: number) =>
+const unitLabel = (unit: string, value: number) =>
   unit === "hop" || unit === "link" || unit === "chip" ? `${unit}${value === 1 ? "" : "s"}` : unit;

@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 import type { Wiring } from "../drawing/layout";
 import { Choice } from "../parts";
 import { change, oneOf } from "../route";
-import { below } from "../words";
+import { relativeTo } from "../words";
 
 export const MODES = {
   path: "Path",
@@ -61,7 +61,7 @@ export function Modes({ mode }: { mode: Mode }) {
 }
 
 export function Ends({ wiring, from, to }: { wiring: Wiring; from: string; to: string }) {
-  const short = (address: string) => address && below(wiring.domain, address);
+  const short = (address: string) => address && relativeTo(wiring.domain, address);
   const chips = wiring.parts.flatMap((part) => (part.kind === "chip" ? [short(part.address)] : []));
   return (
     <div class="ends">

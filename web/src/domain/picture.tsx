@@ -1,13 +1,13 @@
 // The wiring with what the chosen answer marks, flat or turned, and what its colours mean.
 import { useMemo } from "preact/hooks";
-import { turned, type Wiring } from "../drawing/layout";
+import { rotate, type Wiring } from "../drawing/layout";
 import { type Marks, WiringPicture } from "../drawing/wiring";
 import { change } from "../route";
-import { below, within } from "../words";
+import { absoluteIn, relativeTo } from "../words";
 import { Turning, useAngles } from "./angles";
 import { Legend } from "./legend";
 import type { Mode } from "./modes";
-import { faults, idleParts, partOf, type Scenario, suppose } from "./scenario";
+import { factorOf, idleParts, idleReasons, type Scenario, setFactor } from "./scenario";
 
 interface Props {
   wiring: Wiring;
@@ -25,13 +25,13 @@ interface Props {
 export function Picture({ wiring, mode, marks, ends: [from, to], scenario, options, narrow, solid, breaking }: Props) {
   const [[yaw, pitch], turn] = useAngles(options, solid);
   const layout = useMemo(
-    () => (solid ? turned(wiring, yaw, pitch, narrow) : wiring.flat),
+    () => (solid ? rotate(wiring, yaw, pitch, narrow) : wiring.flat),
     [wiring, solid, yaw, pitch, narrow],
   );
   const gone = useMemo(() => idleParts(wiring, scenario), [wiring, scenario]);
-  const why = useMemo(() => faults(wiring, gone), [wiring, gone]);
+  const why = useMemo(() => idleReasons(wiring, gone), [wiring, gone]);
   const derated = useMemo(() => new Set(scenario.derate.map(({ address }) => address)), [scenario]);
-  const short = (address: string) => below(wiring.domain, address);
+  const short = (address: string) => relativeTo(wiring.domain, address);
   const pick = (address: string) => {
     if (address === from) change({ from: undefined, to: undefined });
     else if (!from || to) change({ from: short(address), to: undefined });
@@ -48,13 +48,13 @@ export function Picture({ wiring, mode, marks, ends: [from, to], scenario, optio
           layout={layout}
           marks={marks}
           chosen={[from, to].filter(Boolean)}
-          selected={options.sel ? within(wiring.domain, options.sel.toLowerCase()) : ""}
+          selected={options.sel ? absoluteIn(wiring.domain, options.sel.toLowerCase()) : ""}
           idle={gone}
           faults={why}
           derated={derated}
           pick={pick}
           open={(address) => change({ sel: short(address) })}
-          toggle={(address) => suppose(wiring.domain, scenario, address, partOf(scenario, address) === 0 ? 1 : 0)}
+          toggle={(address) => setFactor(wiring.domain, scenario, address, factorOf(scenario, address) === 0 ? 1 : 0)}
           breaking={breaking}
           turn={solid ? turn : undefined}
         />

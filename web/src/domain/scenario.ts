@@ -1,8 +1,8 @@
 // What is supposed, as the address of the view names it: down=s0/c3,s1 and derate=s0/c0--s0/c1=0.5; and what follows from it.
 import type { Part, Wire, Wiring } from "../drawing/layout";
 import { change } from "../route";
-import { worded } from "../state";
-import { below, within } from "../words";
+import { stateWord } from "../state";
+import { absoluteIn, relativeTo } from "../words";
 
 export interface Scenario {
   /** Addresses of what carries nothing. */
@@ -12,39 +12,39 @@ export interface Scenario {
 }
 
 /** Addresses of a list such as s0/c3,s1,s0/c0--s0/c1; a link's ends in either order. */
-function named({ domain, wires }: Wiring, list: string | undefined): string[] {
+function parseAddresses({ domain, wires }: Wiring, list: string | undefined): string[] {
   const asGiven = (list ?? "").toLowerCase().split(",").filter(Boolean);
   const addresses = new Set(wires.map((wire) => wire.address));
   const turned = (address: string) => address.split("--").reverse().join("--");
-  const whole = asGiven.map((short) => within(domain, short));
+  const whole = asGiven.map((short) => absoluteIn(domain, short));
   return [...new Set(whole.map((address) => (addresses.has(turned(address)) ? turned(address) : address)))];
 }
 
 export function scenarioOf(wiring: Wiring, options: Record<string, string>): Scenario {
-  const down = named(wiring, options.down);
+  const down = parseAddresses(wiring, options.down);
   const derated = new Map<string, number>();
   for (const item of (options.derate ?? "").split(",")) {
     const [short, factor] = item.split("=");
-    const [address] = named(wiring, short);
+    const [address] = parseAddresses(wiring, short);
     const part = Number(factor);
     if (address && part > 0 && part < 1 && !down.includes(address)) derated.set(address, part);
   }
   return { down, derate: [...derated].map(([address, factor]) => ({ address, factor })) };
 }
 
-export const isSupposed = ({ down, derate }: Scenario) => down.length + derate.length > 0;
+export const isChanged = ({ down, derate }: Scenario) => down.length + derate.length > 0;
 
 /** The part of it that is supposed to carry: 0 down, 1 as it is. */
-export function partOf({ down, derate }: Scenario, address: string): number {
+export function factorOf({ down, derate }: Scenario, address: string): number {
   return down.includes(address) ? 0 : (derate.find((item) => item.address === address)?.factor ?? 1);
 }
 
 /** Suppose that it carries a part: 0 down, 1 as it is. */
-export function suppose(domain: string, { down, derate }: Scenario, address: string, part: number): void {
+export function setFactor(domain: string, { down, derate }: Scenario, address: string, part: number): void {
   const others = derate.filter((item) => item.address !== address);
   const next = part > 0 && part < 1 ? [...others, { address, factor: part }] : others;
   const without = down.filter((other) => other !== address);
-  const short = (place: string) => below(domain, place);
+  const short = (place: string) => relativeTo(domain, place);
   change({
     down: (part === 0 ? [...without, address] : without).map(short).join(",") || undefined,
     derate: next.map((item) => `${short(item.address)}=${item.factor}`).join(",") || undefined,
@@ -65,15 +65,17 @@ export function idleParts({ domain, parts, wires }: Wiring, { down }: Scenario):
 }
 
 /** Whose fault it is that a link carries nothing: s1/c5 is down. */
-export function faults({ domain, parts, wires }: Wiring, gone: Set<string>): Map<string, string> {
+export function idleReasons({ domain, parts, wires }: Wiring, gone: Set<string>): Map<string, string> {
   const own = new Map(parts.map((part) => [part.address, part.state]));
   const describe = (what: string, state = "up") =>
-    `${what} is ${state === "down" || state === "maintenance" ? worded(state) : "down in this scenario"}`;
+    `${what} is ${state === "down" || state === "maintenance" ? stateWord(state) : "down in this scenario"}`;
   const reasons = new Map<string, string>();
   for (const { address, a, b, state } of wires) {
     if (!gone.has(address)) continue;
     const ends = [a, b].filter((end) => gone.has(end));
-    const why = ends.length ? ends.map((end) => describe(below(domain, end), own.get(end))) : [describe("it", state)];
+    const why = ends.length
+      ? ends.map((end) => describe(relativeTo(domain, end), own.get(end)))
+      : [describe("it", state)];
     reasons.set(address, why.join(", "));
   }
   return reasons;

@@ -1,8 +1,8 @@
 // What a domain's worst incident costs two chips: a second before it → now.
-import { type Asked, asking, graphql, type Loaded, useAsked } from "../api";
+import { graphql, type Loaded, makeQuery, type Query, useQuery } from "../api";
 import { href } from "../route";
-import { below } from "../words";
-import { BETWEEN, type Flow, SHORTEST, type Ways } from "./documents";
+import { relativeTo } from "../words";
+import { type BandwidthAnswer, BETWEEN, type PathAnswer, SHORTEST } from "./documents";
 import { Metric } from "./metric";
 
 const WORST = graphql(`
@@ -12,16 +12,16 @@ const WORST = graphql(`
 interface Props {
   domain: string;
   ends: { from: string; to: string };
-  shortest: Loaded<Ways>;
-  flow: Loaded<Flow>;
+  shortest: Loaded<PathAnswer>;
+  flow: Loaded<BandwidthAnswer>;
 }
 
-export function Since({ domain, ends, shortest, flow }: Props) {
-  const incident = useAsked(asking(WORST, { scope: domain })).data?.incidents.nodes[0];
+export function IncidentCost({ domain, ends, shortest, flow }: Props) {
+  const incident = useQuery(makeQuery(WORST, { scope: domain })).data?.incidents.nodes[0];
   const at = incident?.startedAt && new Date(Date.parse(incident.startedAt) - 1000).toISOString();
-  const then = <D,>(query: Asked<D>) => (at ? { ...query, at } : null);
-  const before = useAsked(then(asking(SHORTEST, ends))).data?.answer;
-  const flowed = useAsked(then(asking(BETWEEN, ends))).data?.answer;
+  const then = <D,>(query: Query<D>) => (at ? { ...query, at } : null);
+  const before = useQuery(then(makeQuery(SHORTEST, ends))).data?.answer;
+  const flowed = useQuery(then(makeQuery(BETWEEN, ends))).data?.answer;
   const [ways, most] = [shortest.data, flow.data];
   if (!incident || !ways || !most || !before || !flowed || shortest.loading || flow.loading) return null;
   if (before.source !== ends.from || before.target !== ends.to || flowed.target !== ends.to) return null;
@@ -45,7 +45,7 @@ export function Since({ domain, ends, shortest, flow }: Props) {
   return (
     <section class="card flush" aria-label="Since the worst incident">
       <h2>
-        Since the incident at {below(domain, (causeCount === 1 ? causes[0] : place) ?? domain)}
+        Since the incident at {relativeTo(domain, (causeCount === 1 ? causes[0] : place) ?? domain)}
         <a class="more" href={href("incidents", "", { sel: id })}>
           incident {id}
         </a>

@@ -1,5 +1,5 @@
 // The answer in one sentence, for who hears it.
-import { counted, gigabytes, number } from "../words";
+import { gigabytes, number, pluralize } from "../words";
 import { comparable } from "./answers";
 import type { Answers } from "./asked";
 import type { Mode } from "./modes";
@@ -20,14 +20,14 @@ export function summarize(
   if (mode === "pool") {
     if (pool.loading || !pool.data) return "";
     const { baseline, chips } = pool.data;
-    return `${from} reaches the memory of ${change(baseline && number(baseline.chips), counted(chips, "chip"))}`;
+    return `${from} reaches the memory of ${change(baseline && number(baseline.chips), pluralize(chips, "chip"))}`;
   }
   const ways = mode === "widest" ? widest : shortest;
   if (ways.loading || flow.loading || !ways.data || !flow.data) return "";
   const [path, most] = [ways.data.paths[0], flow.data];
   const flows = change(most.baseline && gigabytes(most.baseline.maximumFlow), gigabytes(most.maximumFlow));
   return path
-    ? `${from} to ${to}: ${counted(path.hops, "hop")}, maximum flow ${flows}`
+    ? `${from} to ${to}: ${pluralize(path.hops, "hop")}, maximum flow ${flows}`
     : `${from} to ${to}: no path, ${ways.data.reason}`;
 }
 

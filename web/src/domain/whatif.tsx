@@ -1,14 +1,14 @@
 // What is supposed, piece by piece: to be taken back, changed, or set for real.
-import { mayChange, proposeChange } from "../change/asked";
+import { proposeState, useCanWrite } from "../change/asked";
 import { change } from "../route";
-import { below } from "../words";
-import { isSupposed, type Scenario, suppose } from "./scenario";
+import { relativeTo } from "../words";
+import { isChanged, type Scenario, setFactor } from "./scenario";
 
 const PARTS = [0.75, 0.5, 0.25];
 const percent = (part: number) => `${Number((100 * part).toPrecision(3))} %`;
 
 export function WhatIf({ domain, scenario }: { domain: string; scenario: Scenario }) {
-  if (!isSupposed(scenario)) return null;
+  if (!isChanged(scenario)) return null;
   const all = [...scenario.down.map((address) => ({ address, factor: 0 })), ...scenario.derate];
   return (
     <section class="whatif" aria-label="What if">
@@ -20,7 +20,7 @@ export function WhatIf({ domain, scenario }: { domain: string; scenario: Scenari
       </ul>
       <p>Nothing is saved. Numbers show now → what if.</p>
       <div class="acts">
-        <ForReal scenario={scenario} />
+        <ApplyButtons scenario={scenario} />
         <button type="button" class="ghost" onClick={() => change({ down: undefined, derate: undefined })}>
           Clear
         </button>
@@ -37,7 +37,7 @@ interface Props {
 }
 
 function Piece({ domain, scenario, address, factor }: Props) {
-  const name = below(domain, address);
+  const name = relativeTo(domain, address);
   const parts = PARTS.includes(factor) || !factor ? PARTS : [factor, ...PARTS];
   return (
     <li class={factor ? "degraded" : "down"}>
@@ -46,7 +46,7 @@ function Piece({ domain, scenario, address, factor }: Props) {
         class="plain"
         aria-label={`Restore ${name}`}
         title="Restore"
-        onClick={() => suppose(domain, scenario, address, 1)}
+        onClick={() => setFactor(domain, scenario, address, 1)}
       >
         <span aria-hidden="true">✕</span>
       </button>
@@ -55,7 +55,7 @@ function Piece({ domain, scenario, address, factor }: Props) {
         <select
           aria-label={`State of ${name.replace("--", " – ")} in this scenario`}
           value={String(factor)}
-          onChange={(event) => suppose(domain, scenario, address, Number(event.currentTarget.value))}
+          onChange={(event) => setFactor(domain, scenario, address, Number(event.currentTarget.value))}
         >
           <option value="0">down</option>
           {parts.map((part) => (
@@ -73,8 +73,8 @@ function Piece({ domain, scenario, address, factor }: Props) {
 /** Chips, servers, switches, NICs and links can be set; a domain or a core can't. */
 const settable = (address: string) => !/\/(d\d+|nc\d+)$/.test(address);
 
-function ForReal({ scenario: { down, derate } }: { scenario: Scenario }) {
-  const may = mayChange();
+function ApplyButtons({ scenario: { down, derate } }: { scenario: Scenario }) {
+  const may = useCanWrite();
   const factors = [...new Set(derate.map(({ factor }) => factor))];
   const groups = [
     { state: "down" as const, factor: undefined, places: down },
@@ -90,13 +90,7 @@ function ForReal({ scenario: { down, derate } }: { scenario: Scenario }) {
   return (
     <>
       {groups.map((group) => (
-        <button
-          key={group.factor}
-          type="button"
-          data-writes
-          aria-haspopup="dialog"
-          onClick={() => proposeChange(group)}
-        >
+        <button key={group.factor} type="button" data-writes aria-haspopup="dialog" onClick={() => proposeState(group)}>
           Apply{groups.length > 1 && ` ${group.factor ? `at ${percent(group.factor)}` : "down"}`}…
         </button>
       ))}

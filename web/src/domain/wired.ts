@@ -5,7 +5,7 @@ import type { Point, Wiring } from "../drawing/layout";
 import type { WIRING } from "./documents";
 
 export type Domain = Extract<Result<typeof WIRING>["resolve"], { wiring: string }>;
-export type Placed = Result<typeof WIRING>["layout"];
+export type LayoutAnswer = Result<typeof WIRING>["layout"];
 
 const NARROW = "(max-width: 700px)";
 
@@ -21,7 +21,7 @@ export function useNarrow(): boolean {
   return narrow;
 }
 
-export function wiringOf(domain: Domain, placed: Placed): Wiring {
+export function wiringOf(domain: Domain, placed: LayoutAnswer): Wiring {
   const servers = domain.servers.nodes;
   const why = <T extends { state: string; lastChange: { why: string } | null }>({ lastChange, ...part }: T) => ({
     ...part,

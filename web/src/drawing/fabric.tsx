@@ -1,5 +1,5 @@
 // The tiers of a fabric as a tree: the top tier above, each network node over those below it.
-import { counted, number } from "../words";
+import { number, pluralize } from "../words";
 
 interface NetworkNode {
   address: string;
@@ -24,7 +24,7 @@ const TIER = 90;
 const LEFT = 20;
 const TOP = 40;
 
-interface Placed {
+interface PlacedNode {
   node: NetworkNode;
   x: number;
   y: number;
@@ -33,7 +33,7 @@ interface Placed {
 }
 
 /** Where every network node is drawn; trninv/drawing/fabric.py places them the same. */
-function placed(nodes: NetworkNode[], links: Uplink[]): Map<string, Placed> {
+function placeNodes(nodes: NetworkNode[], links: Uplink[]): Map<string, PlacedNode> {
   const tiers = [...new Set(nodes.map((node) => node.tier))].sort((a, b) => a - b);
   const above = new Map(links.map((link) => [link.a.address, link.b.address]));
   const below = new Map<string, NetworkNode[]>();
@@ -42,7 +42,7 @@ function placed(nodes: NetworkNode[], links: Uplink[]): Map<string, Placed> {
     below.set(parent, [...(below.get(parent) ?? []), node]);
   }
   const last = tiers.at(-1);
-  const boxes = new Map<string, Placed>();
+  const boxes = new Map<string, PlacedNode>();
   let x = LEFT;
   const place = (node: NetworkNode): { from: number; to: number } => {
     const children = below.get(node.address) ?? [];
@@ -75,7 +75,7 @@ export function FabricPicture({
   nodes: NetworkNode[];
   links: Uplink[];
 }) {
-  const boxes = placed(nodes, links);
+  const boxes = placeNodes(nodes, links);
   const all = [...boxes.values()];
   const width = Math.max(...all.map((box) => box.x + box.width)) + LEFT;
   const height = Math.max(...all.map((box) => box.y + box.height)) + LEFT;
@@ -89,7 +89,7 @@ export function FabricPicture({
   return (
     <div class="wide">
       <svg id={id} class="fabric" viewBox={`0 0 ${width} ${height}`} style={{ width: `${width}px` }} role="img">
-        <title>{`The fabric of ${cluster}: ${tiers.map((tier) => `tier ${tier}: ${counted(nodes.filter((node) => node.tier === tier).length, "network node")}`).join("; ")}`}</title>
+        <title>{`The fabric of ${cluster}: ${tiers.map((tier) => `tier ${tier}: ${pluralize(nodes.filter((node) => node.tier === tier).length, "network node")}`).join("; ")}`}</title>
         {drawn.map((link) => {
           const [a, b] = [boxes.get(link.a.address), boxes.get(link.b.address)];
           if (!a || !b) return null;
@@ -127,7 +127,7 @@ export function FabricPicture({
           const sum = up.reduce((total, link) => total + link.bandwidth.gigabytesPerSecond, 0);
           return (
             <li key={tier}>
-              tier {tier}: {counted(nodes.filter((node) => node.tier === tier).length, "network node")}
+              tier {tier}: {pluralize(nodes.filter((node) => node.tier === tier).length, "network node")}
               {up.length > 0 && `, ${number(sum)} GB/s up, one direction`}
             </li>
           );
@@ -138,8 +138,8 @@ export function FabricPicture({
 }
 
 /** The lowest tier's nodes below each node, as one line for all of them. */
-function bundles(boxes: Map<string, Placed>, links: Uplink[], last: number): [Placed, Placed][] {
-  const lines = new Map<string, [Placed, Placed]>();
+function bundles(boxes: Map<string, PlacedNode>, links: Uplink[], last: number): [PlacedNode, PlacedNode][] {
+  const lines = new Map<string, [PlacedNode, PlacedNode]>();
   for (const link of links) {
     const [below, above] = [boxes.get(link.a.address), boxes.get(link.b.address)];
     if (below?.node.tier === last && above && !lines.has(link.b.address)) lines.set(link.b.address, [below, above]);
@@ -151,4 +151,4 @@ function bundles(boxes: Map<string, Placed>, links: Uplink[], last: number): [Pl
 const carries = (link: Uplink) => link.bandwidth.gigabytesPerSecond > 0;
 
 const describeLink = (link: Uplink) =>
-  `${link.address}: ${counted(link.cables, "cable")}, ${number(link.bandwidth.gigabytesPerSecond)} GB/s one direction, ${link.state}`;
+  `${link.address}: ${pluralize(link.cables, "cable")}, ${number(link.bandwidth.gigabytesPerSecond)} GB/s one direction, ${link.state}`;

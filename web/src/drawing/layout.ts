@@ -89,7 +89,7 @@ export interface Wiring {
 const [STUB, MARGIN] = [26, 30];
 
 /** A domain seen from where it is turned to; angles in degrees. On a narrow screen chips and texts are larger. */
-export function turned(wiring: Wiring, yaw: number, pitch: number, narrow: boolean): Layout {
+export function rotate(wiring: Wiring, yaw: number, pitch: number, narrow: boolean): Layout {
   const [radius, font] = narrow ? [21, 22] : [17, 15];
   const [a, b] = [(yaw * Math.PI) / 180, (pitch * Math.PI) / 180];
   const far = reach(wiring);
@@ -110,12 +110,12 @@ export function turned(wiring: Wiring, yaw: number, pitch: number, narrow: boole
   return {
     places,
     routes: new Map(
-      wiring.wires.map((wire) => [wire.address, direct(places, wire, wiring.wrapLinks.has(wire.address))]),
+      wiring.wires.map((wire) => [wire.address, routeOf(places, wire, wiring.wrapLinks.has(wire.address))]),
     ),
     panels: [],
     labels: wiring.parts
       .filter((part) => part.kind === "chip" && part.ordinal === 0)
-      .map((part) => beside(places.get(part.address) as Place, `s${part.server}`)),
+      .map((part) => labelOf(places.get(part.address) as Place, `s${part.server}`)),
     box: { x: -side, y: -side, width: 2 * side, height: 2 * side },
     font,
     strokeWidth: 4,
@@ -125,7 +125,7 @@ export function turned(wiring: Wiring, yaw: number, pitch: number, narrow: boole
 /** How far a domain reaches however it is turned; no less than an UltraServer, so that sizes compare. */
 const reach = ({ solid }: Wiring) => Math.max(286, ...[...solid.values()].map(({ x, y, z }) => Math.hypot(x, y, z)));
 
-const beside = (place: Place, text: string): Label => ({
+const labelOf = (place: Place, text: string): Label => ({
   text,
   x: place.x - place.width / 2 - 4,
   y: place.y - place.height / 2 - 4,
@@ -134,7 +134,7 @@ const beside = (place: Place, text: string): Label => ({
 });
 
 /** A line between two parts; one that wraps around is a stub at either end. */
-function direct(places: Map<string, Place>, { a, b }: Wire, wraps: boolean): Route {
+function routeOf(places: Map<string, Place>, { a, b }: Wire, wraps: boolean): Route {
   const [from, to] = [places.get(a) as Place, places.get(b) as Place];
   if (!wraps) return { strokes: [[from, to]], sign: { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 } };
   const [dx, dy] = [to.x - from.x, to.y - from.y];

@@ -10,7 +10,7 @@ export interface Chart {
   by: string;
 }
 
-export interface Plotted {
+export interface PlotData {
   x: string;
   /** Null of bars. */
   y: string | null;
@@ -22,7 +22,7 @@ const MOST_BARS = 24;
 /** Columns that a chart needs. */
 export const columnsOf = ({ x, y, by }: Chart) => (y === null ? [x, by] : [x, y, by]);
 
-export function plotOf(chart: Chart | null, columns: string[], rows: Cell[][]): Plotted | null {
+export function plotOf(chart: Chart | null, columns: string[], rows: Cell[][]): PlotData | null {
   if (!chart || !columnsOf(chart).every((name) => columns.includes(name))) return null;
   const { x, y, by } = chart;
   const value = (row: Cell[], name: string) => row[columns.indexOf(name)] ?? null;
@@ -41,7 +41,7 @@ const NAMES = 180;
 const BAR = 22;
 const HEIGHT = 320;
 
-export function Plot({ id, plot }: { id: string; plot: Plotted }) {
+export function Plot({ id, plot }: { id: string; plot: PlotData }) {
   const all = plot.points.map((point) => `${point.name} ${number(point.x)}${plot.y ? `, ${number(point.y)}` : ""}`);
   const title = `${columnLabel(plot.x)}${plot.y ? ` against ${columnLabel(plot.y)}` : ""}: ${all.join("; ")}`;
   return plot.y === null ? <Bars id={id} plot={plot} title={title} /> : <Points id={id} plot={plot} title={title} />;
@@ -49,7 +49,7 @@ export function Plot({ id, plot }: { id: string; plot: Plotted }) {
 
 interface Drawn {
   id: string;
-  plot: Plotted;
+  plot: PlotData;
   title: string;
 }
 

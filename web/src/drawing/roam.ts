@@ -9,7 +9,7 @@ const ARROWS: Record<string, [number, number]> = {
 };
 
 /** The part that an arrow key leads to: the next one that way, with Shift the same of the next server. */
-export function reached(parts: Part[], layout: Layout, from: Part, event: KeyboardEvent): string | undefined {
+export function neighborOf(parts: Part[], layout: Layout, from: Part, event: KeyboardEvent): string | undefined {
   const way = ARROWS[event.key];
   if (!way) return undefined;
   return event.shiftKey ? beyond(parts, from, way[0] + way[1]) : nearest(parts, layout, from.address, way);

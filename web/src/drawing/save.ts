@@ -1,5 +1,5 @@
 // Pictures as files: what the page's colours are is written into them.
-export function saved(name: string, content: BlobPart, type: string): void {
+export function saveFile(name: string, content: BlobPart, type: string): void {
   const url = URL.createObjectURL(new Blob([content], { type }));
   const link = Object.assign(document.createElement("a"), { href: url, download: name });
   link.click();
@@ -23,7 +23,7 @@ const KEPT = [
 ];
 
 /** An SVG element as a document that looks the same without the page. */
-export function standalone(svg: SVGSVGElement): string {
+export function standaloneSvg(svg: SVGSVGElement): string {
   const copy = svg.cloneNode(true) as SVGSVGElement;
   const originals = svg.querySelectorAll<SVGElement>("*");
   const copies = copy.querySelectorAll<SVGElement>("*");

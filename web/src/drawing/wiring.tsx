@@ -1,10 +1,10 @@
 // The picture of a domain: chips and switches, links as wide as their bandwidth, and what is marked among them.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { counted, number } from "../words";
+import { number, pluralize } from "../words";
 import type { Layout, Part, Place, Route, Wire, Wiring } from "./layout";
 import { fixed, Sign } from "./marks";
 import { Node } from "./node";
-import { reached } from "./roam";
+import { neighborOf } from "./roam";
 import { useZoom } from "./zoom";
 
 /** What stands in a chip instead of its number, and in which of four tones. */
@@ -28,7 +28,7 @@ export interface Marks {
   cut: boolean;
 }
 
-export const NOTHING: Marks = {
+export const NO_MARKS: Marks = {
   links: new Set(),
   nodes: new Set(),
   side: new Set(),
@@ -90,10 +90,10 @@ export function WiringPicture(props: Props) {
   const type = (part: Part) => (event: KeyboardEvent) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     const key = event.key.toLowerCase();
-    const next = reached(wiring.parts, layout, part, event);
+    const next = neighborOf(wiring.parts, layout, part, event);
     if (next) {
       setFocus(next);
-      setTold(spoken(wiring.parts.find((part) => part.address === next) as Part, props, degrees));
+      setTold(describePart(wiring.parts.find((part) => part.address === next) as Part, props, degrees));
       root.current?.querySelector<SVGElement>(`[data-at="${next}"]`)?.focus();
     } else if (key === "enter" || key === " ") {
       if (event.shiftKey || breaking) toggle(part.address);
@@ -192,14 +192,14 @@ export function WiringPicture(props: Props) {
               place={layout.places.get(part.address) as Place}
               font={layout.font}
               state={stateOf(part, props)}
-              classes={named(part, props)}
+              classes={classesOf(part, props)}
               pressed={chosen.includes(part.address)}
               tab={part.address === focus}
               press={press(part)}
               open={() => open(part.address)}
               type={type(part)}
               near={setNear}
-              label={spoken(part, props, degrees)}
+              label={describePart(part, props, degrees)}
             />
           ))}
         {layout.labels.map((label) => (
@@ -293,18 +293,18 @@ function useWheel(
 type Now = Pick<Props, "idle" | "derated">;
 
 /** What is only supposed of it: that it is down, or degraded. */
-const supposedOf = ({ address, state }: Part, { idle, derated }: Now) =>
+const assumedState = ({ address, state }: Part, { idle, derated }: Now) =>
   CARRYING.has(state) && idle.has(address) ? "down" : state === "up" && derated.has(address) ? "degraded" : "";
 
 /** What is supposed is drawn as if it were so. */
-const stateOf = (part: Part, now: Now) => supposedOf(part, now) || part.state;
+const stateOf = (part: Part, now: Now) => assumedState(part, now) || part.state;
 
-function named(part: Part, props: Props): string {
+function classesOf(part: Part, props: Props): string {
   const { marks, chosen, selected, idle } = props;
   const { address, kind, state } = part;
   const hops = marks.hops.get(address);
   const letter = marks.letters.get(address);
-  const supposed = supposedOf(part, props);
+  const supposed = assumedState(part, props);
   return [
     chosen.includes(address) && "chosen",
     selected === address && "selected",
@@ -321,16 +321,16 @@ function named(part: Part, props: Props): string {
 }
 
 /** A chip or switch in words: s1, chip 5, down, HBM errors, 6 links. */
-function spoken(part: Part, now: Now, links: Map<string, number>) {
+function describePart(part: Part, now: Now, links: Map<string, number>) {
   const { address, kind, ordinal, server, state, why, job } = part;
-  const supposed = supposedOf(part, now);
+  const supposed = assumedState(part, now);
   return [
     server !== null && `s${server}`,
     `${kind} ${ordinal}`,
     supposed ? `${supposed} in this scenario` : state,
     why,
     job && `allocated to ${job}`,
-    counted(links.get(address) ?? 0, "link"),
+    pluralize(links.get(address) ?? 0, "link"),
   ]
     .filter(Boolean)
     .join(", ");

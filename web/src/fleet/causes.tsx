@@ -1,8 +1,8 @@
 // What is not up, in words: the causes beside the map, the same as a table, and the domain that is looked at.
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { href } from "../route";
-import { type Count, Counts, dated, Glyph, nounOf, worded } from "../state";
-import { below, counted, number, shortened } from "../words";
+import { type Count, Counts, formatDateTime, Glyph, nounOf, stateWord } from "../state";
+import { number, pluralize, relativeTo, shortenAddress } from "../words";
 import { addressOf, chipsOf, domainOf, type Overview, placeOf, STATES } from "./overview";
 import { addressOfCause, type Cause, chipsIn, type Spot, stateOf } from "./spots";
 
@@ -30,7 +30,7 @@ export function CauseList({ cluster, causes, all, index, to }: Props) {
   return (
     <section class="card flush">
       <h2>
-        Unhealthy <span class="quiet">{counted(all, "cause")}</span>
+        Unhealthy <span class="quiet">{pluralize(all, "cause")}</span>
         <a class="more" href={href("incidents")}>
           Incidents
         </a>
@@ -44,7 +44,7 @@ export function CauseList({ cluster, causes, all, index, to }: Props) {
               <span>
                 <strong>
                   <span class="unseen">{stateOf(cause)}: </span>
-                  {shortened(below(cluster, addressOfCause(cause)))}
+                  {shortenAddress(relativeTo(cluster, addressOfCause(cause)))}
                   {cause.causeCount > 1 && ` and ${number(cause.causeCount - 1)} more`}
                 </strong>
                 <span class="quiet">{cause.why ?? "no reason given"}</span>
@@ -65,7 +65,7 @@ export function CauseList({ cluster, causes, all, index, to }: Props) {
 function sizeOf(cause: Cause): string {
   const chips = chipsIn(cause);
   const [first] = cause.parts;
-  return chips ? counted(chips, "chip") : first ? counted(first.count, nounOf(first.kind)) : "";
+  return chips ? pluralize(chips, "chip") : first ? pluralize(first.count, nounOf(first.kind)) : "";
 }
 
 /** What the map marks, as a table. */
@@ -73,7 +73,7 @@ export function CauseTable({ spots }: { spots: Spot[] }) {
   if (!spots.length) return null;
   return (
     <details class="card as-table">
-      <summary>Show {counted(spots.length, "marker")} as a table</summary>
+      <summary>Show {pluralize(spots.length, "marker")} as a table</summary>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
       <section class="scroll" tabIndex={0} aria-label="Unhealthy parts">
         <table class="full">
@@ -92,14 +92,14 @@ export function CauseTable({ spots }: { spots: Spot[] }) {
             {spots.slice(0, MOST).map(({ address, state, chips, beside, cause }) => (
               <tr key={address}>
                 <th scope="row">
-                  <a href={href("at", address)}>{shortened(address)}</a>
+                  <a href={href("at", address)}>{shortenAddress(address)}</a>
                 </th>
                 <td>
-                  <Glyph state={state} /> {worded(state)}
+                  <Glyph state={state} /> {stateWord(state)}
                 </td>
                 <td class="number">{beside ? "" : number(chips)}</td>
                 <td>{cause ? (cause.why ?? "no reason given") : ""}</td>
-                <td>{cause?.startedAt && dated(cause.startedAt)}</td>
+                <td>{cause?.startedAt && formatDateTime(cause.startedAt)}</td>
               </tr>
             ))}
           </tbody>

@@ -1,9 +1,9 @@
 // What colours the chips of a fleet: a code a chip, and what each code means.
-import { counted, number } from "../words";
-import type { Holdings } from "./holdings";
+import { number, pluralize } from "../words";
+import type { AllocationMap } from "./holdings";
 import { type Overview, type Part, STATES } from "./overview";
 
-export const COLOURINGS = {
+export const COLOR_BY = {
   state: "State",
   job: "Job",
   pool: "Memory pool",
@@ -11,10 +11,10 @@ export const COLOURINGS = {
   rack: "Rack",
   domain: "Domain",
 };
-export type Colouring = keyof typeof COLOURINGS;
+export type ColorBy = keyof typeof COLOR_BY;
 
 /** Whether who holds what has to be known. */
-export const needsHoldings = (colouring: Colouring): boolean => colouring === "job" || colouring === "free";
+export const needsAllocations = (colouring: ColorBy): boolean => colouring === "job" || colouring === "free";
 
 /** What a code means; the first are the states, in every colouring: what is not up is never hidden by another colour. */
 export interface Entry {
@@ -25,7 +25,7 @@ export interface Entry {
   count: number;
 }
 
-export interface Coloured {
+export interface ChipColors {
   codes: Uint8Array;
   entries: Entry[];
 }
@@ -35,7 +35,7 @@ const WORST = ["down", "degraded", "maintenance"];
 const FIFTHS = [0, 1, 2, 3, 4];
 const JOBS = ["job-a", "job-b", "job-c", "job-d"];
 
-export function coloured(overview: Overview, colouring: Colouring, allocations: Holdings | undefined): Coloured {
+export function colorChips(overview: Overview, colouring: ColorBy, allocations: AllocationMap | undefined): ChipColors {
   const kinds = meanings(overview, colouring, allocations);
   const codes = new Uint8Array(overview.states);
   for (const part of kinds.length ? overview.parts : []) {
@@ -51,7 +51,7 @@ export function coloured(overview: Overview, colouring: Colouring, allocations: 
 }
 
 /** The codes from the worst to the least, those that are chosen before all others. */
-export function ranked({ entries }: Coloured, only: Set<string>): Uint8Array {
+export function rankCodes({ entries }: ChipColors, only: Set<string>): Uint8Array {
   const worth = ({ key }: Entry, index: number) => {
     const bad = WORST.includes(key) ? 100 - WORST.indexOf(key) : key === "up" ? 0 : 50 - (index % 50);
     return bad + (isChosen(only, key) ? 1000 : 0);
@@ -70,7 +70,7 @@ export const isChosen = (only: Set<string>, key: string) => only.size === 0 || o
 
 type Meaning = Omit<Entry, "count">;
 
-function meanings(overview: Overview, colouring: Colouring, allocations: Holdings | undefined): Meaning[] {
+function meanings(overview: Overview, colouring: ColorBy, allocations: AllocationMap | undefined): Meaning[] {
   const perDomain = overview.parts.length === 1 ? overview.parts[0]?.perDomain : undefined;
   switch (colouring) {
     case "state":
@@ -99,7 +99,7 @@ function meanings(overview: Overview, colouring: Colouring, allocations: Holding
         ...allocations.jobs
           .slice(0, JOBS.length)
           .map(({ name }, index) => ({ key: `job${index}`, token: JOBS[index] ?? "", label: name })),
-        ...(others > 0 ? [{ key: "jobs", token: "held", label: counted(others, "other job") }] : []),
+        ...(others > 0 ? [{ key: "jobs", token: "held", label: pluralize(others, "other job") }] : []),
       ];
     }
     case "rack":
@@ -117,7 +117,7 @@ const range = (step: number, most: number) => {
     Math.ceil((step * most) / 5) + (step ? 0 : 1),
     step === 4 ? most : Math.ceil(((step + 1) * most) / 5) - 1,
   ];
-  return from >= to ? counted(to, "chip") : `${number(from)} to ${counted(to, "chip")}`;
+  return from >= to ? pluralize(to, "chip") : `${number(from)} to ${pluralize(to, "chip")}`;
 };
 
 const fifth = (value: number, most: number) => Math.min(4, Math.floor((5 * value) / most));
@@ -125,8 +125,8 @@ const fifth = (value: number, most: number) => Math.min(4, Math.floor((5 * value
 /** Which of the meanings a chip of a part has that is up. */
 function meaningOf(
   overview: Overview,
-  colouring: Colouring,
-  allocations: Holdings | undefined,
+  colouring: ColorBy,
+  allocations: AllocationMap | undefined,
   part: Part,
 ): (chip: number) => number {
   const { perDomain, perServer, serversPerRack, firstChip, firstDomain, firstRack } = part;
@@ -140,7 +140,7 @@ function meaningOf(
         return block ? 1 + fifth(block, perDomain) : 0;
       };
     case "job":
-      return (chip) => Math.min(allocations?.holders[chip] ?? 0, JOBS.length + 1);
+      return (chip) => Math.min(allocations?.jobNumbers[chip] ?? 0, JOBS.length + 1);
     case "rack":
       return (chip) => (firstRack + Math.floor((chip - firstChip) / (perServer * serversPerRack))) % 2;
     default:

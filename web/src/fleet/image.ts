@@ -31,7 +31,7 @@ function ticks(count: number, side: number, tile: number): [from: Int32Array, to
 export const sizeOf = ({ columns, rows }: Layout, tile: number) =>
   [Math.ceil(columns * tile) + 1, Math.ceil(rows * tile) + 1] as const;
 
-export function rendered(
+export function renderImage(
   overview: Overview,
   to: Layout,
   codes: Uint8Array,

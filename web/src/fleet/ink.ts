@@ -1,6 +1,6 @@
 // The tokens of the theme as a canvas takes them.
 import { useEffect, useState } from "preact/hooks";
-import { type Coloured, isChosen, ranked } from "./colour";
+import { type ChipColors, isChosen, rankCodes } from "./colour";
 import type { Inks } from "./image";
 
 const FADED = 0.15;
@@ -38,13 +38,13 @@ export const hexOf = (colour: string) =>
     .join("")}`;
 
 /** Codes that are not chosen fade. */
-export function inksOf(coloured: Coloured, only: Set<string>): Inks {
+export function inksOf(coloured: ChipColors, only: Set<string>): Inks {
   const colours = coloured.entries.map(({ key, token }) => {
     const [r = 0, g = 0, b = 0] = channels(inkOf(token));
     const alpha = Math.round(255 * (isChosen(only, key) ? 1 : FADED));
     return ((alpha << 24) | (b << 16) | (g << 8) | r) >>> 0;
   });
-  return { colours: Uint32Array.from(colours), ranks: ranked(coloured, only) };
+  return { colours: Uint32Array.from(colours), ranks: rankCodes(coloured, only) };
 }
 
 const QUERIES = ["(prefers-color-scheme: dark)", "(forced-colors: active)"].map((query) => matchMedia(query));

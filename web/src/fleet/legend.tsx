@@ -1,11 +1,11 @@
 // What the colours mean, with counts; each entry fades all that is not chosen.
 import { change } from "../route";
-import { Glyph, worded } from "../state";
+import { Glyph, stateWord } from "../state";
 import { number } from "../words";
-import type { Coloured, Entry } from "./colour";
-import { isNotUp } from "./spots";
+import type { ChipColors, Entry } from "./colour";
+import { isUnhealthy } from "./spots";
 
-export function Legend({ coloured, only }: { coloured: Coloured; only: Set<string> }) {
+export function Legend({ coloured, only }: { coloured: ChipColors; only: Set<string> }) {
   const toggle = (key: string) => {
     const next = new Set(only);
     if (!next.delete(key)) next.add(key);
@@ -18,7 +18,7 @@ export function Legend({ coloured, only }: { coloured: Coloured; only: Set<strin
         .map((entry) => (
           <li key={entry.key}>
             <button type="button" aria-pressed={only.has(entry.key)} onClick={() => toggle(entry.key)}>
-              <Sign entry={entry} /> <b>{number(entry.count)}</b> {worded(entry.label)}
+              <Sign entry={entry} /> <b>{number(entry.count)}</b> {stateWord(entry.label)}
             </button>
           </li>
         ))}
@@ -27,7 +27,7 @@ export function Legend({ coloured, only }: { coloured: Coloured; only: Set<strin
 }
 
 function Sign({ entry: { key, token } }: { entry: Entry }) {
-  return isNotUp(key) || key === "up" ? (
+  return isUnhealthy(key) || key === "up" ? (
     <Glyph state={key} />
   ) : (
     <i class="swatch" style={{ background: `var(--${token})` }} />

@@ -22,7 +22,7 @@ const BESIDE = 12;
 export const GLYPHS = 16;
 
 /** Of spots in their order, the worst first. */
-export function merged(spots: Spot[], camera: Camera): Marker[] {
+export function mergeSpots(spots: Spot[], camera: Camera): Marker[] {
   const markers: Marker[] = [];
   const near = new Map<string, Marker[]>();
   for (const spot of spots) {
@@ -52,16 +52,16 @@ function placeOf({ chip, chips }: Spot, camera: Camera): Pixel {
 }
 
 /** Those within a window, or their counts in a grid where they are too many. */
-export function within(markers: Marker[], [left, top]: Pixel, [right, bottom]: Pixel): Marker[] {
+export function markersWithin(markers: Marker[], [left, top]: Pixel, [right, bottom]: Pixel): Marker[] {
   const seen = markers.filter(({ x, y }) => x >= left && x <= right && y >= top && y <= bottom);
   if (seen.length <= MOST) return seen;
   for (let cell = GRID; ; cell *= 1.5) {
-    const counted = gridded(seen, cell);
+    const counted = gridMarkers(seen, cell);
     if (counted.length <= MOST) return counted;
   }
 }
 
-function gridded(markers: Marker[], cell: number): Marker[] {
+function gridMarkers(markers: Marker[], cell: number): Marker[] {
   const grid = new Map<string, Marker>();
   for (const marker of markers) {
     const [column, row] = [Math.floor(marker.x / cell), Math.floor(marker.y / cell)];

@@ -1,7 +1,7 @@
 // Markers over the map, the ring around what is chosen, and what is said of a marker below the mouse.
 import { useMemo } from "preact/hooks";
-import { Glyph, worded } from "../state";
-import { counted, number, shortened } from "../words";
+import { Glyph, stateWord } from "../state";
+import { number, pluralize, shortenAddress } from "../words";
 import type { Camera } from "./camera";
 import { cellOf } from "./layout";
 import type { Marker } from "./markers";
@@ -54,12 +54,12 @@ export function Tip({ marker: { x, y, spot, count }, camera }: { marker: Marker;
   return (
     <div class="tip" style={place}>
       <p>
-        <Glyph state={state} /> <strong>{shortened(address).split("/").slice(1).join("/")}</strong>{" "}
-        {beside ? worded(state) : `${counted(chips, "chip")} ${worded(state)}`}
+        <Glyph state={state} /> <strong>{shortenAddress(address).split("/").slice(1).join("/")}</strong>{" "}
+        {beside ? stateWord(state) : `${pluralize(chips, "chip")} ${stateWord(state)}`}
       </p>
       {cause && <p>{cause.why ?? "no reason given"}</p>}
       <p>
-        {count > 1 ? `${counted(count, "cause")} here. Click to zoom in.` : "Click to select, double-click to open."}
+        {count > 1 ? `${pluralize(count, "cause")} here. Click to zoom in.` : "Click to select, double-click to open."}
       </p>
     </div>
   );

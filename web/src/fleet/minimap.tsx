@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { change } from "../route";
 import { STATES } from "../state";
 import type { Camera } from "./camera";
-import { rendered } from "./image";
+import { renderImage } from "./image";
 import { inkOf } from "./ink";
 import { cellOf } from "./layout";
 import type { Painter } from "./paint";
@@ -32,7 +32,7 @@ export function Minimap({ camera, painter, marked, frame, isShown, zoom, moved, 
     const { overview, to } = camera;
     const { codes, inks } = painter.look;
     const ratio = devicePixelRatio;
-    const image = rendered(overview, to, codes, inks, tile * ratio);
+    const image = renderImage(overview, to, codes, inks, tile * ratio);
     Object.assign(canvas.current, { width: image.width, height: image.height });
     const context = canvas.current.getContext("2d") as CanvasRenderingContext2D;
     context.drawImage(image, 0, 0);

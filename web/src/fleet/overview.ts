@@ -25,7 +25,7 @@ export interface Overview {
 const FIXED = 12;
 
 /** The packed list as trninv/routing/overview.py writes it. */
-export function unpacked(cluster: string, packed: ArrayBuffer): Overview {
+export function decodeOverview(cluster: string, packed: ArrayBuffer): Overview {
   const view = new DataView(packed);
   const word = (place: number) => view.getUint32(4 + 4 * place, true);
   const [version, chips] = [word(0), word(1)];

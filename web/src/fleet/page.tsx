@@ -1,20 +1,20 @@
 // A fleet: what is not up on a map of every chip, and the tiers of the fabric that joins its domains.
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
-import { asking, download, graphql, type Loaded, type Result, useAsked, useLoaded } from "../api";
-import { later } from "../later";
-import { Choice, Copy, Download, Shown } from "../parts";
-import { isSingle } from "../pressed";
-import { change, chosen, href, oneOf, type Route } from "../route";
+import { download, graphql, type Loaded, makeQuery, type Result, useLoaded, useQuery } from "../api";
+import { lazyView } from "../later";
+import { Choice, CopyQueries, DownloadSvg, Loading } from "../parts";
+import { isSingleKey } from "../pressed";
+import { change, href, oneOf, type Route, selectedAddress } from "../route";
 import { type Count, Counts } from "../state";
-import { below, counted, number } from "../words";
+import { number, pluralize, relativeTo } from "../words";
 import { CauseList, CauseTable, Preview } from "./causes";
-import { COLOURINGS, type Coloured, type Colouring, coloured, needsHoldings } from "./colour";
-import { holdings } from "./holdings";
+import { type ChipColors, COLOR_BY, type ColorBy, colorChips, needsAllocations } from "./colour";
+import { fetchAllocations } from "./holdings";
 import { inkOf } from "./ink";
-import { type Overview, unpacked } from "./overview";
+import { decodeOverview, type Overview } from "./overview";
 import "../style/map.css";
 import "../style/map-forced.css";
-import { addressOfCause, type CAUSES, type Cause, causesOf, isNotUp, placed, sorted, spotsOf } from "./spots";
+import { addressOfCause, type CAUSES, type Cause, causesOf, chipsAt, isUnhealthy, sortCauses, spotsOf } from "./spots";
 import { overviewSvg } from "./svg";
 
 const CLUSTER = graphql(`
@@ -30,24 +30,24 @@ const CLUSTER = graphql(`
 
 type Cluster = NonNullable<Result<typeof CLUSTER>["cluster"]>;
 const map = import("./view");
-const FleetMap = later(async () => (await map).FleetMap);
-const Fabric = later(async () => (await import("./tiers")).Fabric);
+const FleetMap = lazyView(async () => (await map).FleetMap);
+const Fabric = lazyView(async () => (await import("./tiers")).Fabric);
 
 /** Pixels a tile at least, where a cause is shown. */
 const NEAR = 110;
 
 export function FleetPage({ route }: { route: Route }) {
   const slug = route.subject.toLowerCase();
-  const queries = [asking(CLUSTER, { slug }), causesOf(slug)] as const;
+  const queries = [makeQuery(CLUSTER, { slug }), causesOf(slug)] as const;
   const chips = useLoaded(slug, async (signal) =>
-    unpacked(slug, await download(`chips/${encodeURIComponent(slug)}`, signal)),
+    decodeOverview(slug, await download(`chips/${encodeURIComponent(slug)}`, signal)),
   );
-  const clusterResult = useAsked(queries[0]);
-  const causes = useAsked(queries[1]);
+  const clusterResult = useQuery(queries[0]);
+  const causes = useQuery(queries[1]);
   const cluster = clusterResult.data?.cluster;
   return (
     <article class="fleet-page">
-      {clusterResult.error && !chips.error && <Shown result={clusterResult}>{() => null}</Shown>}
+      {clusterResult.error && !chips.error && <Loading result={clusterResult}>{() => null}</Loading>}
       {cluster && chips.data ? (
         <Opened overview={chips.data} cluster={cluster} causes={causes} route={route} queries={[...queries]} />
       ) : (
@@ -55,7 +55,7 @@ export function FleetPage({ route }: { route: Route }) {
           <header class="title">
             <h1>{slug}</h1>
           </header>
-          <Shown result={chips}>{() => null}</Shown>
+          <Loading result={chips}>{() => null}</Loading>
         </>
       )}
     </article>
@@ -67,25 +67,27 @@ interface Props {
   cluster: Cluster;
   causes: Loaded<Result<typeof CAUSES>>;
   route: Route;
-  queries: Parameters<typeof Copy>[0]["queries"];
+  queries: Parameters<typeof CopyQueries>[0]["queries"];
 }
 
 function Opened({ overview, cluster, causes, route, queries }: Props) {
   const { options } = route;
   const slug = overview.cluster;
-  const colouring = oneOf<Colouring>(COLOURINGS, options.colour, "state");
+  const colouring = oneOf<ColorBy>(COLOR_BY, options.colour, "state");
   const isFabric = options.fabric === "yes";
-  const allocations = useLoaded(needsHoldings(colouring) ? slug : null, (signal) => holdings(overview, signal));
+  const allocations = useLoaded(needsAllocations(colouring) ? slug : null, (signal) =>
+    fetchAllocations(overview, signal),
+  );
   const colours = useMemo(
-    () => coloured(overview, colouring, allocations.data),
+    () => colorChips(overview, colouring, allocations.data),
     [overview, colouring, allocations.data],
   );
   const incidents = causes.data?.incidents;
-  const list = useMemo(() => sorted(incidents?.nodes ?? []), [incidents]);
+  const list = useMemo(() => sortCauses(incidents?.nodes ?? []), [incidents]);
   const spots = useMemo(() => spotsOf(overview, incidents?.nodes ?? []), [overview, incidents]);
   const [fit, setFit] = useState(NEAR);
   const [chip, point] = useState(-1);
-  const sel = chosen(route);
+  const sel = selectedAddress(route);
   const index = list.findIndex((cause) => sel && (cause.causes.includes(sel) || cause.place === sel));
   const to = (cause: Cause) => {
     const address = addressOfCause(cause);
@@ -96,7 +98,7 @@ function Opened({ overview, cluster, causes, route, queries }: Props) {
       ...options,
       fabric: isAbove(address) ? "yes" : undefined,
       ...there,
-      sel: below(slug, address),
+      sel: relativeTo(slug, address),
     });
   };
   const above = list.filter((cause) => isAbove(addressOfCause(cause))).length;
@@ -108,9 +110,9 @@ function Opened({ overview, cluster, causes, route, queries }: Props) {
   const table = useMemo(() => <CauseTable spots={spots} />, [spots]);
   const causeList = useMemo(
     () => (
-      <Shown result={causes}>
+      <Loading result={causes}>
         {({ incidents }) => <CauseList cluster={slug} all={incidents.totalCount} causes={list} index={index} to={to} />}
-      </Shown>
+      </Loading>
     ),
     [causes, list, index, options, fit],
   );
@@ -122,24 +124,19 @@ function Opened({ overview, cluster, causes, route, queries }: Props) {
         <span class="states">
           <Counts counts={countsOf(colours, list)} />
         </span>
-        <Told cluster={cluster} chips={overview.chips} />
+        <Summary cluster={cluster} chips={overview.chips} />
         <div class="tools">
-          <Copy queries={queries} />
-          {!isFabric && <Download name={slug} picture={picture} />}
+          <CopyQueries queries={queries} />
+          {!isFabric && <DownloadSvg name={slug} picture={picture} />}
         </div>
       </header>
       <div class="tools modes">
         {!isFabric && (
-          <Choice
-            name="Color by"
-            options={COLOURINGS}
-            chosen={colouring}
-            choose={(value) => change({ colour: value })}
-          />
+          <Choice name="Color by" options={COLOR_BY} chosen={colouring} choose={(value) => change({ colour: value })} />
         )}
         <Choice
           name="Show"
-          options={{ chips: "Chips", fabric: above ? `Fabric tiers: ${counted(above, "cause")}` : "Fabric tiers" }}
+          options={{ chips: "Chips", fabric: above ? `Fabric tiers: ${pluralize(above, "cause")}` : "Fabric tiers" }}
           chosen={isFabric ? "fabric" : "chips"}
           choose={(value) => change({ fabric: value === "fabric" ? "yes" : undefined })}
         />
@@ -149,7 +146,7 @@ function Opened({ overview, cluster, causes, route, queries }: Props) {
               Previous <kbd>P</kbd>
             </button>
             <span class="quiet">
-              {index < 0 ? counted(list.length, "cause") : `${index + 1} of ${counted(list.length, "cause")}`}
+              {index < 0 ? pluralize(list.length, "cause") : `${index + 1} of ${pluralize(list.length, "cause")}`}
             </span>
             <button type="button" onClick={() => go(1)}>
               Next <kbd>N</kbd>
@@ -157,7 +154,7 @@ function Opened({ overview, cluster, causes, route, queries }: Props) {
           </span>
         )}
       </div>
-      {allocations.error && <Shown result={allocations}>{() => null}</Shown>}
+      {allocations.error && <Loading result={allocations}>{() => null}</Loading>}
       {allocations.data && colouring === "free" && !allocations.data.blocks && (
         <p class="quiet">Free blocks are unavailable: the domains of this cluster have different models.</p>
       )}
@@ -195,12 +192,12 @@ function Opened({ overview, cluster, causes, route, queries }: Props) {
 /** Whether something is in the fabric, and so on no map of chips. */
 const isAbove = (address: string) => address.includes("/fabric/") && !/\/d\d+\//.test(address);
 
-const firstOf = (overview: Overview, address = "") => (address ? (placed(overview, address)?.first ?? 0) : 0);
+const firstOf = (overview: Overview, address = "") => (address ? (chipsAt(overview, address)?.first ?? 0) : 0);
 
 /** Chips by state as they are; of causes that took no chip along, what they took. */
-function countsOf({ entries }: Coloured, causes: Cause[]): Count[] {
+function countsOf({ entries }: ChipColors, causes: Cause[]): Count[] {
   const chips = entries
-    .filter(({ key, count }) => count && isNotUp(key))
+    .filter(({ key, count }) => count && isUnhealthy(key))
     .map(({ key, count }) => ({ kind: "chip", state: key, count }));
   const sums = new Map<string, Count>();
   for (const { parts } of causes) {
@@ -218,7 +215,7 @@ function useKeys(keys: Record<string, () => void>): void {
   useLayoutEffect(() => {
     const press = (event: KeyboardEvent) => {
       const act = keys[event.key.toLowerCase()];
-      if (!act || !isSingle(event)) return;
+      if (!act || !isSingleKey(event)) return;
       event.preventDefault();
       act();
     };
@@ -227,12 +224,12 @@ function useKeys(keys: Record<string, () => void>): void {
   });
 }
 
-function Told({ cluster: { system, domains, racks }, chips }: { cluster: Cluster; chips: number }) {
-  const adopted = `${counted(domains.totalCount, "domain")} in ${counted(racks.totalCount, "rack")}, adopted from imported data`;
+function Summary({ cluster: { system, domains, racks }, chips }: { cluster: Cluster; chips: number }) {
+  const adopted = `${pluralize(domains.totalCount, "domain")} in ${pluralize(racks.totalCount, "rack")}, adopted from imported data`;
   const seeded = `${number(domains.totalCount)} × ${domains.nodes[0]?.model}`;
   return (
     <p>
-      {counted(chips, "chip")} · {system === "adopted" ? adopted : seeded}
+      {pluralize(chips, "chip")} · {system === "adopted" ? adopted : seeded}
     </p>
   );
 }

@@ -1,7 +1,7 @@
 // Draws what the camera shows: from an image of all of it, or tile by tile, with names, numbers and glyphs once there is room.
 import { number } from "../words";
 import { type Camera, NAMED, NAMED_ROWS, NAMES, WIDE } from "./camera";
-import { type Inks, plain, rendered, sizeOf } from "./image";
+import { type Inks, plain, renderImage, sizeOf } from "./image";
 import { blockAt, type Cell, cellOf, chipAt, domainAt } from "./layout";
 import { GLYPHS } from "./markers";
 import { placeOf } from "./overview";
@@ -49,7 +49,7 @@ export class Painter {
 
   private whole(camera: Camera, tile: number): HTMLCanvasElement {
     if (!this.image || this.cursor !== tile) {
-      this.image = rendered(camera.overview, camera.to, this.look.codes, this.look.inks, tile);
+      this.image = renderImage(camera.overview, camera.to, this.look.codes, this.look.inks, tile);
       this.cursor = tile;
     }
     return this.image;
@@ -69,7 +69,7 @@ export class Painter {
 
   private tiles(context: CanvasRenderingContext2D, camera: Camera, ratio: number): void {
     const { overview, to } = camera;
-    this.cells ??= rendered(overview, to, this.look.codes, this.look.inks, plain(to));
+    this.cells ??= renderImage(overview, to, this.look.codes, this.look.inks, plain(to));
     const [x, y] = camera.origin;
     const size = camera.chip * to.side;
     const whole = (value: number) => Math.round(value * ratio);

@@ -1,30 +1,30 @@
 // What is said of a chip below the mouse or the cursor.
-import { worded } from "../state";
-import { counted, number } from "../words";
-import type { Holdings } from "./holdings";
+import { stateWord } from "../state";
+import { number, pluralize } from "../words";
+import type { AllocationMap } from "./holdings";
 import { addressOf, type Overview, placeOf, rackOf, STATES } from "./overview";
 import type { Spot } from "./spots";
 
-interface Known {
+interface MapData {
   overview: Overview;
   spots: Spot[];
-  allocations: Holdings | undefined;
+  allocations: AllocationMap | undefined;
   memory: number | undefined;
 }
 
-export function describe({ overview, spots, allocations, memory }: Known, chip: number): string {
+export function describe({ overview, spots, allocations, memory }: MapData, chip: number): string {
   const pool = overview.pools[chip] ?? 0;
   const size = memory ? ` (${number(pool * memory)} GiB)` : "";
   const spot = overview.states[chip] ? spotAt(spots, chip) : undefined;
-  const holder = allocations?.holders[chip];
+  const holder = allocations?.jobNumbers[chip];
   const block = allocations?.blocks?.[placeOf(overview, chip)[1]];
   const said = [
-    worded(STATES[overview.states[chip] ?? 0] ?? "up"),
+    stateWord(STATES[overview.states[chip] ?? 0] ?? "up"),
     spot?.cause?.why,
     `rack r${rackOf(overview, chip)}`,
-    `pools with ${counted(pool, "chip")}${size}`,
+    `pools with ${pluralize(pool, "chip")}${size}`,
     allocations && (holder ? `job ${allocations.jobs[holder - 1]?.name}` : "not allocated"),
-    block !== undefined && `largest free block in its domain: ${counted(block, "chip")}`,
+    block !== undefined && `largest free block in its domain: ${pluralize(block, "chip")}`,
   ];
   return `${addressOf(overview, chip)}: ${said.filter(Boolean).join(", ")}`;
 }

@@ -1,6 +1,6 @@
 // What is not up, as spots on the map: a server all of whose chips have one state, else its chips, or what stands beside.
 import type { Result } from "../api";
-import { asking, graphql } from "../api";
+import { graphql, makeQuery } from "../api";
 import { isState, type State, STATES as WORST_FIRST } from "../state";
 import { addressOf, chipsOf, type Overview, placeOf, STATES } from "./overview";
 
@@ -12,7 +12,7 @@ export const CAUSES = graphql(`
     }
   }
 `);
-export const causesOf = (cluster: string) => asking(CAUSES, { cluster });
+export const causesOf = (cluster: string) => makeQuery(CAUSES, { cluster });
 
 export type Cause = Result<typeof CAUSES>["incidents"]["nodes"][number];
 
@@ -34,7 +34,7 @@ export const stateOf = ({ parts }: Cause): State =>
   WORST_FIRST.find((state) => parts.some((part) => part.state === state)) ?? "down";
 
 /** Causes from the worst to the least, of the same state those with more chips first. */
-export function sorted(causes: Cause[]): Cause[] {
+export function sortCauses(causes: Cause[]): Cause[] {
   const chips = new Map(causes.map((cause) => [cause, chipsIn(cause)]));
   return [...causes].sort((a, b) => rank(stateOf(a)) - rank(stateOf(b)) || (chips.get(b) ?? 0) - (chips.get(a) ?? 0));
 }
@@ -51,11 +51,13 @@ export function spotsOf(overview: Overview, causes: Cause[]): Spot[] {
   const covered = new Set<number>();
   for (const cause of causes) {
     for (const address of cause.causes) {
-      const place = placed(overview, address);
+      const place = chipsAt(overview, address);
       if (!place) continue;
       const { first, chips } = place;
       const states = Array.from(overview.states.subarray(first, first + chips), (code) => STATES[code] as State);
-      const worst = place.beside ? undefined : WORST_FIRST.find((state) => isNotUp(state) && states.includes(state));
+      const worst = place.beside
+        ? undefined
+        : WORST_FIRST.find((state) => isUnhealthy(state) && states.includes(state));
       if (worst) for (let index = 0; index < chips; index++) covered.add(first + index);
       spots.push({ address, state: worst ?? stateOf(cause), chip: first, chips, beside: !worst, cause });
     }
@@ -83,7 +85,7 @@ export function spotsOf(overview: Overview, causes: Cause[]): Spot[] {
 }
 
 /** The chips of an address in a domain; of a switch, NIC or link those that it is drawn with. */
-export function placed(
+export function chipsAt(
   overview: Overview,
   address: string,
 ): { first: number; chips: number; beside: boolean } | undefined {
@@ -102,4 +104,4 @@ export function placed(
     : { first: start + Number(chip), chips: 1, beside };
 }
 
-export const isNotUp = (state: string): state is State => isState(state) && state !== "up";
+export const isUnhealthy = (state: string): state is State => isState(state) && state !== "up";

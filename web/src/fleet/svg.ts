@@ -1,10 +1,10 @@
 // The map as a document: a path a colour, whole domains of one colour as one square. trninv/drawing/fleet.py draws the same.
-import type { Coloured } from "./colour";
+import type { ChipColors } from "./colour";
 import { hexOf, inkOf } from "./ink";
 import { ASPECT, cellOf, layoutOf } from "./layout";
 import { chipsOf, type Overview } from "./overview";
 
-export function overviewSvg(overview: Overview, { codes, entries }: Coloured, paper: string): string {
+export function overviewSvg(overview: Overview, { codes, entries }: ChipColors, paper: string): string {
   const to = layoutOf(overview, ASPECT);
   const colours = entries.map(({ token }) => hexOf(inkOf(token, true)));
   const paths = new Map<string, string[]>();
@@ -23,7 +23,7 @@ export function overviewSvg(overview: Overview, { codes, entries }: Coloured, pa
   }
   const shapes = [...paths].sort().map(([colour, path]) => `<path fill="${colour}" d="${path.join("")}"/>`);
   const box = `viewBox="0 0 ${to.columns * (to.side + 1) + 1} ${to.rows * (to.side + 1) + 1}"`;
-  return `<svg xmlns="http://www.w3.org/2000/svg" ${box} shape-rendering="crispEdges"><title>${escaped(overview.cluster)}</title><rect width="100%" height="100%" fill="${paper}"/>${shapes.join("")}</svg>\n`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" ${box} shape-rendering="crispEdges"><title>${escapeXml(overview.cluster)}</title><rect width="100%" height="100%" fill="${paper}"/>${shapes.join("")}</svg>\n`;
 }
 
-const escaped = (text: string) => text.replace(/[&<>]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+const escapeXml = (text: string) => text.replace(/[&<>]/g, (sign) => `&#${sign.charCodeAt(0)};`);

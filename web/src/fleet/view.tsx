@@ -2,26 +2,26 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { change, href, type Route } from "../route";
 import { STATES } from "../state";
-import { below, number } from "../words";
+import { number, relativeTo } from "../words";
 import { Camera, MARGIN, NAMES, type Pixel, WIDE } from "./camera";
-import type { Coloured } from "./colour";
+import type { ChipColors } from "./colour";
 import { gestures } from "./gestures";
-import type { Holdings } from "./holdings";
+import type { AllocationMap } from "./holdings";
 import { inkOf, inksOf, useLooks } from "./ink";
 import { type Cell, cellOf, chipAt, type Layout, layoutOf } from "./layout";
 import { Legend } from "./legend";
-import { type Marker, merged, within } from "./markers";
+import { type Marker, markersWithin, mergeSpots } from "./markers";
 import { Markers, Ring, Tip } from "./marks";
 import { Minimap } from "./minimap";
 import { addressOf, domainOf, type Overview } from "./overview";
 import { Painter } from "./paint";
 import { describe } from "./says";
-import { placed, type Spot } from "./spots";
+import { chipsAt, type Spot } from "./spots";
 
 interface Props {
   overview: Overview;
-  coloured: Coloured;
-  allocations: Holdings | undefined;
+  coloured: ChipColors;
+  allocations: AllocationMap | undefined;
   spots: Spot[];
   /** The address of what is chosen; empty: nothing is. */
   sel: string;
@@ -36,7 +36,7 @@ interface Props {
 }
 
 /** Markers of a scale, of a window around what is seen. */
-interface Shown {
+interface VisibleMarkers {
   all: Marker[];
   some: Marker[];
   scale: number;
@@ -73,21 +73,21 @@ export function FleetMap(props: Props) {
     const states = new Set(STATES.filter((state) => only.has(state)));
     return spots.filter(({ state }) => states.size === 0 || states.has(state));
   }, [spots, only]);
-  const [shown, setShown] = useState<Shown | null>(null);
+  const [shown, setShown] = useState<VisibleMarkers | null>(null);
   const [tip, setTip] = useState<Marker | undefined>();
   const cursor = useRef(-1);
 
   const paint = useRef(() => {});
   const waiting = useRef(0);
-  const last = useRef<Shown | null>(null);
+  const last = useRef<VisibleMarkers | null>(null);
   paint.current = () => {
     waiting.current = 0;
     if (!camera || !canvas.current || !layer.current) return;
     painter.paint(canvas.current, camera, cursor.current);
     const [x, y] = camera.origin;
     layer.current.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
-    if (view.current) framed(view.current, camera);
-    const next = seen(camera, marked, last.current);
+    if (view.current) positionFrame(view.current, camera);
+    const next = visibleMarkers(camera, marked, last.current);
     if (next !== last.current) setShown(next);
     last.current = next;
   };
@@ -101,13 +101,13 @@ export function FleetMap(props: Props) {
   const choose = (address: string) => {
     cursor.current = -1;
     draw();
-    const short = below(overview.cluster, address);
+    const short = relativeTo(overview.cluster, address);
     if (short !== options.sel) change({ sel: short });
   };
   const open = (address: string) => {
-    if (!placed(overview, address)) return;
+    if (!chipsAt(overview, address)) return;
     const domain = domainOf(address);
-    location.hash = href("domain", domain, { sel: below(domain, address) || undefined });
+    location.hash = href("domain", domain, { sel: relativeTo(domain, address) || undefined });
   };
   const near = (pixel: Pixel): Marker | undefined => {
     const [x, y] = camera?.origin ?? [0, 0];
@@ -187,7 +187,7 @@ export function FleetMap(props: Props) {
     camera?.zoom(factor, [width / 2, height / 2]);
     rest();
   };
-  const target = sel ? placed(overview, sel) : undefined;
+  const target = sel ? chipsAt(overview, sel) : undefined;
   return (
     <section class="card flush map" aria-label={`Map of ${overview.cluster}`}>
       <div ref={stage} class="stage">
@@ -243,7 +243,7 @@ function useColumns(overview: Overview, width: number, height: number): Layout {
 }
 
 /** The markers of what the camera sees and some more around it; the ones before where these will do. */
-function seen(camera: Camera, spots: Spot[], before: Shown | null): Shown {
+function visibleMarkers(camera: Camera, spots: Spot[], before: VisibleMarkers | null): VisibleMarkers {
   const [x, y] = camera.origin;
   const { width, height, scale } = camera;
   const holds =
@@ -254,14 +254,14 @@ function seen(camera: Camera, spots: Spot[], before: Shown | null): Shown {
     before.to[0] >= width - x &&
     before.to[1] >= height - y;
   if (holds) return before;
-  const all = before?.scale === scale ? before.all : merged(spots, camera);
+  const all = before?.scale === scale ? before.all : mergeSpots(spots, camera);
   const from: Pixel = [-x - width / 2, -y - height / 2];
   const to: Pixel = [1.5 * width - x, 1.5 * height - y];
-  return { all, some: within(all, from, to), scale, from, to };
+  return { all, some: markersWithin(all, from, to), scale, from, to };
 }
 
 /** What is seen, on the minimap. */
-function framed(frame: HTMLElement, camera: Camera): void {
+function positionFrame(frame: HTMLElement, camera: Camera): void {
   const share = (part: number, whole: number) => `${Math.max(0, Math.min(100, (100 * part) / whole))}%`;
   const [left, top] = camera.tile([0, 0]);
   const [right, bottom] = camera.tile([camera.width, camera.height]);
@@ -274,7 +274,7 @@ function framed(frame: HTMLElement, camera: Camera): void {
   });
 }
 
-const chipOf = (overview: Overview, address: string) => (address ? (placed(overview, address)?.first ?? -1) : -1);
+const chipOf = (overview: Overview, address: string) => (address ? (chipsAt(overview, address)?.first ?? -1) : -1);
 
 const WAYS: Record<string, Pixel> = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
 
@@ -287,14 +287,14 @@ function step(event: KeyboardEvent, overview: Overview, to: Layout, from: number
   const [column, row, x, y] = cellOf(overview, to, from);
   if (event.shiftKey) return chipAt(overview, to, [column + dx, row + dy, x, y]);
   for (let far = 1; far <= to.side; far++) {
-    const next = chipAt(overview, to, wrapped([column, row, x + far * dx, y + far * dy], to.side));
+    const next = chipAt(overview, to, wrapCell([column, row, x + far * dx, y + far * dy], to.side));
     if (next >= 0) return next;
   }
   return -1;
 }
 
 /** A cell beyond the side of a tile, as that of the next tile. */
-function wrapped([column, row, x, y]: Cell, side: number): Cell {
+function wrapCell([column, row, x, y]: Cell, side: number): Cell {
   const [right, below] = [Math.floor(x / side), Math.floor(y / side)];
   return [column + right, row + below, x - right * side, y - below * side];
 }

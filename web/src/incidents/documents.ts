@@ -1,5 +1,5 @@
 // What the page of incidents asks, and what an incident is known by.
-import { asking, graphql, type Result } from "../api";
+import { graphql, makeQuery, type Result } from "../api";
 
 const INCIDENTS = graphql(`
   query Incidents {
@@ -20,10 +20,10 @@ const INCIDENTS = graphql(`
   }
 `);
 
-export type Found = Result<typeof INCIDENTS>;
-export type Incident = Found["incidents"]["edges"][number]["node"];
+export type IncidentsAnswer = Result<typeof INCIDENTS>;
+export type Incident = IncidentsAnswer["incidents"]["edges"][number]["node"];
 
-export const ASKED = asking(INCIDENTS, {});
+export const QUERY = makeQuery(INCIDENTS, {});
 
 /** The state by which an incident is known. */
 export const stateOf = ({ parts }: Incident) =>

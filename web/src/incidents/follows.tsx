@@ -1,10 +1,10 @@
 // What follows from an incident's causes: links that carry nothing, chips still reached, jobs with less or slower.
-import { asking, graphql, useAsked } from "../api";
+import { graphql, makeQuery, useQuery } from "../api";
 import { href } from "../route";
 import { Counts, Glyph } from "../state";
-import { counted, number, shortened } from "../words";
+import { number, pluralize, shortenAddress } from "../words";
 import type { Incident } from "./documents";
-import type { Costs } from "./impact";
+import type { ImpactAnswer } from "./impact";
 
 const THERE = graphql(`
   query JobsThere($scope: Address!) { jobs(scope: $scope, first: 4) { totalCount nodes { name system externalId } } }
@@ -12,17 +12,17 @@ const THERE = graphql(`
 
 const CAUSES = 4;
 
-export function Follows({ incident, costs }: { incident: Incident; costs: Costs | undefined }) {
+export function Consequences({ incident, costs }: { incident: Incident; costs: ImpactAnswer | undefined }) {
   const sum = incident.parts.reduce((total, { count }) => total + count, 0);
   const more = incident.causeCount - Math.min(CAUSES, incident.causes.length);
   return (
     <ul class="tree">
       {incident.causes.slice(0, CAUSES).map((cause) => (
         <li key={cause}>
-          <a href={href("at", cause)}>{shortened(cause)}</a> <span class="quiet">root cause</span>
+          <a href={href("at", cause)}>{shortenAddress(cause)}</a> <span class="quiet">root cause</span>
         </li>
       ))}
-      {more > 0 && <li class="quiet">and {counted(more, "more cause")}</li>}
+      {more > 0 && <li class="quiet">and {pluralize(more, "more cause")}</li>}
       {sum > incident.causeCount && (
         <li class="follows states">
           <Counts counts={incident.parts} />
@@ -30,8 +30,8 @@ export function Follows({ incident, costs }: { incident: Incident; costs: Costs 
       )}
       {incident.independentFailures > 0 && (
         <li class="follows">
-          {counted(incident.independentFailures, "part")} unhealthy for other reasons. Restoring the causes does not fix
-          them.
+          {pluralize(incident.independentFailures, "part")} unhealthy for other reasons. Restoring the causes does not
+          fix them.
         </li>
       )}
       {costs?.domains.map((cost) => (
@@ -41,14 +41,14 @@ export function Follows({ incident, costs }: { incident: Incident; costs: Costs 
         <li class="follows" key={cost.domain}>
           <Glyph state="up" />
           <span>
-            <strong>{number(cost.chipsNow)}</strong> of {counted(cost.chipsBefore, "chip")} still reachable{" "}
+            <strong>{number(cost.chipsNow)}</strong> of {pluralize(cost.chipsBefore, "chip")} still reachable{" "}
             <span class="quiet">
               in <a href={href("domain", cost.domain)}>{cost.domain}</a>
             </span>
           </span>
         </li>
       ))}
-      {costs && <Touched costs={costs} />}
+      {costs && <AffectedJobs costs={costs} />}
       {costs?.domains.filter(isSlower).map((cost) => (
         <Slower key={cost.domain} domain={cost.domain} affected={costs.jobs} />
       ))}
@@ -62,7 +62,7 @@ function Idle({ domain, links }: { domain: string; links: number }) {
     <li class="follows">
       <Glyph state="down" />
       <span>
-        <strong>{counted(links, "link")}</strong> idle{" "}
+        <strong>{pluralize(links, "link")}</strong> idle{" "}
         <span class="quiet">
           in <a href={href("domain", domain)}>{domain}</a>
         </span>
@@ -77,17 +77,17 @@ const Job = ({ job: { name, system, externalId } }: { job: Named }) => (
   <a href={href("jobs", "", { sel: name })}>{name || `${system}:${externalId}`}</a>
 );
 
-function Touched({ costs: { jobCount, jobs } }: { costs: Costs }) {
+function AffectedJobs({ costs: { jobCount, jobs } }: { costs: ImpactAnswer }) {
   if (!jobCount) return <li class="follows quiet">No jobs affected</li>;
   return (
     <li class="follows">
       <Glyph state="down" />
       <span>
-        <strong>{counted(jobCount, "job")}</strong> affected
+        <strong>{pluralize(jobCount, "job")}</strong> affected
         {jobs.slice(0, CAUSES).map((job) => (
           <span key={`${job.system} ${job.externalId}`} class="quiet">
             {" "}
-            <Job job={job} />: {number(job.affectedChips)} of {counted(job.chips, "chip")}
+            <Job job={job} />: {number(job.affectedChips)} of {pluralize(job.chips, "chip")}
           </span>
         ))}
       </span>
@@ -101,13 +101,13 @@ const isSlower = ({
   bisectionBefore,
   bisectionNow,
   incomparable,
-}: Costs["domains"][0]) =>
+}: ImpactAnswer["domains"][0]) =>
   allGatherNow.upper.gigabytesPerSecond < allGatherBefore.lower.gigabytesPerSecond ||
   (!incomparable && bisectionNow.upper.gigabytesPerSecond < bisectionBefore.lower.gigabytesPerSecond);
 
 /** Jobs of a domain that lost none of its chips, but bandwidth between them. */
 function Slower({ domain, affected }: { domain: string; affected: Named[] }) {
-  const { data } = useAsked(asking(THERE, { scope: domain }));
+  const { data } = useQuery(makeQuery(THERE, { scope: domain }));
   const isKnown = ({ system, externalId }: Named) =>
     affected.some((job) => job.system === system && job.externalId === externalId);
   const others = data?.jobs.nodes.filter((job) => !isKnown(job)) ?? [];
@@ -116,7 +116,7 @@ function Slower({ domain, affected }: { domain: string; affected: Named[] }) {
     <li class="follows">
       <Glyph state="degraded" />
       <span>
-        <strong>{counted(others.length, "job")}</strong> slower on other chips in {domain}:
+        <strong>{pluralize(others.length, "job")}</strong> slower on other chips in {domain}:
         {others.map((job) => (
           <span key={`${job.system} ${job.externalId}`}>
             {" "}

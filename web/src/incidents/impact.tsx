@@ -1,8 +1,8 @@
 // What an incident costs: before and after it.
-import { ApiError, asking, graphql, type Loaded, type Result, useAsked } from "../api";
-import { Change, Shown } from "../parts";
+import { ApiError, graphql, type Loaded, makeQuery, type Result, useQuery } from "../api";
+import { Change, Loading } from "../parts";
 import { href } from "../route";
-import { counted, differs, gibibytes, number } from "../words";
+import { formatDifference, gibibytes, number, pluralize } from "../words";
 
 const IMPACT = graphql(`
   query Impact($after: String) {
@@ -28,21 +28,21 @@ const IMPACT = graphql(`
   }
 `);
 
-export type Costs = Result<typeof IMPACT>["incidents"]["nodes"][number]["impact"];
+export type ImpactAnswer = Result<typeof IMPACT>["incidents"]["nodes"][number]["impact"];
 
 /** The impact of the incident that comes after a place in the list. */
-export function useCosts(id: string, after: string | null): Loaded<Costs> {
-  const result = useAsked(asking(IMPACT, { after }));
+export function useImpact(id: string, after: string | null): Loaded<ImpactAnswer> {
+  const result = useQuery(makeQuery(IMPACT, { after }));
   const node = result.data?.incidents.nodes[0];
   if (!result.data || node?.id === id) return { ...result, data: node?.impact };
   return { ...result, data: undefined, error: new ApiError("The list of incidents has changed.", "") };
 }
 
-export function Cost({ result }: { result: Loaded<Costs> }) {
+export function ImpactSection({ result }: { result: Loaded<ImpactAnswer> }) {
   return (
     <div class="inner">
       <h3>Impact, before → after</h3>
-      <Shown result={result}>{(impact) => <Impact impact={impact} />}</Shown>
+      <Loading result={result}>{(impact) => <Impact impact={impact} />}</Loading>
     </div>
   );
 }
@@ -80,12 +80,12 @@ function Metric({
   );
 }
 
-function Impact({ impact }: { impact: Costs }) {
+function Impact({ impact }: { impact: ImpactAnswer }) {
   return (
     <>
       <p>
         {impact.chips
-          ? `${counted(impact.chips, "chip")} out of service: ${counted(impact.cores, "core")}, ${gibibytes(impact.memory)}.`
+          ? `${pluralize(impact.chips, "chip")} out of service: ${pluralize(impact.cores, "core")}, ${gibibytes(impact.memory)}.`
           : "All chips still work."}
       </p>
       {impact.domains.map((cost) => {
@@ -103,39 +103,39 @@ function Impact({ impact }: { impact: Costs }) {
                 name="Working chips"
                 before={number(cost.chipsBefore)}
                 after={number(cost.chipsNow)}
-                less={differs(cost.chipsBefore, cost.chipsNow)}
+                less={formatDifference(cost.chipsBefore, cost.chipsNow)}
               />
               <Metric
                 name="Idle links"
                 before={number(cost.idleLinksBefore)}
                 after={number(cost.idleLinksNow)}
-                note={differs(cost.idleLinksBefore, cost.idleLinksNow)}
+                note={formatDifference(cost.idleLinksBefore, cost.idleLinksNow)}
               />
               <Metric
                 name="Largest reachable HBM"
                 before={gibibytes(cost.poolBefore)}
                 after={gibibytes(cost.poolNow)}
-                less={differs(pool, poolNow)}
+                less={formatDifference(pool, poolNow)}
               />
               <Metric
                 name="Bisection"
                 before={bounds(wide)}
                 after={bounds(wideNow)}
-                less={differs(wide.upper.gigabytesPerSecond, wideNow.upper.gigabytesPerSecond)}
+                less={formatDifference(wide.upper.gigabytesPerSecond, wideNow.upper.gigabytesPerSecond)}
                 {...other}
               />
               <Metric
                 name="All-gather, at most"
                 before={bounds(gather)}
                 after={bounds(gatherNow)}
-                less={differs(gather.upper.gigabytesPerSecond, gatherNow.upper.gigabytesPerSecond)}
+                less={formatDifference(gather.upper.gigabytesPerSecond, gatherNow.upper.gigabytesPerSecond)}
               />
             </dl>
           </section>
         );
       })}
       {impact.domainCount > impact.domains.length && (
-        <p class="quiet">and {counted(impact.domainCount - impact.domains.length, "more domain")}</p>
+        <p class="quiet">and {pluralize(impact.domainCount - impact.domains.length, "more domain")}</p>
       )}
     </>
   );

@@ -1,23 +1,23 @@
 // One incident: who says what of it, what follows from it, what it costs, and the way to what was before.
-import { mayChange, proposeChange } from "../change/asked";
-import { useTurn } from "../live";
-import { Wanting } from "../panel/actions";
+import { proposeState, useCanWrite } from "../change/asked";
+import { useAsOf } from "../live";
+import { MissingScope } from "../panel/actions";
 import { change, href } from "../route";
-import { clock, dated, Glyph, lasted, now } from "../state";
-import { shortened } from "../words";
+import { formatDateTime, formatDuration, formatTime, Glyph, shownTime } from "../state";
+import { shortenAddress } from "../words";
 import { type Incident, placeOf, stateOf } from "./documents";
-import { Follows } from "./follows";
-import { Cost, useCosts } from "./impact";
+import { Consequences } from "./follows";
+import { ImpactSection, useImpact } from "./impact";
 
 export function Opened({ incident, after }: { incident: Incident; after: string | null }) {
-  const { asof } = useTurn();
-  const costs = useCosts(incident.id, after);
-  const isChanging = mayChange();
+  const { asof } = useAsOf();
+  const costs = useImpact(incident.id, after);
+  const isChanging = useCanWrite();
   const before = incident.startedAt && new Date(Date.parse(incident.startedAt) - 1000).toISOString();
   return (
     <aside class="card flush panel" aria-label={`Incident ${incident.id}`}>
       <h2>
-        <Glyph state={stateOf(incident)} /> <span class="name">{shortened(placeOf(incident))}</span>
+        <Glyph state={stateOf(incident)} /> <span class="name">{shortenAddress(placeOf(incident))}</span>
         <button type="button" class="square" aria-label="Close" onClick={() => change({ sel: undefined })}>
           <span aria-hidden="true">×</span>
         </button>
@@ -26,7 +26,8 @@ export function Opened({ incident, after }: { incident: Incident; after: string 
         <strong>{incident.why ?? "No reason given"}</strong>
         <span>
           {incident.who}
-          {incident.startedAt && `, ${dated(incident.startedAt)}, ${lasted(incident.startedAt, now(asof))} ago`}
+          {incident.startedAt &&
+            `, ${formatDateTime(incident.startedAt)}, ${formatDuration(incident.startedAt, shownTime(asof))} ago`}
           {incident.source && `, by ${incident.source}`}
         </span>
       </div>
@@ -36,7 +37,7 @@ export function Opened({ incident, after }: { incident: Incident; after: string 
             type="button"
             data-writes
             aria-haspopup="dialog"
-            onClick={() => proposeChange({ places: incident.causes, state: "up" })}
+            onClick={() => proposeState({ places: incident.causes, state: "up" })}
           >
             Restore…
           </button>
@@ -52,10 +53,10 @@ export function Opened({ incident, after }: { incident: Incident; after: string 
           </a>
         )}
       </div>
-      <Wanting />
+      <MissingScope />
       <div class="inner">
         <h3>Consequences</h3>
-        <Follows incident={incident} costs={costs.data} />
+        <Consequences incident={incident} costs={costs.data} />
         {incident.instances.map(({ server, instance, host }) => (
           <p key={server} class="quiet">
             {below(server)}: {[instance, host].filter(Boolean).join(", ")}
@@ -68,10 +69,10 @@ export function Opened({ incident, after }: { incident: Incident; after: string 
           </p>
         ))}
       </div>
-      <Cost result={costs} />
+      <ImpactSection result={costs} />
       {incident.lastChange && incident.lastChange.time !== incident.startedAt && (
         <p class="inner quiet">
-          Last change {clock(incident.lastChange.time)} UTC, {incident.lastChange.who}: {incident.lastChange.why}
+          Last change {formatTime(incident.lastChange.time)} UTC, {incident.lastChange.who}: {incident.lastChange.why}
         </p>
       )}
     </aside>

@@ -1,46 +1,46 @@
 // Incidents: what is not up for one reason, what it costs, and what it was like before.
-import { useAsked } from "../api";
-import { type Column, Listed, Row } from "../listed";
-import { useTurn } from "../live";
-import { Copy, Shown } from "../parts";
+import { useQuery } from "../api";
+import { type Column, Row, SimpleTable } from "../listed";
+import { useAsOf } from "../live";
+import { CopyQueries, Loading } from "../parts";
 import { href, type Route } from "../route";
-import { dated, Glyph, lasted, nounOf, now, worded } from "../state";
+import { formatDateTime, formatDuration, Glyph, nounOf, shownTime, stateWord } from "../state";
 import { Timeline } from "../timeline";
-import { counted, number, shortened } from "../words";
-import { ASKED, type Found, type Incident, placeOf, stateOf } from "./documents";
+import { number, pluralize, shortenAddress } from "../words";
+import { type Incident, type IncidentsAnswer, placeOf, QUERY, stateOf } from "./documents";
 import { Opened } from "./incident";
 
 export function Incidents({ route }: { route: Route }) {
-  const loaded = useAsked(ASKED);
+  const loaded = useQuery(QUERY);
   return (
     <article>
       <header class="title">
         <h1>Incidents</h1>
-        {loaded.data && <p>{explained(loaded.data)}</p>}
+        {loaded.data && <p>{summarize(loaded.data)}</p>}
         <div class="tools">
-          <Copy queries={[ASKED]} />
+          <CopyQueries queries={[QUERY]} />
         </div>
       </header>
       <Timeline span={route.options.span} />
-      <Shown result={loaded}>{(data) => <Filled data={data} sel={route.options.sel ?? ""} />}</Shown>
+      <Loading result={loaded}>{(data) => <Filled data={data} sel={route.options.sel ?? ""} />}</Loading>
     </article>
   );
 }
 
-function explained({ incidents: { totalCount, edges } }: Found): string {
+function summarize({ incidents: { totalCount, edges } }: IncidentsAnswer): string {
   const counts = new Map<string, number>();
   for (const { kind, count } of edges.flatMap(({ node }) => node.parts))
     counts.set(kind, (counts.get(kind) ?? 0) + count);
-  const parts = [...counts].map(([kind, count]) => counted(count, nounOf(kind)));
+  const parts = [...counts].map(([kind, count]) => pluralize(count, nounOf(kind)));
   return totalCount
-    ? `${counted(totalCount, "root cause")} ${totalCount === 1 ? "explains" : "explain"} all unhealthy parts: ${parts.join(", ")}`
+    ? `${pluralize(totalCount, "root cause")} ${totalCount === 1 ? "explains" : "explain"} all unhealthy parts: ${parts.join(", ")}`
     : "";
 }
 
 /** Why several causes are one incident. */
 const RULES: Record<string, string> = { rack: "in one rack within five minutes", change: "set in one change" };
 
-function Filled({ data, sel }: { data: Found; sel: string }) {
+function Filled({ data, sel }: { data: IncidentsAnswer; sel: string }) {
   const { edges, totalCount } = data.incidents;
   const index = edges.findIndex(({ node }) => node.id === sel);
   const open = edges[index]?.node;
@@ -61,14 +61,15 @@ function Filled({ data, sel }: { data: Found; sel: string }) {
   );
 }
 
-function Nothing({ data }: { data: Found }) {
+function Nothing({ data }: { data: IncidentsAnswer }) {
   const last = data.events.nodes[0];
   return (
     <section class="card">
       <p>No open incidents. Every part is up.</p>
       {last && (
         <p class="quiet">
-          Last resolved: <a href={href("at", last.address)}>{last.address}</a>, {dated(last.at)}, {last.who}: {last.why}
+          Last resolved: <a href={href("at", last.address)}>{last.address}</a>, {formatDateTime(last.at)}, {last.who}:{" "}
+          {last.why}
         </p>
       )}
     </section>
@@ -78,11 +79,15 @@ function Nothing({ data }: { data: Found }) {
 const COLUMNS: Column[] = [["Root cause"], ["Reason"], ["Impact", "roomy"], ["Who", "roomy"], ["Open for", "number"]];
 
 function Table({ nodes, sel }: { nodes: Incident[]; sel: string }) {
-  const { asof } = useTurn();
+  const { asof } = useAsOf();
   return (
-    <Listed name="Incidents" columns={COLUMNS} isPick>
+    <SimpleTable name="Incidents" columns={COLUMNS} isPick>
       {nodes.map((incident) => (
-        <Row key={incident.id} tells={JSON.stringify([incident.parts, incident.why])} isChosen={incident.id === sel}>
+        <Row
+          key={incident.id}
+          content={JSON.stringify([incident.parts, incident.why])}
+          isSelected={incident.id === sel}
+        >
           <th scope="row">
             <a
               class="cause"
@@ -91,24 +96,24 @@ function Table({ nodes, sel }: { nodes: Incident[]; sel: string }) {
             >
               <Glyph state={stateOf(incident)} />
               <span class="unseen">{stateOf(incident)}: </span>
-              {shortened(placeOf(incident))}
+              {shortenAddress(placeOf(incident))}
             </a>
             {incident.causeCount > 1 && (
               <span class="quiet">
-                {counted(incident.causeCount, "cause")}, {RULES[incident.rule]}
+                {pluralize(incident.causeCount, "cause")}, {RULES[incident.rule]}
               </span>
             )}
           </th>
           <td>{incident.why ?? <span class="quiet">no reason given</span>}</td>
           <td class="roomy">
             {incident.parts
-              .map(({ kind, state, count }) => `${counted(count, nounOf(kind))} ${worded(state)}`)
+              .map(({ kind, state, count }) => `${pluralize(count, nounOf(kind))} ${stateWord(state)}`)
               .join(", ")}
           </td>
           <td class="roomy">{incident.who}</td>
-          <td class="number">{incident.startedAt ? lasted(incident.startedAt, now(asof)) : "unknown"}</td>
+          <td class="number">{incident.startedAt ? formatDuration(incident.startedAt, shownTime(asof)) : "unknown"}</td>
         </Row>
       ))}
-    </Listed>
+    </SimpleTable>
   );
 }

@@ -1,16 +1,16 @@
 // The dialog that carries a plan out, step by step: what it leaves, who says so, what failed.
 import { render } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { type ApiError, asking, graphql, useAsked } from "../api";
+import { type ApiError, graphql, makeQuery, useQuery } from "../api";
 import { useViewer } from "../change/asked";
-import { tell } from "../change/said";
-import { WhoField, whoOf } from "../change/who";
+import { showToast } from "../change/said";
+import { NameField, readName } from "../change/who";
 import { refresh } from "../live";
-import { Change, Shown } from "../parts";
+import { Change, Loading } from "../parts";
 import "../style/change.css";
-import { counted, number } from "../words";
-import type { Doing } from "./doing";
-import { short } from "./fits";
+import { number, pluralize } from "../words";
+import type { JobAction } from "./doing";
+import { shortPlaces } from "./fits";
 
 const MOST = 200;
 const FREE_THEN = graphql(`
@@ -21,7 +21,7 @@ const FREE_THEN = graphql(`
 `);
 
 /** Open the dialog over the page; what had the focus has it again afterwards. */
-export function open(doing: Doing): void {
+export function open(doing: JobAction): void {
   if (document.querySelector("dialog.change")) return;
   const host = document.body.appendChild(document.createElement("div"));
   const close = () => {
@@ -31,7 +31,7 @@ export function open(doing: Doing): void {
   render(<Dialog doing={doing} close={close} />, host);
 }
 
-function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
+function Dialog({ doing, close }: { doing: JobAction; close: () => void }) {
   const box = useRef<HTMLDialogElement>(null);
   const viewer = useViewer();
   const [done, setDone] = useState(0);
@@ -51,7 +51,7 @@ function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
     if (isOver) return shut();
     const form = new FormData(event.target as HTMLFormElement);
     const text = (name: string) => String(form.get(name) ?? "").trim();
-    const who = asks.includes("who") ? whoOf(form, viewer) : null;
+    const who = asks.includes("who") ? readName(form, viewer) : null;
     const input = { job: text("job"), why: text("why"), who };
     setBusy(true);
     fail(undefined);
@@ -69,7 +69,7 @@ function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
     shut();
     refresh();
     const undo = doing.undo;
-    tell({ message: doing.done(input), undo: undo && (() => undo(input).finally(refresh)) });
+    showToast({ message: doing.done(input), undo: undo && (() => undo(input).finally(refresh)) });
   };
   return (
     <dialog class="change" ref={box} aria-labelledby="doing" onClose={close}>
@@ -93,7 +93,7 @@ function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
               <input name="why" required maxLength={MOST} pattern=".*\S.*" title="A reason" autocomplete="off" />
             </label>
           )}
-          {asks.includes("who") && <WhoField viewer={viewer} most={MOST} />}
+          {asks.includes("who") && <NameField viewer={viewer} most={MOST} />}
           <section class="would" aria-label="Steps">
             <h3>Steps</h3>
             <ol class="steps does">
@@ -139,16 +139,16 @@ function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
 
 /** What of the scope is free before and after. */
 function FreeChange({ scope, places }: { scope: string; places: string[] }) {
-  const result = useAsked(asking(FREE_THEN, { scope, with: [{ job: "new allocation", places }] }));
+  const result = useQuery(makeQuery(FREE_THEN, { scope, with: [{ job: "new allocation", places }] }));
   return (
-    <Shown result={result}>
+    <Loading result={result}>
       {({ free, whatIf: { free: then } }) => {
         const after = new Map(then.concurrentJobs.map(({ chips, jobs }) => [chips, jobs]));
         const rows: [string, number, number][] = [
           [`Free chips in ${scope}`, free.free, then.free],
           ["Largest free block", free.largestBlock, then.largestBlock],
           ...free.concurrentJobs.map(({ chips, jobs }): [string, number, number] => [
-            `Concurrent jobs of ${counted(chips, "chip")}`,
+            `Concurrent jobs of ${pluralize(chips, "chip")}`,
             jobs,
             after.get(chips) ?? 0,
           ]),
@@ -158,7 +158,7 @@ function FreeChange({ scope, places }: { scope: string; places: string[] }) {
             <div>
               <dt>Chips</dt>
               <dd>
-                <strong>{short(scope, places)}</strong>
+                <strong>{shortPlaces(scope, places)}</strong>
               </dd>
             </div>
             {rows
@@ -174,6 +174,6 @@ function FreeChange({ scope, places }: { scope: string; places: string[] }) {
           </dl>
         );
       }}
-    </Shown>
+    </Loading>
   );
 }

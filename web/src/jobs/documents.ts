@@ -1,5 +1,5 @@
 // What the page of jobs asks.
-import { asking, graphql, type Result } from "../api";
+import { graphql, makeQuery, type Result } from "../api";
 
 export const JOBS = graphql(`
   query Jobs($scope: Address) {
@@ -10,7 +10,7 @@ export const JOBS = graphql(`
   }
 `);
 
-export const SCOPES = asking(
+export const SCOPES = makeQuery(
   graphql(`
     query JobScopes {
       clusters(first: 1000) { nodes { address chips(first: 1) { totalCount } domains(first: 1) { nodes { address } } } }
@@ -37,7 +37,7 @@ export const MAP = graphql(`
   }
 `);
 
-export const FITS = graphql(`
+export const PLACEMENTS = graphql(`
   query Fits(
     $scope: Address!, $chips: Int, $servers: Int, $domains: Int, $memory: BigInt, $shape: String, $anyBlock: Boolean!
   ) {
@@ -56,11 +56,11 @@ export const FITS = graphql(`
   }
 `);
 
-const MOVED = graphql(`
+const MOVE_FIELDS = graphql(`
   fragment Moved on JobMove { job chips source destination mustStop }
 `);
 
-export const ROOM = graphql(
+export const MAKE_ROOM = graphql(
   `
   query MakeRoom($scope: Address!, $chips: Int, $servers: Int, $domains: Int, $shape: String) {
     makeRoom(scope: $scope, chips: $chips, servers: $servers, domains: $domains, shape: $shape) {
@@ -69,10 +69,10 @@ export const ROOM = graphql(
     }
   }
 `,
-  [MOVED],
+  [MOVE_FIELDS],
 );
 
-export const DRAIN = graphql(
+export const DRAIN_IMPACT = graphql(
   `
   query DrainImpact($place: Address!, $cordonable: Boolean!) {
     free(scope: $place) @include(if: $cordonable) { cordoned allocatedOnCordoned }
@@ -88,32 +88,32 @@ export const DRAIN = graphql(
     }
   }
 `,
-  [MOVED],
+  [MOVE_FIELDS],
 );
 
-export type Fits = Result<typeof FITS>["placements"];
-export type Placement = Fits["placements"][number];
-export type Room = Result<typeof ROOM>["makeRoom"];
-export type Drain = Result<typeof DRAIN>;
-export type Moved = Result<typeof MOVED>;
+export type PlacementsAnswer = Result<typeof PLACEMENTS>["placements"];
+export type Placement = PlacementsAnswer["placements"][number];
+export type MakeRoomAnswer = Result<typeof MAKE_ROOM>["makeRoom"];
+export type DrainImpactAnswer = Result<typeof DRAIN_IMPACT>;
+export type Move = Result<typeof MOVE_FIELDS>;
 
 export const KINDS = { chips: "Chips", servers: "Servers", domains: "Domains", memory: "HBM (GiB)", shape: "Shape" };
 export type Kind = keyof typeof KINDS;
 
-export interface Want {
+export interface JobSize {
   kind: Kind;
   /** As written: 8, 2x4x1. */
   text: string;
 }
 
 /** What fit= of the address asks: chips:8, memory:768GiB, shape:2x4x1. */
-export function wanted(fit: string | undefined): Want | null {
+export function parseSize(fit: string | undefined): JobSize | null {
   const [, kind, text] = /^(chips|servers|domains|memory|shape):([\dx]{1,20})(?:GiB)?$/.exec(fit ?? "") ?? [];
   return kind && text && (kind === "shape" || !text.includes("x")) ? { kind: kind as Kind, text } : null;
 }
 
 /** As the API takes it; all others are null. */
-export function amounts({ kind, text }: Want) {
+export function amounts({ kind, text }: JobSize) {
   const count = (unit: Kind) => (kind === unit ? Math.min(Number(text), 2 ** 31 - 1) : null);
   return {
     chips: count("chips"),
@@ -123,4 +123,4 @@ export function amounts({ kind, text }: Want) {
   };
 }
 
-export const bytes = ({ kind, text }: Want) => (kind === "memory" ? String(BigInt(text) * 2n ** 30n) : null);
+export const bytes = ({ kind, text }: JobSize) => (kind === "memory" ? String(BigInt(text) * 2n ** 30n) : null);

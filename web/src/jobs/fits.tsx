@@ -1,22 +1,32 @@
 // Where the next job fits: what is asked, the places by rank, why there is none, and whom to move.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { asking, useAsked } from "../api";
-import { mayChange } from "../change/asked";
-import { Shown } from "../parts";
+import { makeQuery, useQuery } from "../api";
+import { useCanWrite } from "../change/asked";
+import { Loading } from "../parts";
 import { change } from "../route";
-import { below, counted, gigabytes, number } from "../words";
-import { amounts, bytes, FITS, type Fits, KINDS, type Kind, type Placement, type Want, wanted } from "./documents";
+import { gigabytes, number, pluralize, relativeTo } from "../words";
+import {
+  amounts,
+  bytes,
+  type JobSize,
+  KINDS,
+  type Kind,
+  PLACEMENTS,
+  type Placement,
+  type PlacementsAnswer,
+  parseSize,
+} from "./documents";
 import { propose, toAllocate } from "./doing";
 import { MakeRoom } from "./plans";
 
 /** Whether anything flows between its halves; one chip has none. */
-const joined = ({ chips, bisection }: Placement) => chips < 2 || bisection.gigabytesPerSecond > 0;
+const isConnected = ({ chips, bisection }: Placement) => chips < 2 || bisection.gigabytesPerSecond > 0;
 
 /** As the service ranks them, and what is not connected last. */
-const ranked = (all: Placement[]) => [...all.filter(joined), ...all.filter((placement) => !joined(placement))];
+const rank = (all: Placement[]) => [...all.filter(isConnected), ...all.filter((placement) => !isConnected(placement))];
 
 const warning = (placement: Placement) =>
-  joined(placement)
+  isConnected(placement)
     ? placement.degraded
       ? "One of its chips or links is degraded."
       : undefined
@@ -39,10 +49,11 @@ interface Props {
   show: (places: string[]) => void;
 }
 
-export function WhereFits({ scope, options, show }: Props) {
-  const want = wanted(options.fit);
-  const query = want && asking(FITS, { scope, ...amounts(want), memory: bytes(want), anyBlock: options.any === "yes" });
-  const fits = useAsked(query);
+export function Placements({ scope, options, show }: Props) {
+  const want = parseSize(options.fit);
+  const query =
+    want && makeQuery(PLACEMENTS, { scope, ...amounts(want), memory: bytes(want), anyBlock: options.any === "yes" });
+  const fits = useQuery(query);
   return (
     <section class="card flush" aria-labelledby="fits">
       <h2 id="fits">Find a placement</h2>
@@ -53,20 +64,20 @@ export function WhereFits({ scope, options, show }: Props) {
         </p>
       )}
       {want && (
-        <Shown result={fits}>
+        <Loading result={fits}>
           {({ placements: answer }) => (
             <>
-              <Found fits={answer} scope={scope} show={show} />
+              <PlacementList fits={answer} scope={scope} show={show} />
               {!answer.placements.length && want.kind !== "memory" && <MakeRoom scope={scope} want={want} />}
             </>
           )}
-        </Shown>
+        </Loading>
       )}
     </section>
   );
 }
 
-function Form({ want, any }: { want: Want | null; any: boolean }) {
+function Form({ want, any }: { want: JobSize | null; any: boolean }) {
   const form = useRef<HTMLFormElement>(null);
   const find = (event: SubmitEvent) => {
     event.preventDefault();
@@ -107,9 +118,17 @@ function Form({ want, any }: { want: Want | null; any: boolean }) {
   );
 }
 
-function Found({ fits, scope, show }: { fits: Fits; scope: string; show: (places: string[]) => void }) {
-  const places = ranked(fits.placements);
-  const may = mayChange();
+function PlacementList({
+  fits,
+  scope,
+  show,
+}: {
+  fits: PlacementsAnswer;
+  scope: string;
+  show: (places: string[]) => void;
+}) {
+  const places = rank(fits.placements);
+  const may = useCanWrite();
   const [index, look] = useState(0);
   const picked = places[Math.min(index, places.length - 1)];
   useEffect(() => show(picked?.places ?? []), [picked]);
@@ -126,7 +145,7 @@ function Found({ fits, scope, show }: { fits: Fits; scope: string; show: (places
             {fits.filterSteps.map(({ condition, domains }) => (
               <tr key={condition}>
                 <th scope="row">{condition}</th>
-                <td class="number">{counted(domains, "domain")}</td>
+                <td class="number">{pluralize(domains, "domain")}</td>
               </tr>
             ))}
           </tbody>
@@ -147,9 +166,9 @@ function Found({ fits, scope, show }: { fits: Fits; scope: string; show: (places
               onFocus={() => look(index)}
               onPointerEnter={() => look(index)}
             >
-              <span class="rank">{joined(placement) ? index + 1 : "–"}</span>
+              <span class="rank">{isConnected(placement) ? index + 1 : "–"}</span>
               <span>
-                <strong>{short(scope, placement.places)}</strong>
+                <strong>{shortPlaces(scope, placement.places)}</strong>
                 <span class="quiet">
                   {[
                     placement.shape?.replaceAll("x", " × "),
@@ -161,7 +180,7 @@ function Found({ fits, scope, show }: { fits: Fits; scope: string; show: (places
                     .join(", ")}
                 </span>
               </span>
-              <span>{joined(placement) ? gigabytes(placement.bisection) : "not connected"}</span>
+              <span>{isConnected(placement) ? gigabytes(placement.bisection) : "not connected"}</span>
               <span class="track" aria-hidden="true">
                 <span style={{ width: `${(100 * placement.bisection.gigabytesPerSecond) / most}%` }} />
               </span>
@@ -178,11 +197,11 @@ function Found({ fits, scope, show }: { fits: Fits; scope: string; show: (places
             aria-haspopup="dialog"
             onClick={() => propose(toAllocate(scope, picked.places, fits.chips, warning(picked)))}
           >
-            Allocate {counted(fits.chips, "chip")}…
+            Allocate {pluralize(fits.chips, "chip")}…
           </button>
         )}
         <span class="quiet">
-          {fits.request} of {counted(fits.free, "free chip")}. {counted(fits.positions, "candidate")}, ranked by
+          {fits.request} of {pluralize(fits.free, "free chip")}. {pluralize(fits.positions, "candidate")}, ranked by
           all-gather, then bisection (shown).
           {!may && (
             <>
@@ -197,17 +216,17 @@ function Found({ fits, scope, show }: { fits: Fits; scope: string; show: (places
 }
 
 /** Chips of one server together: s0 · c0, c1. */
-export function short(scope: string, places: string[]): string {
+export function shortPlaces(scope: string, places: string[]): string {
   const servers = new Map<string, string[]>();
-  for (const place of places.map((address) => below(scope, address))) {
+  for (const place of places.map((address) => relativeTo(scope, address))) {
     const [, server = place, chip] = /^(.*?)\/?(c\d+)$/.exec(place) ?? [];
     servers.set(server, [...(servers.get(server) ?? []), ...(chip ? [chip] : [])]);
   }
-  return [...servers].map(([server, chips]) => [server, runs(chips)].filter(Boolean).join(" · ")).join(" + ");
+  return [...servers].map(([server, chips]) => [server, chipRanges(chips)].filter(Boolean).join(" · ")).join(" + ");
 }
 
 /** c0–c3, c6 of c0, c1, c2, c3, c6. */
-function runs(chips: string[]): string {
+function chipRanges(chips: string[]): string {
   const numbers = chips.map((chip) => Number(chip.slice(1))).sort((a, b) => a - b);
   const ranges: [number, number][] = [];
   for (const chip of numbers) {

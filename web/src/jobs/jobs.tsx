@@ -1,41 +1,41 @@
 // Jobs: who holds what, where the next one fits, and what moving or draining would do.
 import { useMemo, useState } from "preact/hooks";
-import { asking, type Result, useAsked } from "../api";
+import { makeQuery, type Result, useQuery } from "../api";
 import { letterOf } from "../drawing/letter";
-import { Copy, Shown } from "../parts";
+import { CopyQueries, Loading } from "../parts";
 import { change } from "../route";
 import "../style/jobs.css";
-import { counted, number } from "../words";
+import { number, pluralize } from "../words";
 import { FREE, JOBS, SCOPES } from "./documents";
-import { WhereFits } from "./fits";
+import { Placements } from "./fits";
 import { JobMap, useMap } from "./map";
-import { Draining } from "./plans";
-import { Chosen, JobTable } from "./table";
+import { DrainImpact } from "./plans";
+import { JobTable, SelectedJob } from "./table";
 
 type Jobs = Result<typeof JOBS>["jobs"];
 type Cluster = Result<(typeof SCOPES)["document"]>["clusters"]["nodes"][number];
 
 export function Jobs({ options }: { options: Record<string, string> }) {
   const scope = (options.in ?? "").toLowerCase();
-  const query = asking(JOBS, { scope: scope || null });
-  const [jobs, clusters] = [useAsked(query), useAsked(SCOPES)];
+  const query = makeQuery(JOBS, { scope: scope || null });
+  const [jobs, clusters] = [useQuery(query), useQuery(SCOPES)];
   return (
     <article>
       <header class="title">
         <h1>Jobs</h1>
-        {jobs.data && <p>{counted(jobs.data.jobs.totalCount, "job")}</p>}
+        {jobs.data && <p>{pluralize(jobs.data.jobs.totalCount, "job")}</p>}
         <div class="tools">
           {clusters.data && <Scope clusters={clusters.data.clusters.nodes} scope={scope} />}
-          <Copy queries={[query]} />
+          <CopyQueries queries={[query]} />
         </div>
       </header>
-      <Shown result={jobs}>
+      <Loading result={jobs}>
         {({ jobs: listed }) => (
-          <Shown result={clusters}>
+          <Loading result={clusters}>
             {({ clusters: { nodes } }) => <Opened jobs={listed} clusters={nodes} scope={scope} options={options} />}
-          </Shown>
+          </Loading>
         )}
-      </Shown>
+      </Loading>
     </article>
   );
 }
@@ -98,21 +98,21 @@ function Opened({ jobs, clusters, scope, options }: OpenedProps) {
         {table}
       </div>
       <aside aria-label="Placement">
-        {chosen && <Chosen job={chosen} />}
-        <WhereFits scope={within} options={options} show={propose} />
-        <Room scope={within} />
-        <Draining scope={within.split("/")[0] ?? within} drain={options.drain ?? ""} />
+        {chosen && <SelectedJob job={chosen} />}
+        <Placements scope={within} options={options} show={propose} />
+        <FreeCapacity scope={within} />
+        <DrainImpact scope={within.split("/")[0] ?? within} drain={options.drain ?? ""} />
       </aside>
     </div>
   );
 }
 
-function Room({ scope }: { scope: string }) {
-  const room = useAsked(asking(FREE, { scope }));
+function FreeCapacity({ scope }: { scope: string }) {
+  const room = useQuery(makeQuery(FREE, { scope }));
   return (
     <section class="card" aria-label="Free capacity">
       <h2>Free capacity in {scope}</h2>
-      <Shown result={room}>
+      <Loading result={room}>
         {({ free }) => (
           <dl class="figures">
             {(
@@ -138,13 +138,13 @@ function Room({ scope }: { scope: string }) {
               .filter(({ jobs: fit }) => fit > 0)
               .map(({ chips, jobs: fit }) => (
                 <div key={chips}>
-                  <dt>Concurrent jobs of {counted(chips, "chip")}</dt>
+                  <dt>Concurrent jobs of {pluralize(chips, "chip")}</dt>
                   <dd>{number(fit)}</dd>
                 </div>
               ))}
           </dl>
         )}
-      </Shown>
+      </Loading>
     </section>
   );
 }

@@ -1,26 +1,26 @@
 // A domain with the letter of the job in every chip that one holds; what is proposed is ringed.
 import { useMemo } from "preact/hooks";
-import { asking, type Result, useAsked } from "../api";
+import { makeQuery, type Result, useQuery } from "../api";
 import { useNarrow } from "../domain/wired";
 import { letterOf } from "../drawing/letter";
 import { fixed, Sign } from "../drawing/marks";
-import { Shown } from "../parts";
+import { Loading } from "../parts";
 import { href } from "../route";
-import { Told, worded } from "../state";
-import { counted, number } from "../words";
+import { StateLabel, stateWord } from "../state";
+import { number, pluralize } from "../words";
 import { MAP } from "./documents";
 
 type Drawn = Result<typeof MAP>;
 
 const WITHOUT_JOB = { allocated: "allocated", free: "free", unusable: "unusable" };
 
-export const lies = (address: string, places: string[]) =>
+export const isWithin = (address: string, places: string[]) =>
   places.some((place) => address === place || address.startsWith(`${place}/`));
 
 /** What is drawn of a domain, and the jobs in it, those with most chips first: the order of their letters. */
 export function useMap(domain: string | undefined) {
   const narrow = useNarrow();
-  const drawn = useAsked(domain ? asking(MAP, { domain, narrow }) : null);
+  const drawn = useQuery(domain ? makeQuery(MAP, { domain, narrow }) : null);
   const counts = useMemo(() => countsOf(drawn.data), [drawn.data]);
   return { drawn, counts };
 }
@@ -46,9 +46,9 @@ export function JobMap({ domain, map: { drawn, counts }, proposed, sel }: MapPro
       <h2>
         <a href={href("domain", domain)}>{domain}</a>
       </h2>
-      <Shown result={drawn}>
+      <Loading result={drawn}>
         {(data) => <Drawing domain={domain} drawn={data} counts={counts} proposed={proposed} sel={sel} />}
-      </Shown>
+      </Loading>
     </section>
   );
 }
@@ -77,7 +77,7 @@ function Drawing({ domain, drawn: { layout, chips }, counts, proposed, sel }: Pr
         viewBox={[box.x, box.y, box.width, box.height].map(fixed).join(" ")}
         style={`--letter: ${font}px; --least: 240px; --wide: 0px; --most: ${Math.max(240, box.width * 1.2)}px`}
         role="img"
-        aria-label={`${domain}: ${jobs.map((job, index) => `${letterOf(index).text} ${job}: ${counted(counts.get(job) ?? 0, "chip")}`).join(", ") || "no jobs"}; ${counted(free, "free chip")}`}
+        aria-label={`${domain}: ${jobs.map((job, index) => `${letterOf(index).text} ${job}: ${pluralize(counts.get(job) ?? 0, "chip")}`).join(", ") || "no jobs"}; ${pluralize(free, "free chip")}`}
       >
         {layout.panels.map((panel) => (
           <rect key={`${panel.x} ${panel.y}`} class="panel" {...panel} rx="10" />
@@ -113,7 +113,7 @@ function Drawing({ domain, drawn: { layout, chips }, counts, proposed, sel }: Pr
             >
               <title>{`${place.address}, ${chip.state}, ${chip.job ? `allocated to ${chip.job}` : WITHOUT_JOB[chip.use]}`}</title>
               <rect class="body" {...size} />
-              {lies(place.address, proposed) && (
+              {isWithin(place.address, proposed) && (
                 <rect class="proposed" {...ring} width={place.width + 10} height={place.height + 10} rx={size.rx + 5} />
               )}
               <text x={fixed(place.x)} y={fixed(place.y + 0.35 * font)}>
@@ -139,7 +139,7 @@ function Drawing({ domain, drawn: { layout, chips }, counts, proposed, sel }: Pr
         {unusable > 0 && <li>unusable {number(unusable)}</li>}
         {states.map((state) => (
           <li key={state}>
-            <Told state={state}>{worded(state)}</Told>
+            <StateLabel state={state}>{stateWord(state)}</StateLabel>
           </li>
         ))}
         {proposed.length > 0 && (

@@ -1,29 +1,37 @@
 // Plans, step by step: whom to move so that there is room, and what taking a place out of service does.
 import { useState } from "preact/hooks";
-import { asking, useAsked } from "../api";
-import { mayChange } from "../change/asked";
-import { Change, Shown } from "../parts";
+import { makeQuery, useQuery } from "../api";
+import { useCanWrite } from "../change/asked";
+import { Change, Loading } from "../parts";
 import { change, href } from "../route";
-import { counted, gigabytes, number } from "../words";
-import { amounts, DRAIN, type Drain, type Moved, ROOM, type Room, type Want } from "./documents";
+import { gigabytes, number, pluralize } from "../words";
+import {
+  amounts,
+  DRAIN_IMPACT,
+  type DrainImpactAnswer,
+  type JobSize,
+  MAKE_ROOM,
+  type MakeRoomAnswer,
+  type Move,
+} from "./documents";
 import { propose, toAllocate, toCordon, toMakeRoom, toMove, toUncordon } from "./doing";
-import { short } from "./fits";
+import { shortPlaces } from "./fits";
 
-export function MakeRoom({ scope, want }: { scope: string; want: Want }) {
+export function MakeRoom({ scope, want }: { scope: string; want: JobSize }) {
   const [open, opened] = useState(false);
-  const room = useAsked(open ? asking(ROOM, { scope, ...amounts(want) }) : null);
+  const room = useQuery(open ? makeQuery(MAKE_ROOM, { scope, ...amounts(want) }) : null);
   return (
     <div class="inner">
       <button type="button" onClick={() => opened(true)} disabled={open}>
         Make room…
       </button>
-      <Shown result={room}>{({ makeRoom }) => <Plan room={makeRoom} scope={scope} />}</Shown>
+      <Loading result={room}>{({ makeRoom }) => <Plan room={makeRoom} scope={scope} />}</Loading>
     </div>
   );
 }
 
-function Plan({ room, scope }: { room: Room; scope: string }) {
-  const may = mayChange();
+function Plan({ room, scope }: { room: MakeRoomAnswer; scope: string }) {
+  const may = useCanWrite();
   if (room.possible !== true)
     return (
       <p>
@@ -38,13 +46,13 @@ function Plan({ room, scope }: { room: Room; scope: string }) {
     <>
       <h3>
         {room.moves.length
-          ? `${counted(room.moves.length, "move")} of ${counted(room.movedChips, "chip")}`
+          ? `${pluralize(room.moves.length, "move")} of ${pluralize(room.movedChips, "chip")}`
           : "No moves needed"}
         {room.exact && ", the fewest possible"}
       </h3>
       <Steps moves={room.moves} scope={scope} />
       <p>
-        This frees {room.request}: <strong>{short(scope, room.places)}</strong>
+        This frees {room.request}: <strong>{shortPlaces(scope, room.places)}</strong>
       </p>
       {may && (
         <button
@@ -60,21 +68,21 @@ function Plan({ room, scope }: { room: Room; scope: string }) {
             )
           }
         >
-          {room.moves.length ? "Move and allocate…" : `Allocate ${counted(room.chips, "chip")}…`}
+          {room.moves.length ? "Move and allocate…" : `Allocate ${pluralize(room.chips, "chip")}…`}
         </button>
       )}
     </>
   );
 }
 
-function Steps({ moves, scope }: { moves: Moved[]; scope: string }) {
+function Steps({ moves, scope }: { moves: Move[]; scope: string }) {
   return (
     <ol class="steps">
       {moves.map((move) => (
         <li key={move.job}>
           <a href={href("jobs", "", { sel: move.job })}>{move.job}</a>{" "}
-          <span class="quiet">{counted(move.chips, "chip")}</span> {short(scope, move.source)} →{" "}
-          <strong>{short(scope, move.destination)}</strong>
+          <span class="quiet">{pluralize(move.chips, "chip")}</span> {shortPlaces(scope, move.source)} →{" "}
+          <strong>{shortPlaces(scope, move.destination)}</strong>
           {move.mustStop && <span class="less">must stop first</span>}
         </li>
       ))}
@@ -82,9 +90,9 @@ function Steps({ moves, scope }: { moves: Moved[]; scope: string }) {
   );
 }
 
-export function Draining({ scope, drain }: { scope: string; drain: string }) {
+export function DrainImpact({ scope, drain }: { scope: string; drain: string }) {
   const cordonable = !drain.includes("--") && /(^@[^/]+|\/[srd]\d+)$/.test(drain);
-  const impact = useAsked(drain ? asking(DRAIN, { place: drain, cordonable }) : null);
+  const impact = useQuery(drain ? makeQuery(DRAIN_IMPACT, { place: drain, cordonable }) : null);
   const ask = (event: SubmitEvent) => {
     event.preventDefault();
     change({
@@ -111,12 +119,12 @@ export function Draining({ scope, drain }: { scope: string; drain: string }) {
         </label>
         <button type="submit">Plan</button>
       </form>
-      {drain && <Shown result={impact}>{(plan) => <Impact plan={plan} scope={scope} />}</Shown>}
+      {drain && <Loading result={impact}>{(plan) => <Impact plan={plan} scope={scope} />}</Loading>}
     </section>
   );
 }
 
-const WAYS: Record<Drain["drainImpact"]["jobs"][number]["outcome"], string> = {
+const WAYS: Record<DrainImpactAnswer["drainImpact"]["jobs"][number]["outcome"], string> = {
   REPLACED: "lost chips are replaced, the rest stays",
   STAYS: "loses only spares and stays",
   ELSEWHERE: "moves elsewhere as a whole",
@@ -125,7 +133,7 @@ const WAYS: Record<Drain["drainImpact"]["jobs"][number]["outcome"], string> = {
 };
 
 /** What is carried out of a drain: its servers take no new jobs, then what runs there moves, in order, each job once. */
-function Carrying({ plan: { drainImpact: plan, free }, scope }: { plan: Drain; scope: string }) {
+function DrainButtons({ plan: { drainImpact: plan, free }, scope }: { plan: DrainImpactAnswer; scope: string }) {
   const last = new Map<string, string[]>();
   for (const { job, outcome, destination, moves } of plan.jobs) {
     for (const move of moves) last.set(move.job, move.destination);
@@ -154,22 +162,22 @@ function Carrying({ plan: { drainImpact: plan, free }, scope }: { plan: Drain; s
           aria-haspopup="dialog"
           onClick={() => propose(toMove(scope, moves, plan.revision))}
         >
-          {free && "2. "}Move {counted(moves.length, "job")}…
+          {free && "2. "}Move {pluralize(moves.length, "job")}…
         </button>
       )}
     </div>
   );
 }
 
-function Impact({ plan: whole, scope }: { plan: Drain; scope: string }) {
-  const may = mayChange();
+function Impact({ plan: whole, scope }: { plan: DrainImpactAnswer; scope: string }) {
+  const may = useCanWrite();
   const plan = whole.drainImpact;
   return (
     <div class="inner">
       <p>
-        Removes {counted(plan.chips, "chip")}:{" "}
+        Removes {pluralize(plan.chips, "chip")}:{" "}
         {plan.disrupted
-          ? `${counted(plan.disrupted, "job")} disrupted, ${number(plan.stopped)} stopped`
+          ? `${pluralize(plan.disrupted, "job")} disrupted, ${number(plan.stopped)} stopped`
           : "no jobs disrupted"}
         .
       </p>
@@ -178,13 +186,13 @@ function Impact({ plan: whole, scope }: { plan: Drain; scope: string }) {
           <li key={job.job}>
             <a href={href("jobs", "", { sel: job.job })}>{job.job}</a>{" "}
             <span class="quiet">
-              loses {number(job.lostChips)} of {counted(job.chips, "chip")}
+              loses {number(job.lostChips)} of {pluralize(job.chips, "chip")}
             </span>{" "}
             <span class={job.outcome === "NOWHERE" ? "less" : ""}>{WAYS[job.outcome]}</span>
             <Steps moves={job.moves} scope={scope} />
             {job.destination.length > 0 && (
               <p>
-                → <strong>{short(scope, job.destination)}</strong>
+                → <strong>{shortPlaces(scope, job.destination)}</strong>
                 {job.allGatherAfter && (
                   <span class="quiet">
                     {" "}
@@ -196,7 +204,7 @@ function Impact({ plan: whole, scope }: { plan: Drain; scope: string }) {
           </li>
         ))}
       </ol>
-      {may && <Carrying plan={whole} scope={scope} />}
+      {may && <DrainButtons plan={whole} scope={scope} />}
       <dl class="figures">
         <div>
           <dt>Largest free block, chips</dt>
@@ -208,7 +216,7 @@ function Impact({ plan: whole, scope }: { plan: Drain; scope: string }) {
           .filter(({ jobs, jobsAfter }) => jobs !== jobsAfter)
           .map(({ chips, jobs, jobsAfter }) => (
             <div key={chips}>
-              <dt>Concurrent jobs of {counted(chips, "chip")}</dt>
+              <dt>Concurrent jobs of {pluralize(chips, "chip")}</dt>
               <dd>
                 <Change before={number(jobs)} now={number(jobsAfter)} />
               </dd>

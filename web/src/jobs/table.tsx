@@ -1,27 +1,27 @@
 // Who holds what, job by job, and the one that is chosen.
 import { useMemo } from "preact/hooks";
 import type { Result } from "../api";
-import { mayChange } from "../change/asked";
+import { useCanWrite } from "../change/asked";
 import type { Letter } from "../drawing/wiring";
-import { useTurn } from "../live";
+import { useAsOf } from "../live";
 import { href } from "../route";
-import { lasted, now, Told } from "../state";
+import { formatDuration, StateLabel, shownTime } from "../state";
 import type { Cell, Rows } from "../table/rows";
-import { DataTable, useShown } from "../table/table";
-import { counted } from "../words";
+import { DataTable, useVisibleRows } from "../table/table";
+import { pluralize } from "../words";
 import type { JOBS } from "./documents";
 import { propose, toRelease } from "./doing";
 
-type Listed = Result<typeof JOBS>["jobs"];
-export type Job = Listed["nodes"][number];
+type JobList = Result<typeof JOBS>["jobs"];
+export type Job = JobList["nodes"][number];
 
 /** As the other places of the API take it: the name of what is held here, SYSTEM:ID of all else. */
 export const nameOf = ({ name, system, externalId }: Job) => (system === "trninv" ? name : `${system}:${externalId}`);
 
-const shownAs = (job: Job) => job.name || nameOf(job);
+const labelOf = (job: Job) => job.name || nameOf(job);
 
 const COLUMNS: [string, (job: Job) => Cell][] = [
-  ["job", shownAs],
+  ["job", labelOf],
   ["where", (job) => job.firstServer ?? job.cluster],
   ["chips", (job) => job.chips],
   ["servers", (job) => job.servers],
@@ -36,7 +36,7 @@ const RARE: [string, (job: Job) => Cell][] = [
 ];
 
 interface Props {
-  jobs: Listed;
+  jobs: JobList;
   sel: string;
   /** By the names that the map's chips have. */
   letters: Map<string, Letter>;
@@ -53,13 +53,13 @@ export function JobTable({ jobs: { totalCount, nodes }, sel, letters, options }:
     const byName = new Map<string, Letter>();
     for (const job of nodes) {
       const letter = letters.get(nameOf(job));
-      const twins = nodes.filter((other) => shownAs(other) === shownAs(job));
-      if (letter && twins.length === 1) byName.set(shownAs(job), letter);
+      const twins = nodes.filter((other) => labelOf(other) === labelOf(job));
+      if (letter && twins.length === 1) byName.set(labelOf(job), letter);
     }
     return byName;
   }, [nodes, letters]);
   const view = { sort, where, cols };
-  const shown = useShown(all, view);
+  const shown = useVisibleRows(all, view);
   if (!nodes.length)
     return (
       <section class="card">
@@ -80,30 +80,30 @@ export function JobTable({ jobs: { totalCount, nodes }, sel, letters, options }:
         letters={lettered}
         chosen={(row) => Boolean(sel) && row.includes(sel)}
       />
-      {totalCount > nodes.length && <p class="quiet">{counted(totalCount - nodes.length, "more job")}</p>}
+      {totalCount > nodes.length && <p class="quiet">{pluralize(totalCount - nodes.length, "more job")}</p>}
     </>
   );
 }
 
 /** The job that is chosen, and the way to end it. */
-export function Chosen({ job }: { job: Job }) {
-  const { asof } = useTurn();
-  const may = mayChange();
+export function SelectedJob({ job }: { job: Job }) {
+  const { asof } = useAsOf();
+  const may = useCanWrite();
   const name = nameOf(job);
   return (
     <section class="card" aria-label={`Job ${name}`}>
       <h2>{name}</h2>
       <p>
-        {counted(job.chips, "chip")} on {counted(job.servers, "server")} in{" "}
+        {pluralize(job.chips, "chip")} on {pluralize(job.servers, "server")} in{" "}
         <a href={href("cluster", job.cluster, { colour: "job" })}>{job.cluster}</a>, for{" "}
-        {lasted(job.startedAt, now(asof))}, by {job.who}
+        {formatDuration(job.startedAt, shownTime(asof))}, by {job.who}
         {job.pinned && "; pinned, so plans do not move it"}
       </p>
       <p>
         {job.failedChips ? (
-          <Told state="down">{counted(job.failedChips, "failed chip")}</Told>
+          <StateLabel state="down">{pluralize(job.failedChips, "failed chip")}</StateLabel>
         ) : (
-          <Told state="up">all chips up</Told>
+          <StateLabel state="up">all chips up</StateLabel>
         )}
       </p>
       {may && job.system === "trninv" && (

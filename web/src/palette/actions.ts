@@ -1,12 +1,12 @@
 // What the palette does: open what was found, go places, change the theme, take the page's queries along.
-import { curl, open } from "../api";
-import { proposeChange } from "../change/asked";
+import { curl, openQueries } from "../api";
+import { proposeState } from "../change/asked";
 import { domainOf } from "../panel/panel";
-import { chosen, href, type Route } from "../route";
+import { href, type Route, selectedAddress } from "../route";
 import type { IconName } from "../shell/icons";
-import { list } from "../shell/keys";
-import { THEMES, wear } from "../shell/theme";
-import { below, shortened } from "../words";
+import { showKeys } from "../shell/keys";
+import { setTheme, THEMES } from "../shell/theme";
+import { relativeTo, shortenAddress } from "../words";
 import type { Hit } from "./documents";
 
 export interface Action {
@@ -17,20 +17,20 @@ export interface Action {
 }
 
 /** Where the reader is: what is chosen, or else what the page is about. */
-export const hereOf = (route: Route) =>
-  chosen(route) || (route.subject.includes("/") || route.view === "cluster" ? route.subject : "");
+export const currentAddress = (route: Route) =>
+  selectedAddress(route) || (route.subject.includes("/") || route.view === "cluster" ? route.subject : "");
 
 const VIEWS: Record<string, string> = { cluster: "cluster", domain: "domain", rack: "rack" };
 
 /** The view that shows a hit; the domain that is open keeps what is asked there. */
-export function opens({ kind, name, address }: Hit, route: Route): string {
+export function hrefOf({ kind, name, address }: Hit, route: Route): string {
   if (kind === "job") return href("jobs", "", { sel: name });
   if (address === null) return href("reports", name);
   const view = VIEWS[kind];
   if (view) return href(view, address);
   const domain = kind === "core" ? "" : domainOf(address);
   return domain
-    ? href("domain", domain, { ...domainOptions(domain, route), sel: below(domain, address) })
+    ? href("domain", domain, { ...domainOptions(domain, route), sel: relativeTo(domain, address) })
     : href("at", address);
 }
 
@@ -48,38 +48,38 @@ const PLACES: [string, IconName, string][] = [
 
 const ALWAYS: Action[] = [
   ...PLACES.map(([place, icon, name]) => ({ name: `Go to ${name}`, icon, does: () => location.assign(href(place)) })),
-  ...THEMES.map((theme) => ({ name: `Theme: ${theme}`, icon: theme, does: () => wear(theme) })),
-  { name: "Keyboard shortcuts", icon: "reports", does: list },
+  ...THEMES.map((theme) => ({ name: `Theme: ${theme}`, icon: theme, does: () => setTheme(theme) })),
+  { name: "Keyboard shortcuts", icon: "reports", does: showKeys },
   { name: "Open GraphiQL", icon: "reports", does: "graphql" },
-  { name: "Copy as curl", icon: "reports", does: () => navigator.clipboard.writeText(curl(open)) },
+  { name: "Copy as curl", icon: "reports", does: () => navigator.clipboard.writeText(curl(openQueries)) },
 ];
 
 /** What can be done with what was found or is chosen, and whatever has all words of a text in its name. */
 export function actions(text: string, first: Hit | undefined, route: Route, mayChange: boolean): Action[] {
   const words = text.toLowerCase().split(/\s+/);
-  const here = chosen(route) || (route.view === "at" ? route.subject : "");
-  const action = first ? setting(first.address, first.target) : setting(here, { state: "up" });
+  const here = selectedAddress(route) || (route.view === "at" ? route.subject : "");
+  const action = first ? stateAction(first.address, first.target) : stateAction(here, { state: "up" });
   const settings = mayChange && action ? [action] : [];
   const named = [...(first ? [] : settings), ...ALWAYS].filter(({ name }) =>
     words.every((word) => name.toLowerCase().includes(word)),
   );
-  return [...(first ? [...settings, ...about(first, route)] : []), ...named];
+  return [...(first ? [...settings, ...hitActions(first, route)] : []), ...named];
 }
 
-function setting(place: string | null, target: Hit["target"] | { state: string }): Action | undefined {
+function stateAction(place: string | null, target: Hit["target"] | { state: string }): Action | undefined {
   if (!place || place.startsWith("@") || !target || !("state" in target)) return undefined;
   const state = target.state === "up" ? "down" : "up";
   return {
-    name: `Set state of ${shortened(place)}…`,
+    name: `Set state of ${shortenAddress(place)}…`,
     icon: "incidents",
-    does: () => proposeChange({ places: [place], state }),
+    does: () => proposeState({ places: [place], state }),
   };
 }
 
-function about({ kind, address }: Hit, route: Route): Action[] {
+function hitActions({ kind, address }: Hit, route: Route): Action[] {
   const domain = kind === "chip" && address ? domainOf(address) : "";
   if (!address || !domain) return [];
-  const short = below(domain, address);
+  const short = relativeTo(domain, address);
   const before = domainOptions(domain, route);
   const to = before.from && before.from !== short;
   return [

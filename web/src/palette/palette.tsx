@@ -1,13 +1,13 @@
 // The palette: any address, host, instance, job or report by a few letters, and what can be done.
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { type ApiError, ask, asking } from "../api";
-import { mayChange } from "../change/asked";
+import { type ApiError, makeQuery, runQuery } from "../api";
+import { useCanWrite } from "../change/asked";
 import { type Route, useRoute } from "../route";
 import { Icon, type IconName } from "../shell/icons";
 import { Glyph } from "../state";
-import { below } from "../words";
-import { actions, hereOf, opens } from "./actions";
+import { relativeTo } from "../words";
+import { actions, currentAddress, hrefOf } from "./actions";
 import { type Hit, SEARCH } from "./documents";
 
 const PAUSE = 50;
@@ -45,7 +45,7 @@ function useHits(text: string, here: string): Answer {
     if (!text) return setAnswer({ text, hits: [] });
     const control = new AbortController();
     const timer = setTimeout(() => {
-      ask(asking(SEARCH, { text, near: here || null }), control.signal).then(
+      runQuery(makeQuery(SEARCH, { text, near: here || null }), control.signal).then(
         ({ search }) => control.signal.aborted || setAnswer({ text, hits: search }),
         (error) => control.signal.aborted || setAnswer({ text, hits: [], error }),
       );
@@ -64,11 +64,11 @@ function optionsOf({ text, hits }: Answer, typed: string, here: string, route: R
     Boolean(place && address && (address === place || address.startsWith(`${place}/`)));
   const optionOf = (hit: Hit): Option => ({
     group: isHere(hit) ? `In ${place}` : place ? "Elsewhere" : "Results",
-    name: isHere(hit) && hit.name === hit.address ? below(place, hit.name) : hit.name,
+    name: isHere(hit) && hit.name === hit.address ? relativeTo(place, hit.name) : hit.name,
     description: [NOUNS[hit.kind] ?? hit.kind, hit.address !== hit.name && hit.address].filter(Boolean).join(" · "),
     icon: hit.kind === "job" ? "jobs" : hit.address === null ? "reports" : undefined,
     state: (hit.target && "state" in hit.target && hit.target.state) || "up",
-    does: opens(hit, route),
+    does: hrefOf(hit, route),
   });
   const done = actions(typed, text === typed ? hits[0] : undefined, route, may);
   return [
@@ -91,10 +91,10 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
   const [typed, setTyped] = useState(begun);
   const [index, setAt] = useState(0);
   const hurried = useRef(isEntered);
-  const here = hereOf(route);
+  const here = currentAddress(route);
   const text = typed.trim();
   const answer = useHits(text, here);
-  const options = optionsOf(answer, text, here, route, mayChange());
+  const options = optionsOf(answer, text, here, route, useCanWrite());
   const current = Math.min(index, options.length - 1);
   const isAnswered = answer.text === text;
   useLayoutEffect(() => box.current?.showModal(), []);

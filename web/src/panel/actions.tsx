@@ -1,16 +1,16 @@
 // What can be done with one thing: set its state for real, ask about it, suppose it down.
-import { mayChange, proposeChange, useViewer } from "../change/asked";
-import { useTurn } from "../live";
+import { proposeState, useCanWrite, useViewer } from "../change/asked";
+import { useAsOf } from "../live";
 import { href, useRoute } from "../route";
-import { below } from "../words";
-import type { Thing } from "./documents";
+import { relativeTo } from "../words";
+import type { PanelPart } from "./documents";
 
-export function Actions({ part, domain }: { part: Thing; domain: string }) {
+export function Actions({ part, domain }: { part: PanelPart; domain: string }) {
   const route = useRoute();
-  const may = mayChange();
-  const propose = () => proposeChange({ places: [part.address], state: part.state === "up" ? "down" : "up" });
+  const may = useCanWrite();
+  const propose = () => proposeState({ places: [part.address], state: part.state === "up" ? "down" : "up" });
   const options = route.view === "domain" && route.subject === domain ? route.options : {};
-  const short = below(domain, part.address);
+  const short = relativeTo(domain, part.address);
   const supposed = (options.down ?? "").split(",").filter(Boolean);
   const rest = supposed.filter((address) => address !== short);
   const isSupposed = rest.length < supposed.length;
@@ -39,15 +39,15 @@ export function Actions({ part, domain }: { part: Thing; domain: string }) {
           </a>
         )}
       </div>
-      <Wanting />
+      <MissingScope />
     </>
   );
 }
 
 /** Which token would have the buttons that this one has not. */
-export function Wanting() {
+export function MissingScope() {
   const viewer = useViewer();
-  const { asof } = useTurn();
+  const { asof } = useAsOf();
   if (!viewer || asof || viewer.scopes.includes("OPERATE")) return null;
   return (
     <p class="inner quiet">

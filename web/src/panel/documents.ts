@@ -1,7 +1,7 @@
 // What the panel asks of one thing.
 import { graphql, type Result } from "../api";
 
-const CHANGED = graphql(`
+const EVENT_FIELDS = graphql(`
   fragment Changed on Event { event at who why before after action job takenAlong }
 `);
 
@@ -91,10 +91,10 @@ export const PANEL = graphql(
     }
   }
 `,
-  [CHANGED, WIRE, END],
+  [EVENT_FIELDS, WIRE, END],
 );
 
-export type Found = Result<typeof PANEL>["resolve"];
-export type Thing = Extract<Found, { state: unknown }>;
+export type PanelAnswer = Result<typeof PANEL>["resolve"];
+export type PanelPart = Extract<PanelAnswer, { state: unknown }>;
 export type Wire = Result<typeof WIRE>;
-export type Changed = Result<typeof CHANGED>;
+export type PartEvent = Result<typeof EVENT_FIELDS>;

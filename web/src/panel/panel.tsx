@@ -1,25 +1,25 @@
 // One thing: its state, why, since when and by whom; what it is, what it is joined with, what happened to it.
-import { asking, type Result, useAsked } from "../api";
-import { Became, became } from "../happened";
-import { useTurn } from "../live";
-import { Change, Copy, Shown } from "../parts";
+import { makeQuery, type Result, useQuery } from "../api";
+import { describeEvent, EventGlyph } from "../happened";
+import { useAsOf } from "../live";
+import { Change, CopyQueries, Loading } from "../parts";
 import { href } from "../route";
-import { dated, Glyph, lasted, now, worded } from "../state";
-import { below, counted, gibibytes, gigabytes, number, shortened } from "../words";
+import { formatDateTime, formatDuration, Glyph, shownTime, stateWord } from "../state";
+import { gibibytes, gigabytes, number, pluralize, relativeTo, shortenAddress } from "../words";
 import { Actions } from "./actions";
-import { type Changed, PANEL, type Thing, type Wire } from "./documents";
+import { PANEL, type PanelPart, type PartEvent, type Wire } from "./documents";
 
 const KINDS: Record<string, string> = { NetworkNode: "Network node", Nic: "NIC" };
 
 export function Panel({ address, close }: { address: string; close?: () => void }) {
-  const query = asking(PANEL, { address });
+  const query = makeQuery(PANEL, { address });
   return (
     <aside class="panel" aria-label={`About ${address}`}>
-      <Shown result={useAsked(query)}>
+      <Loading result={useQuery(query)}>
         {({ resolve: thing, incidents }) =>
           "state" in thing ? (
-            <Opened part={thing as Thing} incidents={incidents} close={close}>
-              <Copy queries={[query]} />
+            <Opened part={thing as PanelPart} incidents={incidents} close={close}>
+              <CopyQueries queries={[query]} />
             </Opened>
           ) : (
             <p class="card">
@@ -27,7 +27,7 @@ export function Panel({ address, close }: { address: string; close?: () => void 
             </p>
           )
         }
-      </Shown>
+      </Loading>
     </aside>
   );
 }
@@ -35,7 +35,7 @@ export function Panel({ address, close }: { address: string; close?: () => void 
 type Incidents = Result<typeof PANEL>["incidents"];
 
 interface Props {
-  part: Thing;
+  part: PanelPart;
   incidents: Incidents;
   close: (() => void) | undefined;
   children: preact.ComponentChildren;
@@ -49,7 +49,7 @@ function Opened({ part, incidents, close, children }: Props) {
         <h2>
           <Glyph state={part.state} />
           <span class="name">
-            {KINDS[part.__typename] ?? part.__typename} {shortened(part.address)}
+            {KINDS[part.__typename] ?? part.__typename} {shortenAddress(part.address)}
           </span>
           {close && (
             <button type="button" class="square" aria-label="Close" onClick={close}>
@@ -66,7 +66,7 @@ function Opened({ part, incidents, close, children }: Props) {
           {domainOf(part.address) && (
             <a
               class="button"
-              href={href("domain", domainOf(part.address), { sel: below(domainOf(part.address), part.address) })}
+              href={href("domain", domainOf(part.address), { sel: relativeTo(domainOf(part.address), part.address) })}
             >
               Show in wiring
             </a>
@@ -74,7 +74,7 @@ function Opened({ part, incidents, close, children }: Props) {
           {children}
         </div>
       </section>
-      {links && <Neighbours part={part} all={links.totalCount} wires={links.nodes} />}
+      {links && <LinkList part={part} all={links.totalCount} wires={links.nodes} />}
       {part.__typename === "Server" && <Chips server={part} />}
       <History all={part.events.totalCount} events={part.events.nodes} address={part.address} />
     </>
@@ -84,14 +84,14 @@ function Opened({ part, incidents, close, children }: Props) {
 /** The domain that holds an address; empty: none does. */
 export const domainOf = (address: string) => /^[^/@]+\/d\d+(?=\/|--|$)/.exec(address)?.[0] ?? "";
 
-function Reason({ part, incidents }: { part: Thing; incidents: Incidents }) {
-  const { asof } = useTurn();
+function Reason({ part, incidents }: { part: PanelPart; incidents: Incidents }) {
+  const { asof } = useAsOf();
   const last = part.lastChange;
   if (part.state === "up")
     return (
       <p class="inner quiet">
         Up
-        {last && ` since ${dated(last.at)}, ${last.who}: ${last.why}`}
+        {last && ` since ${formatDateTime(last.at)}, ${last.who}: ${last.why}`}
       </p>
     );
   const incident = incidents.nodes[0];
@@ -101,7 +101,7 @@ function Reason({ part, incidents }: { part: Thing; incidents: Incidents }) {
       <span>
         {part.state}
         {part.factor !== null && ` at ${number(100 * part.factor)} %`}
-        {last && ` since ${dated(last.at)}, ${lasted(last.at, now(asof))} · ${last.who}`}
+        {last && ` since ${formatDateTime(last.at)}, ${formatDuration(last.at, shownTime(asof))} · ${last.who}`}
         {last?.takenAlong && ", together with its server"}
       </span>
       {incident && (
@@ -124,7 +124,7 @@ function Fact({ name, children }: { name: string; children: preact.ComponentChil
 
 const place = (address: string) => <a href={href("at", address)}>{address}</a>;
 
-function Standing({ server }: { server: { address: string; instance: string | null; host: string | null } }) {
+function InstanceFacts({ server }: { server: { address: string; instance: string | null; host: string | null } }) {
   return (
     <>
       <Fact name="Instance">{server.instance ?? "none bound (design only)"}</Fact>
@@ -134,14 +134,14 @@ function Standing({ server }: { server: { address: string; instance: string | nu
 }
 
 /** Which of a link's ends let it carry nothing. */
-function faults({ a, b }: Extract<Thing, { __typename: "Link" }>): string {
+function failedEnds({ a, b }: Extract<PanelPart, { __typename: "Link" }>): string {
   const off = [a, b].filter((end) => "state" in end && (end.state === "down" || end.state === "maintenance"));
-  return off.map((end) => `${end.address} is ${"state" in end ? worded(end.state) : ""}`).join(", ");
+  return off.map((end) => `${end.address} is ${"state" in end ? stateWord(end.state) : ""}`).join(", ");
 }
 
 const WITHOUT_JOB = { allocated: "allocated", free: "none, free", unusable: "none, unusable" };
 
-function Facts({ part }: { part: Thing }) {
+function Facts({ part }: { part: PanelPart }) {
   const server = "server" in part ? part.server : "within" in part ? part.within : null;
   return (
     <>
@@ -166,9 +166,9 @@ function Facts({ part }: { part: Thing }) {
         <>
           <Fact name="Model">{part.serverModel}</Fact>
           <Fact name="Host memory">
-            {gibibytes(part.hostMemory)}, {counted(part.vcpus, "vCPU")}
+            {gibibytes(part.hostMemory)}, {pluralize(part.vcpus, "vCPU")}
           </Fact>
-          <Standing server={part} />
+          <InstanceFacts server={part} />
           <Fact name="Domain">{<a href={href("domain", part.domain.address)}>{part.domain.address}</a>}</Fact>
         </>
       )}
@@ -185,7 +185,7 @@ function Facts({ part }: { part: Thing }) {
           <Fact name="Bandwidth">
             <Change now={gigabytes(part.bandwidth)} before={gigabytes(part.nominal)} />
           </Fact>
-          <Fact name="Cause">{part.bandwidth.gigabytesPerSecond === 0 && faults(part)}</Fact>
+          <Fact name="Cause">{part.bandwidth.gigabytesPerSecond === 0 && failedEnds(part)}</Fact>
           <Fact name="Technology">{part.technology}</Fact>
           <Fact name="From">{place(part.a.address)}</Fact>
           <Fact name="To">{place(part.b.address)}</Fact>
@@ -194,7 +194,7 @@ function Facts({ part }: { part: Thing }) {
       {server && (
         <>
           <Fact name="Server">{place(server.address)}</Fact>
-          <Standing server={server} />
+          <InstanceFacts server={server} />
         </>
       )}
       {"rack" in part && part.rack && (
@@ -206,13 +206,13 @@ function Facts({ part }: { part: Thing }) {
   );
 }
 
-function Neighbours({ part, all, wires }: { part: Thing; all: number; wires: Wire[] }) {
+function LinkList({ part, all, wires }: { part: PanelPart; all: number; wires: Wire[] }) {
   const domain = domainOf(part.address);
   const idle = wires.filter((wire) => wire.bandwidth.gigabytesPerSecond === 0).length;
   return (
     <section class="card flush" aria-label="Links">
       <h2>
-        {counted(all, "link")}
+        {pluralize(all, "link")}
         {idle > 0 && <span class="quiet">{idle === all ? "all idle" : `${number(idle)} idle`}</span>}
       </h2>
       <ul class="rows tight">
@@ -222,7 +222,7 @@ function Neighbours({ part, all, wires }: { part: Thing; all: number; wires: Wir
             <li key={wire.address}>
               <a href={href("at", wire.address)}>
                 <Glyph state={wire.bandwidth.gigabytesPerSecond === 0 ? "down" : wire.state} />
-                <span>{domain ? below(domain, other) : other}</span>
+                <span>{domain ? relativeTo(domain, other) : other}</span>
                 <span class="quiet">
                   <Change now={gigabytes(wire.bandwidth)} before={gigabytes(wire.nominal)} />
                 </span>
@@ -236,19 +236,19 @@ function Neighbours({ part, all, wires }: { part: Thing; all: number; wires: Wir
   );
 }
 
-function Chips({ server }: { server: Extract<Thing, { __typename: "Server" }> }) {
+function Chips({ server }: { server: Extract<PanelPart, { __typename: "Server" }> }) {
   const parts = [...server.chips.nodes, ...server.nics.nodes];
   return (
     <section class="card flush" aria-label="Parts">
       <h2>
-        {counted(server.chips.totalCount, "chip")}, {counted(server.nics.totalCount, "NIC")}
+        {pluralize(server.chips.totalCount, "chip")}, {pluralize(server.nics.totalCount, "NIC")}
       </h2>
       <ul class="tags">
         {parts.map((part) => (
           <li key={part.address}>
             <a href={href("at", part.address)} title={part.state}>
               <Glyph state={part.state} />
-              {below(server.address, part.address)}
+              {relativeTo(server.address, part.address)}
               <span class="unseen"> {part.state}</span>
             </a>
           </li>
@@ -258,20 +258,20 @@ function Chips({ server }: { server: Extract<Thing, { __typename: "Server" }> })
   );
 }
 
-function History({ all, events, address }: { all: number; events: Changed[]; address: string }) {
+function History({ all, events, address }: { all: number; events: PartEvent[]; address: string }) {
   return (
     <section class="card flush" aria-label="History">
       <h2>
-        History <span class="quiet">{counted(all, "event")}</span>
+        History <span class="quiet">{pluralize(all, "event")}</span>
       </h2>
       {!events.length && <p class="inner quiet">No events.</p>}
       <ul class="rows tight">
         {[...events].reverse().map((event) => (
           <li key={event.event}>
             <a href={href("at", address, { asof: event.event })}>
-              <Became event={event} />
+              <EventGlyph event={event} />
               <span>
-                {became(event)}, {dated(event.at)}
+                {describeEvent(event)}, {formatDateTime(event.at)}
                 <span class="quiet">
                   {event.why} · {event.who}
                 </span>

@@ -1,7 +1,7 @@
 // The bar at the top: where this is, a way to any address, and which moment is shown.
 import { useEffect } from "preact/hooks";
-import { chosen, href, type Route } from "../route";
-import { below } from "../words";
+import { href, type Route, selectedAddress } from "../route";
+import { relativeTo } from "../words";
 import { Clock } from "./clock";
 import { Icon } from "./icons";
 import { ThemeSwitch } from "./theme";
@@ -36,9 +36,9 @@ export function steps(route: Route): [string, string][] {
   if (/^d\d+$/.test(place)) trail.push([place, href("domain", holder)]);
   else if (/^r\d+$/.test(place)) trail.push([place, href("rack", holder)]);
   const rest = link || (/^[dr]\d+$/.test(place) ? inside : [place, ...inside]).filter(Boolean).join("/");
-  if (view === "at" && rest) trail.push([link ? below(holder, link) : rest, href("at", subject)]);
-  const sel = chosen(route);
-  if (view !== "at" && sel) trail.push([below(subject, sel), href("at", sel)]);
+  if (view === "at" && rest) trail.push([link ? relativeTo(holder, link) : rest, href("at", subject)]);
+  const sel = selectedAddress(route);
+  if (view !== "at" && sel) trail.push([relativeTo(subject, sel), href("at", sel)]);
   return trail;
 }
 

@@ -1,12 +1,12 @@
 // Which moment is shown, whether that is still how things are, and the way to another one.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { later } from "../later";
-import { refresh, standing, useMoment } from "../live";
+import { lazyView } from "../later";
+import { livenessOf, refresh, usePageTime } from "../live";
 import { change, type Route } from "../route";
-import { clock, moments } from "../state";
-import { counted } from "../words";
+import { formatAsOf, formatTime } from "../state";
+import { pluralize } from "../words";
 
-const Bygone = later(async () => (await import("./past")).Bygone);
+const Bygone = lazyView(async () => (await import("./past")).PastNotice);
 const HOUR = 3_600_000;
 
 function useTick(): number {
@@ -19,20 +19,20 @@ function useTick(): number {
 }
 
 export function Clock({ route }: { route: Route }) {
-  const moment = useMoment();
+  const moment = usePageTime();
   const now = useTick();
-  const how = standing(moment);
+  const how = livenessOf(moment);
   const box = useRef<HTMLDetailsElement>(null);
   const shut = () => {
     if (box.current) box.current.open = false;
   };
   useEffect(shut, [route.view, route.subject, moment.asof]);
   const text = {
-    live: ["Live", `${clock(now)} UTC`],
+    live: ["Live", `${formatTime(now)} UTC`],
     behind: ["Outdated", "data has changed"],
-    gone: ["Offline", `${moment.reached ? `since ${clock(moment.reached)} UTC, ` : ""}retrying`],
+    gone: ["Offline", `${moment.reached ? `since ${formatTime(moment.reached)} UTC, ` : ""}retrying`],
     refused: ["No access", "token required"],
-    past: ["As of", moments(moment.asof)],
+    past: ["As of", formatAsOf(moment.asof)],
   }[how];
   return (
     <details class={`clock ${how}`} ref={box} onKeyDown={(event) => event.key === "Escape" && shut()}>
@@ -82,20 +82,21 @@ function AsOf({ asof, now }: { asof: string; now: number }) {
 
 /** What the page does not show: that things changed, that the service is gone, that this is the past. */
 export function Notice({ route }: { route: Route }) {
-  const moment = useMoment();
-  const how = standing(moment);
+  const moment = usePageTime();
+  const how = livenessOf(moment);
   return (
     <>
       {moment.asof && <Bygone asof={moment.asof} route={route} />}
       <div class="toasts" role="status">
         {how === "gone" && (
           <p class="toast">
-            The service is not responding.{moment.reached && ` This page shows data from ${clock(moment.reached)} UTC.`}
+            The service is not responding.
+            {moment.reached && ` This page shows data from ${formatTime(moment.reached)} UTC.`}
           </p>
         )}
         {how === "behind" && (
           <p class="toast">
-            {counted(moment.changed, "item")} changed
+            {pluralize(moment.changed, "item")} changed
             <button type="button" onClick={refresh}>
               Show
             </button>

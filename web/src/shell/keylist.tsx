@@ -2,7 +2,7 @@
 import { render } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import "../style/keylist.css";
-import { areOn, turn } from "./keys";
+import { areEnabled, setEnabled } from "./keys";
 
 /** Groups of what does what; keys that follow each other or stand for each other are apart by spaces. */
 const KEYS: [string, [keys: string, does: string][]][] = [
@@ -59,10 +59,10 @@ export function open(): void {
 
 function Keys({ close }: { close: () => void }) {
   const box = useRef<HTMLDialogElement>(null);
-  const [on, setOn] = useState(areOn);
+  const [on, setOn] = useState(areEnabled);
   useLayoutEffect(() => box.current?.showModal(), []);
   const choose = (enabled: boolean) => {
-    turn(enabled);
+    setEnabled(enabled);
     setOn(enabled);
   };
   return (

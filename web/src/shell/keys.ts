@@ -1,6 +1,6 @@
 // Single keys: each presses what declares it by aria-keyshortcuts, G and a letter goes places; all of them can be off.
 import { useEffect } from "preact/hooks";
-import { isSingle } from "../pressed";
+import { isSingleKey } from "../pressed";
 import { href } from "../route";
 
 const KEPT = "trninv keys";
@@ -16,20 +16,20 @@ const PLACES: Record<string, string> = {
   s: "sources",
 };
 
-export const areOn = () => localStorage.getItem(KEPT) !== "off";
+export const areEnabled = () => localStorage.getItem(KEPT) !== "off";
 
-export function turn(on: boolean): void {
+export function setEnabled(on: boolean): void {
   if (on) localStorage.removeItem(KEPT);
   else localStorage.setItem(KEPT, "off");
 }
 
-export const list = () => void import("./keylist").then((keys) => keys.open());
+export const showKeys = () => void import("./keylist").then((keys) => keys.open());
 
 /** What a key does of itself, or as the second one after G. */
 function actOf(key: string, isSecond: boolean): (() => void) | undefined {
   const place = isSecond ? PLACES[key] : undefined;
   if (place) return () => location.assign(href(place));
-  if (key === "?") return list;
+  if (key === "?") return showKeys;
   const named = document.querySelectorAll<HTMLElement>(`[aria-keyshortcuts~="${CSS.escape(key.toUpperCase())}"]`);
   const pressed = [...named].find((element) => element.checkVisibility());
   if (!pressed) return undefined;
@@ -45,8 +45,8 @@ export function useSingleKeys(): void {
     let begun = Number.NEGATIVE_INFINITY;
     const press = (event: KeyboardEvent) => {
       const { key, timeStamp } = event;
-      if (key.length !== 1 || key === " " || !isSingle(event)) return;
-      if (!areOn()) return event.stopImmediatePropagation();
+      if (key.length !== 1 || key === " " || !isSingleKey(event)) return;
+      if (!areEnabled()) return event.stopImmediatePropagation();
       const act = actOf(key, timeStamp - begun < PAUSE);
       begun = key === "g" ? timeStamp : Number.NEGATIVE_INFINITY;
       if (!act && key !== "g") return;

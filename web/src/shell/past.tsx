@@ -1,9 +1,9 @@
 // That this is the past, what has changed since then, and the way back.
-import { ask, asking, graphql, useLoaded } from "../api";
-import { Became, became } from "../happened";
+import { graphql, makeQuery, runQuery, useLoaded } from "../api";
+import { describeEvent, EventGlyph } from "../happened";
 import { change, href, type Route } from "../route";
-import { dated, isTime, moments } from "../state";
-import { counted, number, shortened } from "../words";
+import { formatAsOf, formatDateTime, isTime } from "../state";
+import { number, pluralize, shortenAddress } from "../words";
 import { Icon } from "./icons";
 
 const SINCE = graphql(`
@@ -18,22 +18,22 @@ const SINCE = graphql(`
 /** Views of a place: what changed elsewhere is not theirs. */
 const PLACES = new Set(["at", "cluster", "domain", "rack"]);
 
-export function Bygone({ asof, route }: { asof: string; route: Route }) {
+export function PastNotice({ asof, route }: { asof: string; route: Route }) {
   const scope = PLACES.has(route.view) && !route.subject.startsWith("@") ? route.subject : null;
   const since = isTime(asof) ? asof : null;
   const isKnown = since !== null || /^\d{1,15}$/.test(asof);
   const { data } = useLoaded(isKnown ? `since ${asof} ${scope}` : null, (signal) =>
-    ask({ ...asking(SINCE, { scope: scope, since, after: since ? 0 : Number(asof) }), at: "" }, signal),
+    runQuery({ ...makeQuery(SINCE, { scope: scope, since, after: since ? 0 : Number(asof) }), at: "" }, signal),
   );
   const events = data?.events;
   return (
     <section class="bygone" aria-label="The past">
       <p>
-        <Icon name="time" /> As of {moments(asof)}.{" "}
+        <Icon name="time" /> As of {formatAsOf(asof)}.{" "}
         <span class="quiet">
           Read only.{" "}
           {events &&
-            `${events.totalCount ? counted(events.totalCount, "change") : "No changes"}${scope ? " here" : ""} since then.`}
+            `${events.totalCount ? pluralize(events.totalCount, "change") : "No changes"}${scope ? " here" : ""} since then.`}
         </span>
       </p>
       <button type="button" class="main" onClick={() => change({ asof: undefined })}>
@@ -46,14 +46,14 @@ export function Bygone({ asof, route }: { asof: string; route: Route }) {
             {[...events.nodes].reverse().map((event) => (
               <li key={event.event}>
                 <a href={href("at", event.address)}>
-                  <Became event={event} />
+                  <EventGlyph event={event} />
                   <span>
-                    <strong>{shortened(event.address)}</strong> {became(event)}
+                    <strong>{shortenAddress(event.address)}</strong> {describeEvent(event)}
                     <span class="quiet">
                       {event.why} · {event.who}
                     </span>
                   </span>
-                  <span class="quiet">{dated(event.at)}</span>
+                  <span class="quiet">{formatDateTime(event.at)}</span>
                 </a>
               </li>
             ))}

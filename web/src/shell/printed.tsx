@@ -1,10 +1,10 @@
 // What stands below a page on paper: its address, the time that it shows, and when it was printed.
 import { useEffect, useState } from "preact/hooks";
-import { useMoment } from "../live";
-import { dated, moments } from "../state";
+import { usePageTime } from "../live";
+import { formatAsOf, formatDateTime } from "../state";
 
-export function Printed() {
-  const { asof, reached } = useMoment();
+export function PrintFooter() {
+  const { asof, reached } = usePageTime();
   const [time, setTime] = useState(Date.now);
   useEffect(() => {
     const print = () => setTime(Date.now());
@@ -14,8 +14,8 @@ export function Printed() {
   return (
     <footer class="printed">
       <span>{location.href}</span>
-      <span>as of {asof ? moments(asof) : reached ? dated(reached) : "no data yet"}</span>
-      <span>printed {dated(time)}</span>
+      <span>as of {asof ? formatAsOf(asof) : reached ? formatDateTime(reached) : "no data yet"}</span>
+      <span>printed {formatDateTime(time)}</span>
     </footer>
   );
 }

@@ -1,5 +1,5 @@
 // The places, and how many incidents are open.
-import { asking, graphql, useAsked } from "../api";
+import { graphql, makeQuery, useQuery } from "../api";
 import { href } from "../route";
 import { Icon, type IconName } from "./icons";
 
@@ -7,7 +7,7 @@ const OPEN = graphql(`
   query OpenIncidents { incidents(first: 100) { totalCount nodes { severity } } }
 `);
 
-const ASKED = asking(OPEN, {});
+const ASKED = makeQuery(OPEN, {});
 
 const PLACES: [string, IconName, string, string[]][] = [
   ["home", "fleet", "Fleet", ["cluster", "domain", "rack", "at"]],
@@ -19,7 +19,7 @@ const PLACES: [string, IconName, string, string[]][] = [
 ];
 
 export function Rail({ view }: { view: string }) {
-  const { data } = useAsked(ASKED);
+  const { data } = useQuery(ASKED);
   const high = data?.incidents.nodes.some(({ severity }) => severity === "high");
   const open = data?.incidents.totalCount ?? 0;
   return (

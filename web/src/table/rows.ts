@@ -9,20 +9,20 @@ export interface Rows {
 const COLLATOR = new Intl.Collator("en", { numeric: true });
 
 /** Numbers by value, texts with their numbers by value. */
-function compared(a: Cell, b: Cell): number {
+function compareCells(a: Cell, b: Cell): number {
   if (typeof a === "number" && typeof b === "number") return a - b;
   return COLLATOR.compare(String(a), String(b));
 }
 
 /** Sorted by a column, or the other way round by -column; stable, and what has no value comes last. */
-export function sorted({ columns, rows }: Rows, by: string): Cell[][] {
+export function sortRows({ columns, rows }: Rows, by: string): Cell[][] {
   const index = columns.indexOf(by.replace(/^-/, ""));
   if (index < 0) return rows;
   const way = by.startsWith("-") ? -1 : 1;
   return [...rows].sort((first, second) => {
     const [a = null, b = null] = [first[index], second[index]];
     if (a === null || b === null) return a === b ? 0 : a === null ? 1 : -1;
-    return way * compared(a, b);
+    return way * compareCells(a, b);
   });
 }
 
@@ -39,30 +39,30 @@ const MEETS: Record<string, (sign: number) => boolean> = {
   "<=": (sign) => sign <= 0,
 };
 
-const holds = (cell: Cell, text: string) => cell !== null && String(cell).toLowerCase().includes(text.toLowerCase());
+const contains = (cell: Cell, text: string) => cell !== null && String(cell).toLowerCase().includes(text.toLowerCase());
 
 /** A test of a column: chips>4, cluster=lab, why~"no carrier"; of any column: a text that stands in it. */
 function test(columns: string[], [whole, column, sign, quoted, plain]: RegExpMatchArray): Test {
   const value = quoted ?? plain ?? "";
   const index = columns.indexOf(column ?? "");
-  if (index < 0 || !sign) return (row) => row.some((cell) => holds(cell, column ? whole : value));
-  if (sign === "~") return (row) => holds(row[index] ?? null, value);
+  if (index < 0 || !sign) return (row) => row.some((cell) => contains(cell, column ? whole : value));
+  if (sign === "~") return (row) => contains(row[index] ?? null, value);
   return (row) => {
     const cell = row[index] ?? null;
     if (cell === null) return sign === "!=";
     const right = typeof cell === "number" && value !== "" ? Number(value) : value;
-    return !Number.isNaN(right) && (MEETS[sign]?.(Math.sign(compared(cell, right))) ?? false);
+    return !Number.isNaN(right) && (MEETS[sign]?.(Math.sign(compareCells(cell, right))) ?? false);
   };
 }
 
 /** The rows that pass every test of a filter. */
-export function wanted({ columns, rows }: Rows, where: string): Cell[][] {
+export function filterRows({ columns, rows }: Rows, where: string): Cell[][] {
   const tests = [...where.matchAll(TERM)].map((term) => test(columns, term));
   return tests.length ? rows.filter((row) => tests.every((passes) => passes(row))) : rows;
 }
 
 /** Some of the columns; all, if none of them is known. */
-export function chosen({ columns, rows }: Rows, names: string[]): Rows {
+export function selectColumns({ columns, rows }: Rows, names: string[]): Rows {
   const indexes = names.map((name) => columns.indexOf(name)).filter((index) => index >= 0);
   if (!indexes.length) return { columns, rows };
   return {
@@ -72,14 +72,14 @@ export function chosen({ columns, rows }: Rows, names: string[]): Rows {
 }
 
 /** Before a text that a spreadsheet would calculate stands an apostrophe, as the service writes it. */
-const shown = (cell: Cell) => {
+const escapeFormula = (cell: Cell) => {
   const text = String(cell ?? "");
   return typeof cell === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
 };
 const field = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
 export const csv = ({ columns, rows }: Rows) =>
-  [columns, ...rows].map((row) => `${row.map((cell) => field(shown(cell))).join(",")}\n`).join("");
+  [columns, ...rows].map((row) => `${row.map((cell) => field(escapeFormula(cell))).join(",")}\n`).join("");
 
 const UNITS: [RegExp, string][] = [
   [/(^|_)gb_per_s(_|$)/, "GB/s"],
@@ -112,4 +112,4 @@ export function addresses(column: string, cell: Cell): string[] {
 }
 
 /** Whether a cell is a time as it is recorded: a day and a time of it, with its zone. */
-export const isMoment = (text: string) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text);
+export const isTimestamp = (text: string) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text);

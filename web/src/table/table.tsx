@@ -1,14 +1,24 @@
 // A table that sorts by its headers, is filtered, has columns to choose, and draws only the rows in view if they are many.
 import { useMemo, useRef, useState } from "preact/hooks";
-import { saved } from "../drawing/save";
+import { saveFile } from "../drawing/save";
 import type { Letter } from "../drawing/wiring";
 import "../style/data.css";
-import { useTurn } from "../live";
-import { usePressed } from "../pressed";
+import { useAsOf } from "../live";
+import { useKey } from "../pressed";
 import { change, href } from "../route";
-import { dated, lasted, now } from "../state";
-import { counted, exact } from "../words";
-import { addresses, type Cell, chosen, columnLabel, csv, isMoment, type Rows, sorted, wanted } from "./rows";
+import { formatDateTime, formatDuration, shownTime } from "../state";
+import { exact, pluralize } from "../words";
+import {
+  addresses,
+  type Cell,
+  columnLabel,
+  csv,
+  filterRows,
+  isTimestamp,
+  type Rows,
+  selectColumns,
+  sortRows,
+} from "./rows";
 
 /** More rows than this are drawn as they come into view. */
 const MOST = 200;
@@ -16,7 +26,7 @@ const MOST = 200;
 const HEIGHT = 32;
 const MARGIN = 12;
 
-interface Asked {
+interface TableOptions {
   /** A column, or -column. */
   sort: string;
   where: string;
@@ -25,10 +35,10 @@ interface Asked {
 }
 
 /** The rows that an address asks for, in its order: what is shown, drawn and saved. */
-export function useShown(all: Rows, { sort, where, cols }: Asked): Rows {
+export function useVisibleRows(all: Rows, { sort, where, cols }: TableOptions): Rows {
   return useMemo(() => {
-    const rows = sorted({ columns: all.columns, rows: wanted(all, where) }, sort);
-    return chosen({ columns: all.columns, rows }, cols.split(","));
+    const rows = sortRows({ columns: all.columns, rows: filterRows(all, where) }, sort);
+    return selectColumns({ columns: all.columns, rows }, cols.split(","));
   }, [all, sort, where, cols]);
 }
 
@@ -36,7 +46,7 @@ interface Props {
   name: string;
   all: Rows;
   shown: Rows;
-  view: Asked;
+  view: TableOptions;
   /** Whether a row is of what the page is about. */
   chosen?: (row: Cell[]) => boolean;
   /** What a picture beside the table draws for a job. */
@@ -47,7 +57,7 @@ interface Props {
 
 export function DataTable({ name, all, shown, view, chosen, letters, tools }: Props) {
   const field = useRef<HTMLInputElement>(null);
-  usePressed("f", () => field.current?.focus());
+  useKey("f", () => field.current?.focus());
   const less = shown.rows.length < all.rows.length;
   return (
     <>
@@ -69,13 +79,15 @@ export function DataTable({ name, all, shown, view, chosen, letters, tools }: Pr
         <button
           type="button"
           title="Save the rows and columns shown, in this order"
-          onClick={() => saved(`${name}.csv`, csv(shown), "text/csv")}
+          onClick={() => saveFile(`${name}.csv`, csv(shown), "text/csv")}
         >
           Download CSV
         </button>
         {tools}
         <span class="quiet" role="status">
-          {less ? `${counted(shown.rows.length, "row")} of ${exact(all.rows.length)}` : counted(all.rows.length, "row")}
+          {less
+            ? `${pluralize(shown.rows.length, "row")} of ${exact(all.rows.length)}`
+            : pluralize(all.rows.length, "row")}
         </span>
       </div>
       {shown.rows.length ? (
@@ -240,7 +252,7 @@ function Value({ column, cell, short, letter }: ValueProps) {
   if (typeof cell === "number") return <td class="number">{exact(cell)}</td>;
   const text = String(cell ?? "");
   const links = addresses(column, cell);
-  if (isMoment(text)) return <Ago time={text} />;
+  if (isTimestamp(text)) return <Ago time={text} />;
   return (
     <td class={text.length > 60 ? "long" : undefined} title={short && text.length > 40 ? text : undefined}>
       {links.length ? (
@@ -270,12 +282,12 @@ function Value({ column, cell, short, letter }: ValueProps) {
 
 /** How long ago a recorded time was, with the time itself on hover and for machines. */
 function Ago({ time }: { time: string }) {
-  const { asof } = useTurn();
-  const reached = now(asof);
+  const { asof } = useAsOf();
+  const reached = shownTime(asof);
   return (
     <td class="time">
-      <time dateTime={time} title={dated(time)}>
-        {Date.parse(time) <= reached ? `${lasted(time, reached)} ago` : dated(time)}
+      <time dateTime={time} title={formatDateTime(time)}>
+        {Date.parse(time) <= reached ? `${formatDuration(time, reached)} ago` : formatDateTime(time)}
       </time>
     </td>
   );

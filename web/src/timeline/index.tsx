@@ -1,4 +1,4 @@
 // The timeline of a place, or of all: its code is fetched when it is first shown.
-import { later } from "../later";
+import { lazyView } from "../later";
 
-export const Timeline = later(async () => (await import("./timeline")).Timeline);
+export const Timeline = lazyView(async () => (await import("./timeline")).Timeline);

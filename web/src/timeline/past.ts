@@ -1,5 +1,5 @@
 // What was not up over a time, and what changed: of one or several places.
-import { ask, asking, graphql, type Result, useLoaded } from "../api";
+import { graphql, makeQuery, type Result, runQuery, useLoaded } from "../api";
 
 const PAST = graphql(`
   query Past($scope: Address!, $since: String, $buckets: Int!) {
@@ -22,7 +22,7 @@ const PLACES = graphql(`
 
 export type Change = Result<typeof CHANGES>["events"]["nodes"][number];
 
-export interface Past {
+export interface History {
   since: number;
   until: number;
   /** When what is known begins. */
@@ -31,7 +31,7 @@ export interface Past {
   counts: number[];
   changes: Change[];
   /** Changes that are older than those. */
-  older: number;
+  olderChanges: number;
   /** Places left out. */
   omitted: number;
 }
@@ -44,16 +44,16 @@ export const SPANS = { "24h": 24, "7d": 24 * 7, "30d": 24 * 30, all: 0 };
 export type Span = keyof typeof SPANS;
 
 /** Of a place, or of all clusters; always up to now, whichever moment the page shows. */
-export function usePast(scope: string | undefined, span: Span) {
-  return useLoaded(`past ${scope} ${span}`, async (signal): Promise<Past> => {
+export function useHistory(scope: string | undefined, span: Span) {
+  return useLoaded(`past ${scope} ${span}`, async (signal): Promise<History> => {
     const until = Date.now();
     const hours = SPANS[span];
     const since = hours ? new Date(until - hours * 3_600_000).toISOString() : null;
-    const now = <D>(query: { document: D; variables: unknown }) => ask({ ...query, at: "" }, signal);
-    const places = scope ? [scope] : (await now(asking(PLACES, {}))).clusters.nodes.map(({ address }) => address);
+    const now = <D>(query: { document: D; variables: unknown }) => runQuery({ ...query, at: "" }, signal);
+    const places = scope ? [scope] : (await now(makeQuery(PLACES, {}))).clusters.nodes.map(({ address }) => address);
     const [events, ...answers] = await Promise.all([
-      now(asking(CHANGES, { scope: scope ?? null, since })),
-      ...places.slice(0, MOST).map((place) => now(asking(PAST, { scope: place, since, buckets: BUCKETS }))),
+      now(makeQuery(CHANGES, { scope: scope ?? null, since })),
+      ...places.slice(0, MOST).map((place) => now(makeQuery(PAST, { scope: place, since, buckets: BUCKETS }))),
     ]);
     const lines = answers.map(({ timeline }) => timeline);
     const historyStart = Math.min(until, ...lines.map((line) => Date.parse(line.since)));
@@ -62,9 +62,9 @@ export function usePast(scope: string | undefined, span: Span) {
       since: begin,
       until,
       historyStart,
-      counts: added(lines, begin, until),
+      counts: sumLines(lines, begin, until),
       changes: events.events.nodes,
-      older: events.events.totalCount - events.events.nodes.length,
+      olderChanges: events.events.totalCount - events.events.nodes.length,
       omitted: Math.max(0, places.length - MOST),
     };
   });
@@ -73,7 +73,7 @@ export function usePast(scope: string | undefined, span: Span) {
 type Line = Result<typeof PAST>["timeline"];
 
 /** Lines of several places on one scale: of each the most in every part of the time, added up. */
-function added(lines: Line[], since: number, until: number): number[] {
+function sumLines(lines: Line[], since: number, until: number): number[] {
   const counts = new Array<number>(BUCKETS).fill(0);
   const bucketAt = (time: string) => ((Date.parse(time) - since) / Math.max(1, until - since)) * BUCKETS;
   for (const line of lines) {

@@ -23,7 +23,7 @@ export function ticks(since: number, until: number, most: number): Tick[] {
   });
 }
 
-export interface Merged {
+export interface MergedChange {
   /** Of the first, where it is drawn, and of the last. */
   from: number;
   time: number;
@@ -36,8 +36,8 @@ const stateOf = ({ after }: Change) => after ?? "up";
 const rank = (state: string) => (STATES as readonly string[]).indexOf(state);
 
 /** Changes nearer than so many milliseconds as one, with the worst of their states. */
-export function merged(changes: Change[], near: number): Merged[] {
-  const marks: Merged[] = [];
+export function mergeChanges(changes: Change[], near: number): MergedChange[] {
+  const marks: MergedChange[] = [];
   for (const change of [...changes].sort((a, b) => Date.parse(a.at) - Date.parse(b.at))) {
     const [time, last] = [Date.parse(change.at), marks.at(-1)];
     if (last && time - last.from < near) {
@@ -50,7 +50,7 @@ export function merged(changes: Change[], near: number): Merged[] {
 }
 
 /** The time of the change before or after another time. */
-export function beside(changes: Change[], time: number, way: 1 | -1): number | undefined {
+export function neighborTime(changes: Change[], time: number, way: 1 | -1): number | undefined {
   const times = changes.map(({ at }) => Date.parse(at)).sort((a, b) => a - b);
   return way > 0 ? times.find((other) => other > time) : times.findLast((other) => other < time);
 }

@@ -1,13 +1,13 @@
 // The time up to now: what was not up, what changed, and the moment that the page shows, which can be dragged.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { useTurn } from "../live";
-import { Choice, Shown } from "../parts";
+import { useAsOf } from "../live";
+import { Choice, Loading } from "../parts";
 import { change, oneOf } from "../route";
-import { dated, Glyph, now } from "../state";
+import { formatDateTime, Glyph, shownTime } from "../state";
 import "../style/timeline.css";
-import { counted, number } from "../words";
-import { type Past, SPANS, usePast } from "./past";
-import { beside, type Merged, merged, ticks } from "./scale";
+import { number, pluralize } from "../words";
+import { type History, SPANS, useHistory } from "./past";
+import { type MergedChange, mergeChanges, neighborTime, ticks } from "./scale";
 
 const LABELS = { "24h": "24 h", "7d": "7 d", "30d": "30 d", all: "all" };
 const MINUTE = 60_000;
@@ -29,7 +29,7 @@ export function Timeline({ scope, span: spanOption }: { scope?: string; span: st
           choose={(value) => change({ span: value === "24h" ? undefined : value }, true)}
         />
       </header>
-      <Shown result={usePast(scope, span)}>{(past) => <Line past={past} />}</Shown>
+      <Loading result={useHistory(scope, span)}>{(past) => <Line past={past} />}</Loading>
     </section>
   );
 }
@@ -48,9 +48,9 @@ function useWidth() {
 }
 
 /** The moment that is shown, or the one to which the cursor is being moved; the page follows when it rests. */
-function useCursor(past: Past) {
-  const { asof } = useTurn();
-  const shown = Math.max(past.since, Math.min(past.until, asof ? now(asof) : past.until));
+function useCursor(past: History) {
+  const { asof } = useAsOf();
+  const shown = Math.max(past.since, Math.min(past.until, asof ? shownTime(asof) : past.until));
   const [moved, move] = useState<number>();
   const timer = useRef(0);
   const time = moved ?? shown;
@@ -73,7 +73,7 @@ function useCursor(past: Past) {
   return { time, to, settle, later };
 }
 
-function Line({ past }: { past: Past }) {
+function Line({ past }: { past: History }) {
   const { box, width } = useWidth();
   const { time, to, settle, later } = useCursor(past);
   const length = Math.max(1, past.until - past.since);
@@ -106,8 +106,8 @@ function Line({ past }: { past: Past }) {
       ArrowRight: time + step,
       Home: past.since,
       End: past.until,
-      "[": beside(past.changes, time, -1),
-      "]": beside(past.changes, time, 1),
+      "[": neighborTime(past.changes, time, -1),
+      "]": neighborTime(past.changes, time, 1),
     }[event.key];
     if (next === undefined) return;
     event.preventDefault();
@@ -117,14 +117,14 @@ function Line({ past }: { past: Past }) {
     <>
       <p class="quiet">
         {most ? `At most ${number(most)} at once.` : "Every part was up the whole time."}
-        {past.historyStart > past.since && ` History starts ${dated(past.historyStart)}.`}
-        {past.older > 0 &&
-          ` Showing the last ${number(past.changes.length)} changes, not ${number(past.older)} older ones.`}
-        {past.omitted > 0 && ` ${counted(past.omitted, "cluster")} omitted.`}
+        {past.historyStart > past.since && ` History starts ${formatDateTime(past.historyStart)}.`}
+        {past.olderChanges > 0 &&
+          ` Showing the last ${number(past.changes.length)} changes, not ${number(past.olderChanges)} older ones.`}
+        {past.omitted > 0 && ` ${pluralize(past.omitted, "cluster")} omitted.`}
       </p>
       <div class="line" ref={box} onPointerDown={press} onPointerMove={drag} onPointerUp={drop}>
         <Area past={past} most={most} historyStart={place(past.historyStart)} />
-        {merged(past.changes, (NEAR * length) / width).map((mark) => (
+        {mergeChanges(past.changes, (NEAR * length) / width).map((mark) => (
           <Mark key={mark.from} mark={mark} left={place(mark.from)} show={() => settle(mark.time)} />
         ))}
         <div
@@ -135,12 +135,12 @@ function Line({ past }: { past: Past }) {
           aria-valuemin={past.since}
           aria-valuemax={past.until}
           aria-valuenow={time}
-          aria-valuetext={`${dated(time)}, ${counted(unhealthy, "unhealthy part")}`}
+          aria-valuetext={`${formatDateTime(time)}, ${pluralize(unhealthy, "unhealthy part")}`}
           style={{ left: place(time) }}
           onKeyDown={type}
         >
           <span>
-            {time < past.until ? dated(time).slice(5, 19) : "now"}
+            {time < past.until ? formatDateTime(time).slice(5, 19) : "now"}
             {unhealthy > 0 && `, ${number(unhealthy)}`}
           </span>
         </div>
@@ -154,7 +154,7 @@ function Line({ past }: { past: Past }) {
   );
 }
 
-function Area({ past, most, historyStart }: { past: Past; most: number; historyStart: string }) {
+function Area({ past, most, historyStart }: { past: History; most: number; historyStart: string }) {
   const wide = 1000 / past.counts.length;
   const steps = past.counts.map(
     (count, index) => `V${40 - (most ? (36 * count) / most : 0)}H${((index + 1) * wide).toFixed(1)}`,
@@ -170,12 +170,12 @@ function Area({ past, most, historyStart }: { past: Past; most: number; historyS
   );
 }
 
-function Mark({ mark, left, show }: { mark: Merged; left: string; show: () => void }) {
+function Mark({ mark, left, show }: { mark: MergedChange; left: string; show: () => void }) {
   const last = mark.changes.at(-1);
   const description =
     mark.changes.length === 1 && last
-      ? `${last.address}: ${last.before} → ${last.after}, ${dated(last.at)}: ${last.why}`
-      : `${counted(mark.changes.length, "change")} up to ${dated(mark.time)}`;
+      ? `${last.address}: ${last.before} → ${last.after}, ${formatDateTime(last.at)}: ${last.why}`
+      : `${pluralize(mark.changes.length, "change")} up to ${formatDateTime(mark.time)}`;
   return (
     <button
       type="button"

@@ -1,8 +1,8 @@
 // One address: the view that holds it, with its panel.
 import { useEffect } from "preact/hooks";
-import { asking, graphql, useAsked } from "../api";
+import { graphql, makeQuery, useQuery } from "../api";
 import { domainOf, Panel } from "../panel/panel";
-import { Shown } from "../parts";
+import { Loading } from "../parts";
 import { href, type Route } from "../route";
 
 const FIND = graphql(`
@@ -14,11 +14,11 @@ const VIEWS: Record<string, string> = { Cluster: "cluster", Domain: "domain", Ra
 
 export function At({ route }: { route: Route }) {
   return (
-    <Shown result={useAsked(asking(FIND, { address: route.subject }))} page={route.subject}>
+    <Loading result={useQuery(makeQuery(FIND, { address: route.subject }))} page={route.subject}>
       {({ resolve: { __typename: kind, address } }) => {
         const view = VIEWS[kind];
-        if (view) return <Onward to={href(view, address)} />;
-        if (kind === "Core") return <Onward to={href("at", address.replace(/\/[^/]+$/, ""))} />;
+        if (view) return <Redirect to={href(view, address)} />;
+        if (kind === "Core") return <Redirect to={href("at", address.replace(/\/[^/]+$/, ""))} />;
         return (
           <article class="one">
             <header class="title">
@@ -31,11 +31,11 @@ export function At({ route }: { route: Route }) {
           </article>
         );
       }}
-    </Shown>
+    </Loading>
   );
 }
 
-function Onward({ to }: { to: string }) {
+function Redirect({ to }: { to: string }) {
   useEffect(() => location.replace(to), [to]);
   return null;
 }

@@ -1,4 +1,4 @@
 // A fleet.
-import { later } from "../later";
+import { lazyView } from "../later";
 
-export const ClusterView = later(async () => (await import("../fleet/page")).FleetPage);
+export const ClusterView = lazyView(async () => (await import("../fleet/page")).FleetPage);

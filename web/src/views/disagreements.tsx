@@ -1,9 +1,9 @@
 // Every number that sources disagree on, with what each says and which one counts.
 import { useEffect } from "preact/hooks";
-import { asking, graphql, useAsked } from "../api";
-import { Copy, Shown } from "../parts";
+import { graphql, makeQuery, useQuery } from "../api";
+import { CopyQueries, Loading } from "../parts";
 import type { Route } from "../route";
-import { counted, grounds } from "../words";
+import { citation, pluralize } from "../words";
 
 const CONFLICTS = graphql(`
   query Disagreements {
@@ -28,10 +28,10 @@ const DIFFERENCES: Record<string, string> = {
 
 const nameOf = ({ subject, attribute }: { subject: string; attribute: string }) => `${subject} ${attribute}`;
 
-const ASKED = asking(CONFLICTS, {});
+const ASKED = makeQuery(CONFLICTS, {});
 
 export function Disagreements({ route }: { route: Route }) {
-  const loaded = useAsked(ASKED);
+  const loaded = useQuery(ASKED);
   const wanted = route.options.of ?? "";
   useEffect(() => {
     if (loaded.data) document.getElementById(wanted)?.scrollIntoView();
@@ -41,14 +41,14 @@ export function Disagreements({ route }: { route: Route }) {
       <header class="title">
         <h1>Where sources disagree</h1>
         <div class="tools">
-          <Copy queries={[ASKED]} />
+          <CopyQueries queries={[ASKED]} />
         </div>
       </header>
-      <Shown result={loaded}>
+      <Loading result={loaded}>
         {({ conflicts: { nodes: conflicts }, facts }) => (
           <>
             <p>
-              Documents disagree on {counted(conflicts.length, "number")},{" "}
+              Documents disagree on {pluralize(conflicts.length, "number")},{" "}
               {conflicts.filter(({ disagreement }) => disagreement !== "VALUE").length} of them only in rounding or
               unit. The first row is the value used.
             </p>
@@ -75,7 +75,7 @@ export function Disagreements({ route }: { route: Route }) {
                           <tr key={index}>
                             <td>{index === 0 ? <strong>{fact.value}</strong> : fact.value}</td>
                             <td>{fact.source.title}</td>
-                            <td>{grounds(fact)}</td>
+                            <td>{citation(fact)}</td>
                             <td>
                               {[fact.readingUnit, DIRECTIONS[fact.readingDirection ?? ""], fact.grounds]
                                 .filter(Boolean)
@@ -96,14 +96,14 @@ export function Disagreements({ route }: { route: Route }) {
                 <section key={nameOf(fact)} id={nameOf(fact)} class={nameOf(fact) === wanted ? "card wanted" : "card"}>
                   <h2>{nameOf(fact).replaceAll("_", " ")}</h2>
                   <p>
-                    <strong>{fact.value}</strong>, {fact.source.title}: {grounds(fact)}
+                    <strong>{fact.value}</strong>, {fact.source.title}: {citation(fact)}
                   </p>
                   {fact.note && <p>{fact.note}</p>}
                 </section>
               ))}
           </>
         )}
-      </Shown>
+      </Loading>
     </article>
   );
 }

@@ -1,14 +1,24 @@
 // The fleet: what is not up, whatever its kind, and why; clusters worst first.
-import { asking, graphql, type Loaded, type Result, useAsked } from "../api";
-import { Became, became } from "../happened";
+import { graphql, type Loaded, makeQuery, type Result, useQuery } from "../api";
+import { describeEvent, EventGlyph } from "../happened";
 import { Bar, type Health, healthOf, Seed, tally } from "../health";
-import { type Column, Listed, Row } from "../listed";
-import { useTurn } from "../live";
-import { Copy, Shown } from "../parts";
+import { type Column, Row, SimpleTable } from "../listed";
+import { useAsOf } from "../live";
+import { CopyQueries, Loading } from "../parts";
 import { href } from "../route";
-import { type Count, Counts, dated, Glyph, lasted, nounOf, now, Told, worded } from "../state";
+import {
+  type Count,
+  Counts,
+  formatDateTime,
+  formatDuration,
+  Glyph,
+  nounOf,
+  StateLabel,
+  shownTime,
+  stateWord,
+} from "../state";
 import { Timeline } from "../timeline";
-import { counted, number, shortened } from "../words";
+import { number, pluralize, shortenAddress } from "../words";
 
 const HOME = graphql(`
   query Home {
@@ -44,13 +54,13 @@ const OPEN = graphql(`
   }
 `);
 
-const CLUSTERS = asking(HOME, {});
-const INCIDENTS = asking(OPEN, {});
+const CLUSTERS = makeQuery(HOME, {});
+const INCIDENTS = makeQuery(OPEN, {});
 type Clusters = Result<typeof HOME>;
 type Open = Result<typeof OPEN>;
 
 export function Home({ span }: { span: string | undefined }) {
-  const [clusters, open] = [useAsked(CLUSTERS), useAsked(INCIDENTS)];
+  const [clusters, open] = [useQuery(CLUSTERS), useQuery(INCIDENTS)];
   const servers = clusters.data?.all.aggregates.reduce((sum, { count }) => sum + count, 0) ?? 0;
   return (
     <article class="home">
@@ -58,17 +68,17 @@ export function Home({ span }: { span: string | undefined }) {
         <h1>Fleet</h1>
         {clusters.data && (
           <p>
-            {counted(clusters.data.clusters.nodes.length, "cluster")}, {counted(servers, "server")}
+            {pluralize(clusters.data.clusters.nodes.length, "cluster")}, {pluralize(servers, "server")}
           </p>
         )}
         <div class="tools">
-          <Copy queries={[CLUSTERS, INCIDENTS]} />
+          <CopyQueries queries={[CLUSTERS, INCIDENTS]} />
         </div>
       </header>
-      <Shown result={clusters}>
+      <Loading result={clusters}>
         {(data) => (data.clusters.nodes.length ? <Filled data={data} open={open} span={span} /> : <Seed />)}
-      </Shown>
-      {clusters.error && !clusters.data && <Happened open={open} />}
+      </Loading>
+      {clusters.error && !clusters.data && <RecentActivity open={open} />}
     </article>
   );
 }
@@ -86,18 +96,19 @@ function Filled({ data, open, span }: { data: Clusters; open: Loaded<Open>; span
             <h2 id="clusters">
               Clusters <span class="quiet">worst first</span>
             </h2>
-            <Listed name="Clusters" columns={COLUMNS}>
+            <SimpleTable name="Clusters" columns={COLUMNS}>
               {health.map((cluster) => (
                 <Line key={cluster.slug} health={cluster} />
               ))}
-            </Listed>
+            </SimpleTable>
             {missing.length > 0 && (
               <details class="foot">
-                <summary>{counted(missing.length, "system")} not seeded</summary>
+                <summary>{pluralize(missing.length, "system")} not seeded</summary>
                 <ul class="plain">
                   {missing.map(({ slug, name, chips }) => (
                     <li key={slug}>
-                      <code>trninv seed {slug}</code> <span class="quiet">{`${name}, ${counted(chips, "chip")}`}</span>
+                      <code>trninv seed {slug}</code>{" "}
+                      <span class="quiet">{`${name}, ${pluralize(chips, "chip")}`}</span>
                     </li>
                   ))}
                 </ul>
@@ -106,30 +117,30 @@ function Filled({ data, open, span }: { data: Clusters; open: Loaded<Open>; span
           </section>
           <Timeline span={span} />
         </div>
-        <Happened open={open} />
+        <RecentActivity open={open} />
       </div>
     </>
   );
 }
 
-function Happened({ open }: { open: Loaded<Open> }) {
+function RecentActivity({ open }: { open: Loaded<Open> }) {
   return (
     <aside aria-label="Recent activity">
-      <Shown result={open}>
+      <Loading result={open}>
         {(data) => (
           <>
             <OpenIncidents open={data} />
             <Changes events={data.events.nodes} />
           </>
         )}
-      </Shown>
+      </Loading>
     </aside>
   );
 }
 
 function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
-  const chips = tally(health.flatMap(({ notUp }) => notUp).filter(({ kind }) => kind === "chip"));
-  const others = tally(health.flatMap(({ notUp }) => notUp).filter(({ kind }) => kind !== "chip"));
+  const chips = tally(health.flatMap(({ unhealthy: notUp }) => notUp).filter(({ kind }) => kind === "chip"));
+  const others = tally(health.flatMap(({ unhealthy: notUp }) => notUp).filter(({ kind }) => kind !== "chip"));
   const all = health.reduce((sum, cluster) => sum + cluster.chips, 0);
   const unhealthyChips = chips.reduce((sum, { count }) => sum + count, 0);
   const parts = others.reduce((sum, { count }) => sum + count, 0);
@@ -142,14 +153,16 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
           <strong>{number(all - unhealthyChips)}</strong> of {number(all)}
         </p>
         <Bar chips={all} counts={chips} />
-        <p class="states">{unhealthyChips ? <Counts counts={chips} bare /> : <Told state="up">all chips up</Told>}</p>
+        <p class="states">
+          {unhealthyChips ? <Counts counts={chips} bare /> : <StateLabel state="up">all chips up</StateLabel>}
+        </p>
       </a>
       <a class="card tile" href={href("incidents")}>
         <h2>Servers, switches, links, NICs</h2>
         <p class="big">
           <strong>{number(parts)}</strong> unhealthy
         </p>
-        <p class="states">{parts ? <Counts counts={others} /> : <Told state="up">all healthy</Told>}</p>
+        <p class="states">{parts ? <Counts counts={others} /> : <StateLabel state="up">all healthy</StateLabel>}</p>
       </a>
       <a class="card tile" href={href("incidents")}>
         <h2>Open incidents</h2>
@@ -162,7 +175,7 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
       <div class="card tile">
         <h2>Live</h2>
         <p class="big">
-          <strong>{number(live)}</strong> of {counted(health.length, "cluster")}
+          <strong>{number(live)}</strong> of {pluralize(health.length, "cluster")}
         </p>
         <p class="quiet">
           {live < health.length && `${number(health.length - live)} design only, with no instances bound`}
@@ -170,7 +183,7 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
         {open && (
           <p class={open.drift.totalCount ? "warned" : "quiet"}>
             {open.driftComparedAt
-              ? `Drift: ${counted(open.drift.totalCount, "finding")}, compared ${dated(open.driftComparedAt)}`
+              ? `Drift: ${pluralize(open.drift.totalCount, "finding")}, compared ${formatDateTime(open.driftComparedAt)}`
               : "Never compared with observations. Run trninv drift."}
           </p>
         )}
@@ -180,7 +193,7 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
 }
 
 function Oldest({ open }: { open: Open }) {
-  const { asof } = useTurn();
+  const { asof } = useAsOf();
   const nodes = open.incidents.nodes.filter(({ startedAt }) => startedAt);
   const oldest = nodes.reduce(
     (least, incident) => (!least || (incident.startedAt ?? "") < (least.startedAt ?? "") ? incident : least),
@@ -190,7 +203,7 @@ function Oldest({ open }: { open: Open }) {
   return (
     <p class="quiet">
       Oldest{open.incidents.totalCount > open.incidents.nodes.length && " of the worst"}:{" "}
-      {lasted(oldest.startedAt ?? "", now(asof))}, {oldest.place}
+      {formatDuration(oldest.startedAt ?? "", shownTime(asof))}, {oldest.place}
     </p>
   );
 }
@@ -206,22 +219,24 @@ const COLUMNS: Column[] = [
 
 function Line({ health }: { health: Health }) {
   return (
-    <Row tells={JSON.stringify([health.notUp, health.live])}>
+    <Row content={JSON.stringify([health.unhealthy, health.live])}>
       <th scope="row">
         <a href={health.alone ? href("domain", health.alone) : href("cluster", health.slug)}>{health.slug}</a>
         <span class="quiet">{health.model}</span>
         {health.rack && (
           <span class="quiet">
-            <a href={href("rack", health.rack)}>{counted(health.racks, "rack")}</a>
+            <a href={href("rack", health.rack)}>{pluralize(health.racks, "rack")}</a>
           </span>
         )}
       </th>
       <td class="number">{number(health.chips)}</td>
       <td class="number roomy">{number(health.servers)}</td>
       <td class="roomy">
-        <Bar chips={health.chips} counts={health.notUp.filter(({ kind }: Count) => kind === "chip")} />
+        <Bar chips={health.chips} counts={health.unhealthy.filter(({ kind }: Count) => kind === "chip")} />
       </td>
-      <td class="states">{health.notUp.length ? <Counts counts={health.notUp} /> : <Told state="up">all up</Told>}</td>
+      <td class="states">
+        {health.unhealthy.length ? <Counts counts={health.unhealthy} /> : <StateLabel state="up">all up</StateLabel>}
+      </td>
       <td class="roomy quiet">
         {health.live ? `${number(health.live)} of ${number(health.servers)} bound` : "design only"}
       </td>
@@ -230,7 +245,7 @@ function Line({ health }: { health: Health }) {
 }
 
 function OpenIncidents({ open: { incidents } }: { open: Open }) {
-  const { asof } = useTurn();
+  const { asof } = useAsOf();
   return (
     <section class="card flush" aria-labelledby="open">
       <h2 id="open">
@@ -248,16 +263,16 @@ function OpenIncidents({ open: { incidents } }: { open: Open }) {
                 state={incident.parts.find(({ state }) => state === "down")?.state ?? incident.parts[0]?.state ?? "up"}
               />
               <span>
-                <strong>{shortened(incident.place ?? incident.causes[0] ?? "")}</strong>
+                <strong>{shortenAddress(incident.place ?? incident.causes[0] ?? "")}</strong>
                 <span class="reason">{incident.why ?? "No reason given"}</span>
                 <span class="quiet">
                   {incident.parts
-                    .map(({ kind, state, count }) => `${counted(count, nounOf(kind))} ${worded(state)}`)
+                    .map(({ kind, state, count }) => `${pluralize(count, nounOf(kind))} ${stateWord(state)}`)
                     .join(", ")}
                   {incident.who && ` · ${incident.who}`}
                 </span>
               </span>
-              <span class="quiet">{incident.startedAt && lasted(incident.startedAt, now(asof))}</span>
+              <span class="quiet">{incident.startedAt && formatDuration(incident.startedAt, shownTime(asof))}</span>
             </a>
           </li>
         ))}
@@ -275,14 +290,14 @@ function Changes({ events }: { events: Open["events"]["nodes"] }) {
         {[...events].reverse().map((event) => (
           <li key={event.event}>
             <a href={href("at", event.address)}>
-              <Became event={event} />
+              <EventGlyph event={event} />
               <span>
-                <strong>{shortened(event.address)}</strong>
+                <strong>{shortenAddress(event.address)}</strong>
                 <span class="quiet">
-                  {became(event)}, {event.who}
+                  {describeEvent(event)}, {event.who}
                 </span>
               </span>
-              <span class="quiet">{lasted(event.at)} ago</span>
+              <span class="quiet">{formatDuration(event.at)} ago</span>
             </a>
           </li>
         ))}

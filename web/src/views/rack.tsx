@@ -1,9 +1,9 @@
 // A rack's elevation: what stands in which units, as far as documents say.
-import { type Asked, asking, graphql, type Result, useAsked } from "../api";
+import { graphql, makeQuery, type Query, type Result, useQuery } from "../api";
 import { elevation, type Slot } from "../drawing/elevation";
-import { Copy, Download, drawn, Shown } from "../parts";
+import { CopyQueries, DownloadSvg, Loading, svgOf } from "../parts";
 import { href, type Route } from "../route";
-import { attributeOf, counted, grounds } from "../words";
+import { attributeOf, citation, pluralize } from "../words";
 
 const RACK = graphql(`
   query Rack($address: Address!) {
@@ -31,9 +31,9 @@ const RACK = graphql(`
 type Rack = Extract<Result<typeof RACK>["resolve"], { rackUnits: number }>;
 
 export function RackView({ route }: { route: Route }) {
-  const query = asking(RACK, { address: route.subject });
+  const query = makeQuery(RACK, { address: route.subject });
   return (
-    <Shown result={useAsked(query)} page={route.subject}>
+    <Loading result={useQuery(query)} page={route.subject}>
       {({ resolve: rack, switches }) =>
         "rackUnits" in rack ? (
           <Opened rack={rack} switches={switches.totalCount} query={query} />
@@ -41,7 +41,7 @@ export function RackView({ route }: { route: Route }) {
           <p class="failure">{route.subject} is not a rack.</p>
         )
       }
-    </Shown>
+    </Loading>
   );
 }
 
@@ -50,7 +50,7 @@ const WIDTH = 460;
 const LEFT = 46;
 const TOP = 12;
 
-function Opened({ rack, switches, query }: { rack: Rack; switches: number; query: Asked }) {
+function Opened({ rack, switches, query }: { rack: Rack; switches: number; query: Query }) {
   const servers = rack.servers.nodes.map((server) => ({ ...server, chips: server.chips.nodes }));
   const slots = elevation(servers);
   const used = slots.reduce((sum, slot) => sum + slot.units, 0);
@@ -68,7 +68,7 @@ function Opened({ rack, switches, query }: { rack: Rack; switches: number; query
       <header class="title">
         <h1>{rack.address}</h1>
         <p>
-          {counted(rack.servers.nodes.length, "server")},{" "}
+          {pluralize(rack.servers.nodes.length, "server")},{" "}
           {slots.some((slot) => slot.assumed) ? "heights not documented" : `${used} of ${rack.rackUnits} rack units`};{" "}
           {domains.map((domain) => (
             <a key={domain} href={href("domain", domain)}>
@@ -79,8 +79,8 @@ function Opened({ rack, switches, query }: { rack: Rack; switches: number; query
         <nav class="tools" aria-label="Racks">
           {before && <a href={href("rack", before)}>← {before}</a>}
           {after && <a href={href("rack", after)}>{after} →</a>}
-          <Copy queries={[query]} />
-          <Download name={rack.address} picture={drawn("rack")} />
+          <CopyQueries queries={[query]} />
+          <DownloadSvg name={rack.address} picture={svgOf("rack")} />
         </nav>
       </header>
       <div class="split">
@@ -92,14 +92,14 @@ function Opened({ rack, switches, query }: { rack: Rack; switches: number; query
               {[...rack.facts.map((fact) => [attributeOf("rack", fact.attribute), fact] as const), ...trayFacts].map(
                 ([name, fact]) => (
                   <li key={name}>
-                    {name}: <strong>{fact.value}</strong>, {fact.source.title}: {grounds(fact)}
+                    {name}: <strong>{fact.value}</strong>, {fact.source.title}: {citation(fact)}
                     {fact.assumed && <span class="assumed"> assumed</span>}
                   </li>
                 ),
               )}
             </ul>
             {switches > 0 && (
-              <p>This rack also holds {counted(switches, "switch")}. Their rack units are not documented.</p>
+              <p>This rack also holds {pluralize(switches, "switch")}. Their rack units are not documented.</p>
             )}
             <p class="quiet">Hatched: height not documented, drawn as 1U. The order from bottom to top is assumed.</p>
           </div>

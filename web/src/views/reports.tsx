@@ -1,13 +1,13 @@
 // Reports: the list, and one with its parameters, its rows, a plot where it helps, and CSV.
 import { useState } from "preact/hooks";
-import { asking, download, graphql, type Result, useAsked } from "../api";
+import { download, graphql, makeQuery, type Result, useQuery } from "../api";
 import { type Chart, columnsOf, Plot, plotOf } from "../drawing/plot";
-import { saved } from "../drawing/save";
-import { Copy, Download, drawn, Shown, Unshown } from "../parts";
+import { saveFile } from "../drawing/save";
+import { CopyQueries, DownloadSvg, ErrorPage, Loading, svgOf } from "../parts";
 import { change, href, type Route } from "../route";
 import type { Rows } from "../table/rows";
-import { DataTable, useShown } from "../table/table";
-import { counted } from "../words";
+import { DataTable, useVisibleRows } from "../table/table";
+import { pluralize } from "../words";
 
 const REPORTS = graphql(`
   query Reports { reportFormats reports { name title summary parameters { name default description } chart { x y by } } }
@@ -19,23 +19,23 @@ const ROWS = graphql(`
   }
 `);
 
-const LIST = asking(REPORTS, {});
+const LIST = makeQuery(REPORTS, {});
 type Report = Result<typeof REPORTS>["reports"][number];
 
 export function Reports({ route }: { route: Route }) {
   return (
-    <Shown result={useAsked(LIST)} page="Reports">
+    <Loading result={useQuery(LIST)} page="Reports">
       {({ reports, reportFormats }) => {
         if (!route.subject) return <List reports={reports} />;
         const report = reports.find((report) => report.name === route.subject);
         if (report) return <One report={report} reports={reports} route={route} formats={reportFormats} />;
         return (
-          <Unshown page="Reports">
+          <ErrorPage page="Reports">
             <p class="failure">Report {route.subject.slice(0, 80)} does not exist.</p>
-          </Unshown>
+          </ErrorPage>
         );
       }}
-    </Shown>
+    </Loading>
   );
 }
 
@@ -45,7 +45,7 @@ function List({ reports }: { reports: Report[] }) {
       <header class="title">
         <h1>Reports</h1>
         <div class="tools">
-          <Copy queries={[LIST]} />
+          <CopyQueries queries={[LIST]} />
         </div>
       </header>
       <ul class="cards">
@@ -78,7 +78,7 @@ function One({ report, reports, route, formats }: OneProps) {
     const value = OF_TABLE.has(name) ? undefined : route.options[name];
     return value === undefined ? [] : [{ name, value }];
   });
-  const query = asking(ROWS, { name: report.name, values: values });
+  const query = makeQuery(ROWS, { name: report.name, values: values });
   return (
     <article class="reports">
       <nav aria-label="Reports">
@@ -93,7 +93,7 @@ function One({ report, reports, route, formats }: OneProps) {
           <h1>{report.title}</h1>
           <div class="tools">
             <a href={href("reports")}>All reports</a>
-            <Copy queries={[query]} />
+            <CopyQueries queries={[query]} />
           </div>
           <p>{report.summary}</p>
         </header>
@@ -114,9 +114,9 @@ function One({ report, reports, route, formats }: OneProps) {
             ))}
           </form>
         )}
-        <Shown result={useAsked(query)}>
+        <Loading result={useQuery(query)}>
           {({ report: rows }) => (
-            <Found
+            <ReportRows
               name={report.name}
               chart={report.chart}
               rows={rows as Rows & { truncated: boolean }}
@@ -124,13 +124,13 @@ function One({ report, reports, route, formats }: OneProps) {
               tools={<Parquet name={report.name} values={values} has={formats.includes("parquet")} />}
             />
           )}
-        </Shown>
+        </Loading>
       </div>
     </article>
   );
 }
 
-interface FoundProps {
+interface ReportRowsProps {
   name: string;
   chart: Chart | null;
   rows: Rows & { truncated: boolean };
@@ -138,9 +138,9 @@ interface FoundProps {
   tools: preact.ComponentChildren;
 }
 
-function Found({ name, chart, rows, options: { sort = "", where = "", cols = "" }, tools }: FoundProps) {
+function ReportRows({ name, chart, rows, options: { sort = "", where = "", cols = "" }, tools }: ReportRowsProps) {
   const view = { sort, where, cols };
-  const shown = useShown(rows, view);
+  const shown = useVisibleRows(rows, view);
   const plot = plotOf(chart, shown.columns, shown.rows);
   const lacking = chart && columnsOf(chart).find((column) => !rows.columns.includes(column));
   return (
@@ -148,7 +148,7 @@ function Found({ name, chart, rows, options: { sort = "", where = "", cols = "" 
       {plot && (
         <figure class="card">
           <Plot id="plot" plot={plot} />
-          <Download name={name} picture={drawn("plot")} />
+          <DownloadSvg name={name} picture={svgOf("plot")} />
         </figure>
       )}
       {lacking && (
@@ -156,7 +156,8 @@ function Found({ name, chart, rows, options: { sort = "", where = "", cols = "" 
       )}
       {rows.truncated && (
         <p class="warned">
-          Showing the first {counted(rows.rows.length, "row")}. Get more with <code>trninv report {name} --limit</code>.
+          Showing the first {pluralize(rows.rows.length, "row")}. Get more with{" "}
+          <code>trninv report {name} --limit</code>.
         </p>
       )}
       <DataTable name={name} all={rows} shown={shown} view={view} tools={tools} />
@@ -185,7 +186,7 @@ function Parquet({ name, values, has }: ParquetProps) {
     );
     fail("");
     download(`reports/${name}.parquet?${parameters}`).then(
-      (file) => saved(`${name}.parquet`, file, "application/vnd.apache.parquet"),
+      (file) => saveFile(`${name}.parquet`, file, "application/vnd.apache.parquet"),
       (error: Error) => fail(error.message),
     );
   };

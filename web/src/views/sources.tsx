@@ -1,9 +1,9 @@
 // What documents say of each generation.
 import { useState } from "preact/hooks";
-import { asking, graphql, type Result, useAsked } from "../api";
-import { Copy, Shown } from "../parts";
+import { graphql, makeQuery, type Result, useQuery } from "../api";
+import { CopyQueries, Loading } from "../parts";
 import { href } from "../route";
-import { grounds } from "../words";
+import { citation } from "../words";
 
 const NUMBERS = graphql(`
   query Numbers {
@@ -17,7 +17,7 @@ const NUMBERS = graphql(`
   }
 `);
 
-const FACTS = asking(NUMBERS, {});
+const FACTS = makeQuery(NUMBERS, {});
 
 /** Subjects side by side, generation by generation. */
 const TABLES: [string, string[]][] = [
@@ -70,14 +70,14 @@ export function Sources() {
         <h1>Documented numbers</h1>
         <div class="tools">
           <a href="graphql">GraphiQL</a>
-          <Copy queries={[FACTS]} />
+          <CopyQueries queries={[FACTS]} />
         </div>
       </header>
       <p>
         Hover or focus a number for its source. <span class="mark">⚠</span> marks where sources disagree:{" "}
         <a href={href("disagreements")}>all disagreements</a>.
       </p>
-      <Shown result={useAsked(FACTS)}>{(data) => <Numbers facts={data.facts.nodes} />}</Shown>
+      <Loading result={useQuery(FACTS)}>{(data) => <Numbers facts={data.facts.nodes} />}</Loading>
     </article>
   );
 }
@@ -162,7 +162,7 @@ function Documented({ fact }: { fact: Fact | undefined }) {
       )}
       {anchor && (
         <span role="tooltip" id={id} style={beside(anchor)}>
-          {fact.source.title}: {grounds(fact)}
+          {fact.source.title}: {citation(fact)}
           {disagree.map((other) => (
             <span key={other.source.title}>
               <br />
