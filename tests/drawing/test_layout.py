@@ -59,7 +59,7 @@ def test_graphql_and_the_picture_place_parts_alike(
     ask: Ask, run: Run, lite: str, scope: str, wiring: str, turns: bool, wrapping: int
 ) -> None:
     layout = ask(LAYOUT % f'"{scope}/d0"')["data"]["layout"]
-    assert (layout["wiring"], layout["turns"], len(layout["wrapping"])) == (wiring, turns, wrapping)
+    assert (layout["wiring"], layout["isRotatable"], len(layout["wrapLinks"])) == (wiring, turns, wrapping)
     status, svg, _ = run("draw", scope, "-o", "-", database=lite)
     assert status == 0
     drawn = _drawn(svg)

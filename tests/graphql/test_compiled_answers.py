@@ -97,7 +97,7 @@ def test_what_stands_there_is_read_anew_for_each_answer(seeded: str, executed: l
         for server, instance in ((0, "i-0a"), (2, "i-0b"), (0, "i-0c")):
             fleet.bind(f"{DOMAIN}/s{server}", instance, who="tests")
             for _ in range(5):
-                told = ask(document, b=OTHER)["data"]["path"]["standing"]
+                told = ask(document, b=OTHER)["data"]["path"]["instances"]
             found.append([each["instance"] for each in told])
     assert found == [["i-0a"], ["i-0a", "i-0b"], ["i-0c", "i-0b"]]
     assert len(executed) == 3 * 5
@@ -133,7 +133,7 @@ def test_arguments_with_and_without_variables_go_together(ask: Ask, executed: li
 
 def test_directives_choose_among_plans(ask: Ask, executed: list[object]) -> None:
     document = (
-        f"query ($deep: Boolean!, $via: Via) {{ path({ENDS}, via: $via) "
+        f"query ($deep: Boolean!, $via: LinkSelection) {{ path({ENDS}, via: $via) "
         "{ reachable paths @include(if: $deep) { hops } } }"
     )
     assert ask(document, deep=False)["data"]["path"] == {"reachable": True}

@@ -232,9 +232,9 @@ def test_what_if_answers_every_question(ask: Ask, fleet: BaseFleet) -> None:
     assert data["bisection"]["difference"]["bytesPerSecond"] == str(halves.upper - halves.baseline.upper)
     limits = supposed.collectives("trn1.32xlarge")
     assert data["collectives"]["allGather"]["links"] == [{"address": link.address} for link in limits.all_gather.links]
-    assert data["cutTree"]["worst"]["gigabytesPerSecond"] == 96
+    assert data["cutTree"]["minFlow"]["gigabytesPerSecond"] == 96
     assert sum(int(row["pairs"]) for row in data["distances"]["byHops"]) == 120
-    assert data["placement"]["memory"]["gibibytes"] == 128
+    assert data["memoryPlacement"]["memory"]["gibibytes"] == 128
     plain = result["data"]["path"]
     assert (plain["difference"], plain["baseline"]) == (None, None)
     assert [link["share"] for link in plain["links"]] == [1.0]

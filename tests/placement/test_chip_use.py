@@ -131,7 +131,7 @@ def test_every_interface_has_the_same_three_numbers(own: Fleet, seeded: str, see
 
 def in_graphql(ask: Ask, scope: str) -> Uses:
     found = ask(f'{{ free(scope: "{scope}") {{ allocated free unusable }} }}')["data"]["free"]
-    return found["held"], found["free"], found["unusable"]
+    return found["allocated"], found["free"], found["unusable"]
 
 
 def in_list(ask: Ask, cluster: str) -> Uses:

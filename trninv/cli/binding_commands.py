@@ -45,6 +45,7 @@ _EMPTY_HINT = (
 )
 @click.option(
     "--max-age",
+    "max_age_hours",
     type=click.FloatRange(0, 1e6),
     default=MACHINE_EXPIRY / _HOUR,
     show_default=True,
@@ -88,8 +89,8 @@ def bind(  # one parameter per option
             identified = Identification((pinned_binding(connection, slot, instance),), ())
         else:
             place = None if slot is None else _require_cluster(resolve_place(connection, slot))
-            max_age = timedelta(hours=max_age_hours)
-            identified = identify(connection, place, template=template, expiry=max_age, in_order=in_order)
+            expiry = timedelta(hours=max_age_hours)
+            identified = identify(connection, place, template=template, expiry=expiry, in_order=in_order)
         bound = BindingChanges() if dry_run else slot_bindings.bind(connection, identified.proposed_bindings, who=who)
     bindings_made = identified.proposed_bindings if dry_run else bound.created
     answer = {

@@ -154,7 +154,7 @@ def import_jobs(  # one parameter per option
 ) -> None:
     """Hold the chips that a scheduler's jobs hold, by its listing; what is listed no more has ended.
 
-    Hosts are those that are bound to slots (trninv bindings), or are called as trninv fits and topology call them. Jobs
+    Hosts are those that are bound to slots (trninv bindings), or are called as trninv place and topology call them. Jobs
     of other systems are never touched. The same listing again changes nothing.
 
     \b

@@ -104,7 +104,7 @@ def measure_task(task: MeasureTask) -> tuple[int, int]:
     A path of three chips:
 
     >>> nodes = tuple((chip, "chip", None) for chip in (1, 2, 3))
-    >>> task = MeasureTask((1, 2, 3), nodes, ((1, 2, 30), (2, 3, 20)), 0, Measure.DIAMETER, 100)
+    >>> task = MeasureTask((1, 2, 3), nodes, ((1, 2, 30), (2, 3, 20)), 0, SweepMeasure.DIAMETER, 100)
     >>> measure_task(task)
     (2, 2)
 
@@ -131,7 +131,7 @@ def measure_task(task: MeasureTask) -> tuple[int, int]:
         case SweepMeasure.WORST_FLOW:
             min_flow, _ = solvers.max_flow.minimum_edge(solvers.max_flow.gomory_hu_tree(graph), set(chips))
             return min_flow, min_flow
-        case SweepMeasure.DIAMETER:
+        case SweepSweepMeasure.DIAMETER:
             hops = [solvers.distances.hops_from(graph, [chip]) for chip in chips]
             farthest = max((reached.get(other, DISCONNECTED) for reached in hops for other in chips), default=0)
             return farthest, farthest
