@@ -13,7 +13,8 @@ from conftest import Ask, Databases, Run
 from trninv.database.engine import temporary_engine, write_transaction
 
 LAYOUT = (
-    "{ layout(place: %s) { wiring isRotatable wrapLinks places { address x y solid { x y z } } routes { address strokes } } }"
+    "{ layout(place: %s) { wiring isRotatable wrapLinks places { address x y solid { x y z } } routes { "
+    "address strokes } } }"
 )
 PICTURE = """{ layout(place: "%s/d0", narrow: %s) {
     font box { width height } places { address x y width height text } labels { text x y anchor } } }"""

@@ -17,7 +17,10 @@ DOMAIN, CHIP, OTHER = "u-trn2x64/d0", "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10
 ENDS = f'from: "{CHIP}", to: "{OTHER}"'
 ASKED = {
     "bandwidth": [f"({ENDS})", f'(from: "{CHIP}", to: "trn1.32xlarge/d0/s0/c1")'],
-    "bisection": ['(scope: "trn1.32xlarge")', f'(scope: "{DOMAIN}/s0", chips: ["{CHIP}", "{DOMAIN}/s0/c1"], transit: true)'],
+    "bisection": [
+        '(scope: "trn1.32xlarge")',
+        f'(scope: "{DOMAIN}/s0", chips: ["{CHIP}", "{DOMAIN}/s0/c1"], transit: true)',
+    ],
     "collectives": ['(scope: "trn1.32xlarge")'],
     "capability": ['(scope: "trn1.32xlarge")'],
     "cutTree": ['(scope: "trn1.32xlarge")'],

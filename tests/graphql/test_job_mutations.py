@@ -13,7 +13,10 @@ from conftest import services
 from trninv.graphql.document_request import Request
 
 ULTRA = "u-trn2x64/d0"
-HOLD = "mutation ($i: AllocateInput!) { allocate(input: $i) { job { name chips firstServer endedAt who pinned } clientMutationId } }"
+HOLD = (
+    "mutation ($i: AllocateInput!) { allocate(input: $i) { job { name chips firstServer endedAt who pinned "
+    "} clientMutationId } }"
+)
 RELEASE = 'mutation { release(input: {job: "a"}) { job { chips endedAt } } }'
 
 
@@ -27,7 +30,14 @@ def test_a_job_is_held_listed_and_released(seeded: str) -> None:
         api = services(fleet)["compiled"]
         given = {"job": "a", "places": [f"{ULTRA}/s0"], "spares": [f"{ULTRA}/s1"], "clientMutationId": "7"}
         held = _asked(api, HOLD, who="ci", i=given)["data"]["allocate"]
-        expected = {"name": "a", "chips": 32, "firstServer": f"{ULTRA}/s0", "endedAt": None, "who": "ci", "pinned": False}
+        expected = {
+            "name": "a",
+            "chips": 32,
+            "firstServer": f"{ULTRA}/s0",
+            "endedAt": None,
+            "who": "ci",
+            "pinned": False,
+        }
         assert held == {"job": expected, "clientMutationId": "7"}
         assert _asked(api, HOLD, who="ci", i=given)["data"]["allocate"] == held
         conflict = _asked(api, HOLD, who="ci", i={"job": "b", "places": [f"{ULTRA}/s0/c3"]})["errors"][0]

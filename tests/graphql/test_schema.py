@@ -140,14 +140,15 @@ query ($a: Address!, $b: Address!, $scope: Address!) {
   memoryPool(scope: $a) { ...SaysPool scope chips memory { ...Size } own { ...Size } remote { ...Size }
     byHops { hops chips memory { ...Size } delivery { ...Rate } reached {
       address memory { ...Size } widest { ...Rate } } } }
-  bisection(scope: $scope) { ...SaysHalf scope reason lower { ...Rate } upper { ...Rate } bothDirections { ...Rate } exact
+  bisection(scope: $scope) { ...SaysHalf scope reason lower { ...Rate } upper { ...Rate } bothDirections { ...Rate }
+  exact
     method balance sideA sideB chipsA { totalCount nodes } chipsB { totalCount nodes } nominal { exact }
     cut { totalCount nodes { ...Wire } } }
 }
 fragment Rate on Bandwidth { bytesPerSecond gigabytesPerSecond gigabitsPerSecond }
 fragment Size on Capacity { bytes gibibytes }
 fragment Wire on Link { address a { address } b { address } bandwidth { ...Rate } }
-fragment Cited on Fact { subject attribute value written quote grounds note disputed assumed source { title } }
+fragment Cited on Fact { subject attribute value asWritten quote readingReason note disputed assumed source { title } }
 fragment Says on PathAnswer { definition wiringSource via truncated disputed assumed facts { ...Cited } }
 fragment SaysFlow on BandwidthAnswer { definition wiringSource via truncated disputed assumed facts { ...Cited } }
 fragment SaysPool on PoolAnswer { definition wiringSource via truncated disputed assumed facts { ...Cited } }
@@ -198,11 +199,13 @@ query ($a: Address!, $b: Address!, $scope: Address!, $down: [Address!], $derate:
     bisection(scope: $scope, transit: true) { upper { ...Rate } exact difference { bytesPerSecond } nominal { exact } }
     splitProfile(scope: $scope) { chips splits { chips exact upper { ...Rate } } }
     distances(scope: $scope) { diameter mean pairs unreachable byHops { hops pairs } }
-    cutTree(scope: $scope) { a b minFlow { ...Rate } disconnectedChips cut { nodes { address } } tree { a b flow { ...Rate } } }
-    collectives(scope: $scope) { chips allToAll { exact upper { ...Rate } } allGather { exact method links { address } }
+    cutTree(scope: $scope) { a b minFlow { ...Rate } disconnectedChips cut { nodes { address } } tree { a b flow {
+    ...Rate } } } collectives(scope: $scope) { chips allToAll { exact upper { ...Rate } } allGather { exact method links
+    { address } }
       reduceScatter { exact } allReduce { exact } allReduceAlgorithm { upper { ...Rate } }
       ringAllReduce { lower { ...Rate } } }
-    memoryPlacement(scope: $scope, bytes: "137438953472") { place chips radius isSufficient candidatesTried minBandwidth { ...Rate }
+    memoryPlacement(scope: $scope, bytes: "137438953472") { place chips radius isSufficient candidatesTried minBandwidth
+    { ...Rate }
       delivery { ...Rate } memory { gibibytes } }
   }
   path(from: $a, to: $b, by: TIME, message: "1048576", shape: ALL) { paths { time { nanoseconds microseconds } }
@@ -391,7 +394,7 @@ def test_facts_conflicts_sources_and_systems(ask: Ask) -> None:
     result = ask("""{ sources { slug title kind } systems { slug aliases chips sources { title } }
         conflicts { totalCount nodes { subject attribute note selected { value } facts { value picked } } }
         facts(subject: "trainium3", attribute: "neuronlink_bandwidth") { totalCount
-          nodes { value exact written quote readingUnit readingDirection picked disputed source { kind }
+          nodes { value exact asWritten quote readingUnit readingDirection picked disputed source { kind }
             others { value } } } }""")
     assert result["errors"] == []
     data = result["data"]
@@ -406,7 +409,7 @@ def test_facts_conflicts_sources_and_systems(ask: Ask) -> None:
     assert data["conflicts"]["totalCount"] == len(conflicts)
     assert all(conflict["facts"][0]["picked"] and conflict["note"] for conflict in conflicts)
     headline = data["facts"]["nodes"][0]
-    assert (headline["written"], headline["readingUnit"], headline["readingDirection"]) == (
+    assert (headline["asWritten"], headline["readingUnit"], headline["readingDirection"]) == (
         "2,048 GiB/sec/device",
         "GB/sec",
         "both",

@@ -24,8 +24,9 @@ T = "trn2-16.48xlarge/d0/s0"
 HOSTILE = "<script>alert(1)</script> '; DROP TABLE node; -- %s {{ why }} \u202e\x1b[2J \N{CROSS MARK}"
 DOCUMENT = """query ($scope: Address) { incidents(scope: $scope, first: 2) { totalCount nodes {
     id rule severity place causes causeCount parts { kind state count } independentFailures startedAt who why source
-    lastChange { event time who why source } instances { server instance host } findings { id rule address observed } truncated
-    impact { chips cores memory { bytes gibibytes } jobs { name system externalId chips affectedChips } jobCount
+    lastChange { event time who why source } instances { server instance host } findings { id rule address observed }
+    truncated impact { chips cores memory { bytes gibibytes } jobs { name system externalId chips affectedChips }
+    jobCount
         domains { domain chipsBefore chipsNow poolBefore { bytes gibibytes } poolNow { bytes gibibytes }
             bisectionBefore { ...b } bisectionNow { ...b } idleLinksBefore idleLinksNow incomparable
             allGatherBefore { ...b } allGatherNow { ...b } }

@@ -61,7 +61,11 @@ def test_draws_are_within_four_standard_errors_of_closed_forms(lite_fleet: Fleet
 def test_how_many_are_drawn_is_told(lite_fleet: Fleet) -> None:
     told = list[tuple[object, ...]]()
     lite_fleet.ask(
-        find("capacity"), scope="u-trn2x64", rates=rates(**KINDS), samples=5_000, progress=lambda *each: told.append(each)
+        find("capacity"),
+        scope="u-trn2x64",
+        rates=rates(**KINDS),
+        samples=5_000,
+        progress=lambda *each: told.append(each),
     )
     assert told[-1] == ("draws", 5_000, 5_000)
 

@@ -83,7 +83,9 @@ def test_room_in_a_closed_server_is_told(own: Fleet) -> None:
 
 def test_sizes_that_fitted_nowhere_before_are_no_news_of_a_drain(run: Run, own: Fleet, seeded: str) -> None:
     own.allocate("a", [f"{ULTRA}/s0/c0", f"{ULTRA}/s2/c0"], who="me")
-    table = run("drain-impact", f"{ULTRA}/s1", database=seeded)[1].partition("jobs of    fit")[2].partition("meaning")[0]
+    table = (
+        run("drain-impact", f"{ULTRA}/s1", database=seeded)[1].partition("jobs of    fit")[2].partition("meaning")[0]
+    )
     assert [line.split()[:3] for line in table.splitlines()[2:] if line] == [
         ["1", "62", "46"],
         ["4", "14", "10"],

@@ -102,7 +102,13 @@ def test_graphql_supposes_jobs_too(ask: Ask) -> None:
 
 
 def test_options_of_every_command_about_placement(run: Run) -> None:
-    for command in (["free"], ["fragmentation"], ["place", "--chips", "4"], ["drain-impact"], ["make-room", "--chips", "4"]):
+    for command in (
+        ["free"],
+        ["fragmentation"],
+        ["place", "--chips", "4"],
+        ["drain-impact"],
+        ["make-room", "--chips", "4"],
+    ):
         options = [command[0], ULTRA, *command[1:], "--with", f"a={ULTRA}/s0", "--format", "json"]
         code, _, said = run(*options, "--without", "nobody")
         assert (code, "no job nobody" in said) == (1, True), command

@@ -497,7 +497,8 @@ def test_graphql_python_and_sql_tell_what_was_found(alive: Engine) -> None:
         (finding,) = fleet.drift("trn2-16.48xlarge")
         assert fleet.drift("u-trn2x64") == []
         document = """query ($scope: Address, $least: Severity) {
-            drift(scope: $scope, minSeverity: $least) { totalCount nodes { rule severity address observed evidence clearedAt } }
+            drift(scope: $scope, minSeverity: $least) { totalCount nodes { rule severity address observed evidence
+            clearedAt } }
         }"""
         ask = both_ways(fleet)
         data = ask(document)["data"]["drift"]

@@ -22,7 +22,8 @@ from trninv.routing.evidence import servers_in_answer
 from trninv.routing.fleet import BaseFleet
 
 S = "u-trn2x64/d0/s{}"
-BINDINGS = """query ($scope: Address, $ended: Boolean) { bindings(scope: $scope, includeEnded: $ended) { totalCount nodes {
+BINDINGS = """query ($scope: Address, $ended: Boolean) { bindings(scope: $scope, includeEnded: $ended) {
+    totalCount nodes {
     slot instance host how confidence who until ending endedBy } } }"""
 BIND = """mutation ($i: BindInput!) { bind(input: $i) { clientMutationId created { slot instance host who how }
     ended { slot instance ending } } }"""

@@ -26,7 +26,8 @@ from trninv.inventory.state.bindings import bind
 from trninv.reconcile.adoption import adopt
 from trninv.reconcile.drift import detect_drift
 from trninv.reconcile.drift_input import unclaimed_types
-from trninv.reconcile.identification import identify, pinned_binding
+from trninv.reconcile.identification import identify
+from trninv.reconcile.latest_observations import pinned_binding
 
 
 @pytest.fixture(params=BACKENDS)

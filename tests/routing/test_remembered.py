@@ -19,7 +19,7 @@ from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.address.syntax import parse
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
-from trninv.routing import cached_domain, wiring_cache
+from trninv.routing import cached_domain, wiring, wiring_cache
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.path_cache import PathCache
 from trninv.routing.sweep_journal import solve_tasks
@@ -38,7 +38,7 @@ def test_the_wirings_used_longest_ago_are_forgotten_first(
     """Of five domains asked for one after the other three stay, and one that is used again stays longer."""
     monkeypatch.setattr(wiring_cache, "MAX_DOMAINS", KEPT)
     read: list[int] = []
-    real = wiring_cache.load_wiring
+    real = wiring.load_wiring
 
     def noted(connection: Connection, ids: Sequence[int], **how: Any) -> object:
         read.extend(ids)

@@ -22,7 +22,9 @@ from trninv.service.application import create_app
 from trninv.settings import Settings
 
 JOB = "id state done total error"
-RESULT = "result { scope measure failures lower upper facts { attribute } classes { failure count lower upper change } }"
+RESULT = (
+    "result { scope measure failures lower upper facts { attribute } classes { failure count lower upper change } }"
+)
 
 
 @pytest.fixture
@@ -128,7 +130,7 @@ def test_few_run_at_a_time(worker: TestClient, lite: str, place: Path) -> None:
         with pytest.raises(BusyError, match="2 sweeps run already"):
             SweepStore(place, lite).start(scope="trn1.32xlarge")
     with pytest.raises(InvalidArgumentError, match="2,000 classes at most"):
-        SweepStore(place, lite).start(scope="trn1.32xlarge", most=2_001)
+        SweepStore(place, lite).start(scope="trn1.32xlarge", limit=2_001)
 
 
 def test_few_are_kept(lite: str, place: Path) -> None:

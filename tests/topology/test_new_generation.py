@@ -209,7 +209,10 @@ def test_two_files_are_a_new_generation(checkout: Path, cli: Cli) -> None:
     sweep = json.loads(_told(cli, "sweep", "wheel", "--fail", "link", "--format", "json"))
     assert sorted(row["count"] for row in sweep["classes"]) == [2, 4]
 
-    asked = '{ layout(place: "wheel/d0") { wiring isRotatable wrapLinks places { address x y } } domains { nodes { wiring } } }'
+    asked = (
+        '{ layout(place: "wheel/d0") { wiring isRotatable wrapLinks places { address x y } } domains { '
+        "nodes { wiring } } }"
+    )
     data = json.loads(_told(cli, "query", asked))["data"]
     assert data["domains"]["nodes"] == [{"wiring": "WHEEL"}]
     layout = data["layout"]

@@ -21,7 +21,8 @@ from trninv.inventory.state import bindings as slot_bindings
 from trninv.inventory.state.bindings import Binding, BindingChanges, ProposedBinding
 from trninv.inventory.state.bindings import list_bindings as listed
 from trninv.reconcile.domain_assignment import UnassignedMachine
-from trninv.reconcile.identification import MACHINE_EXPIRY, Identification, identify, pinned_binding
+from trninv.reconcile.identification import MACHINE_EXPIRY, Identification, identify
+from trninv.reconcile.latest_observations import pinned_binding
 
 _HOUR = timedelta(hours=1)
 _OPTIONAL_COLUMNS = ("confidence", "who", "how", "ended by", "ending")

@@ -120,7 +120,9 @@ def draw(  # one parameter per option
     if sum(marks) > 1:
         raise UsageError("--path, --widest, --cut and --bisection are pictures of their own: choose one")
     if by_job and (any(marks) or color_by):
-        raise UsageError("--jobs is a picture of its own: leave --path, --widest, --cut, --bisection and --color-by out")
+        raise UsageError(
+            "--jobs is a picture of its own: leave --path, --widest, --cut, --bisection and --color-by out"
+        )
     if output != "-" and Path(output).suffix.lower() != ".svg":
         raise UsageError(f"{output}: pictures are SVG, so name it FILE.svg")
     with open_scenario(database, down, derate, as_of) as scenario, Progress("draw"):

@@ -154,8 +154,8 @@ def import_jobs(  # one parameter per option
 ) -> None:
     """Hold the chips that a scheduler's jobs hold, by its listing; what is listed no more has ended.
 
-    Hosts are those that are bound to slots (trninv bindings), or are called as trninv place and topology call them. Jobs
-    of other systems are never touched. The same listing again changes nothing.
+    Hosts are those that are bound to slots (trninv bindings), or are called as trninv place and topology call them.
+    Jobs of other systems are never touched. The same listing again changes nothing.
 
     \b
     squeue --json | trninv import jobs slurm -

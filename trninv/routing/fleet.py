@@ -23,7 +23,7 @@ from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.state import bindings
 from trninv.inventory.state.bindings import Binding, BindingChanges
 from trninv.reconcile.findings import Finding, last_comparison_time, list_findings
-from trninv.reconcile.identification import pinned_binding
+from trninv.reconcile.latest_observations import pinned_binding
 from trninv.routing.cached_domain import cached_only
 from trninv.routing.evidence import ServerInstance, with_wiring_source
 from trninv.routing.path_cache import PathCache

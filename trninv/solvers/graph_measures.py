@@ -131,7 +131,7 @@ def measure_task(task: MeasureTask) -> tuple[int, int]:
         case SweepMeasure.WORST_FLOW:
             min_flow, _ = solvers.max_flow.minimum_edge(solvers.max_flow.gomory_hu_tree(graph), set(chips))
             return min_flow, min_flow
-        case SweepSweepMeasure.DIAMETER:
+        case SweepMeasure.DIAMETER:
             hops = [solvers.distances.hops_from(graph, [chip]) for chip in chips]
             farthest = max((reached.get(other, DISCONNECTED) for reached in hops for other in chips), default=0)
             return farthest, farthest
