@@ -1,7 +1,7 @@
 """Print every message that a user may read: errors, refusals, help and descriptions, with file and line.
 
-    python tests/every_message.py errors [ROOM…]
-    python tests/every_message.py texts [ROOM…]
+python tests/every_message.py errors [ROOM…]
+python tests/every_message.py texts [ROOM…]
 """
 
 import ast
