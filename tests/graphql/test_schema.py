@@ -242,7 +242,7 @@ def test_what_if_answers_every_question(ask: Ask, fleet: BaseFleet) -> None:
     assert (plain["difference"], plain["baseline"]) == (None, None)
     assert [link["share"] for link in plain["links"]] == [1.0]
     (error,) = ask('{ whatIf { bisection(scope: "trn1.32xlarge") { exact } } }')["errors"]
-    assert error["extensions"]["code"] == "BAD_LIMIT"
+    assert error["extensions"]["code"] == "BAD_ARGUMENT"
     (error,) = ask('{ whatIf(down: ["nowhere/d0"]) { bisection(scope: "trn1.32xlarge") { exact } } }')["errors"]
     assert error["extensions"]["code"] == "UNKNOWN_ADDRESS"
 
@@ -318,35 +318,35 @@ def _opaque(words: str) -> str:
         ('{ links(between: {a: "u-trn2x64/d0/s0/c0/nc0", b: "u-trn2x64"}) { totalCount } }', "BAD_FILTER"),
         ('{ links(between: {a: "??", b: "u-trn2x64"}) { totalCount } }', "BAD_ADDRESS"),
         ('{ conflicts(subject: "trainium9") { totalCount } }', "BAD_FILTER"),
-        ("{ conflicts(first: 1, last: 1) { totalCount } }", "BAD_LIMIT"),
-        ('{ conflicts(after: "nothing") { totalCount } }', "BAD_LIMIT"),
+        ("{ conflicts(first: 1, last: 1) { totalCount } }", "BAD_ARGUMENT"),
+        ('{ conflicts(after: "nothing") { totalCount } }', "BAD_ARGUMENT"),
         ('{ nodes(ids: ["chip:1", "nonsense"]) { id } }', "UNKNOWN_ADDRESS"),
-        ("{ nodes(ids: [" + '"chip:1", ' * 1001 + "]) { id } }", "BAD_LIMIT"),
+        ("{ nodes(ids: [" + '"chip:1", ' * 1001 + "]) { id } }", "BAD_ARGUMENT"),
         ("{ chips(filter: {state: null}) { totalCount } }", "BAD_FILTER"),
         ("{ chips(filter: {state: {}}) { totalCount } }", "BAD_FILTER"),
         ("{ chips(filter: {ordinal: {eq: null}}) { totalCount } }", "BAD_FILTER"),
         ("{ chips(filter: {tray: {lt: null}}) { totalCount } }", "BAD_FILTER"),
         ('{ links(filter: {technology: {contains: ""}}) { totalCount } }', "BAD_FILTER"),
         ("{ links(filter: {bandwidth: {lt: {gigabytesPerSecond: 1e300}}}) { totalCount } }", "BAD_FILTER"),
-        ("{ chips(first: 1, last: 1) { totalCount } }", "BAD_LIMIT"),
-        ('{ chips(after: "5", orderBy: [{ordinal: ASC}]) { totalCount } }', "BAD_LIMIT"),
-        ('{ chips(before: "[\\"ordinal\\",1]", orderBy: [{ordinal: ASC}]) { totalCount } }', "BAD_LIMIT"),
+        ("{ chips(first: 1, last: 1) { totalCount } }", "BAD_ARGUMENT"),
+        ('{ chips(after: "5", orderBy: [{ordinal: ASC}]) { totalCount } }', "BAD_ARGUMENT"),
+        ('{ chips(before: "[\\"ordinal\\",1]", orderBy: [{ordinal: ASC}]) { totalCount } }', "BAD_ARGUMENT"),
         ("{ racks { aggregates(by: [MODEL]) { count } } }", "BAD_FILTER"),
         ('{ facts(subject: "trainium9") { totalCount } }', "BAD_FILTER"),
         ("query A { systems { slug } } query B { systems { slug } }", "BAD_DOCUMENT"),
         ("query ($n: Int!) { chips(first: $n) { totalCount } }", "BAD_VARIABLES"),
-        ("{ chips(first: 1001) { totalCount } }", "BAD_LIMIT"),
-        ("{ chips(first: -1) { totalCount } }", "BAD_LIMIT"),
-        ('{ chips(after: "xyz") { totalCount } }', "BAD_LIMIT"),
-        ('{ path(from: "u-trn2x64/d0/s0/c0", to: "u-trn2x64/d0/s0/c1", k: 1000) { reachable } }', "BAD_LIMIT"),
+        ("{ chips(first: 1001) { totalCount } }", "BAD_ARGUMENT"),
+        ("{ chips(first: -1) { totalCount } }", "BAD_ARGUMENT"),
+        ('{ chips(after: "xyz") { totalCount } }', "BAD_ARGUMENT"),
+        ('{ path(from: "u-trn2x64/d0/s0/c0", to: "u-trn2x64/d0/s0/c1", k: 1000) { reachable } }', "BAD_ARGUMENT"),
         ('{ path(from: "??", to: "u-trn2x64/d0/s0/c1") { reachable } }', "BAD_ADDRESS"),
         ('{ path(from: "u-trn2x64", to: "u-trn2x64/d0/s0/c1") { reachable } }', "WRONG_LEVEL"),
         ('{ bandwidth(from: "u-trn2x64/d0", to: "u-trn2x64/d0/s0/c1") { definition } }', "SAME_PLACE"),
         ('{ resolve(address: "u-trn2x64/d0/s0/c16") { address } }', "UNKNOWN_ADDRESS"),
         ('{ node(id: "Q2hpcDox") { id } }', "UNKNOWN_ADDRESS"),
         (f'{{ node(id: "{_opaque("chip:1099511627776")}") {{ id }} }}', "UNKNOWN_ADDRESS"),
-        (f'{{ chips(after: "{_opaque("id:99999999999999999999")}") {{ totalCount }} }}', "BAD_LIMIT"),
-        ('{ memoryPool(scope: "u-trn2x64", minBandwidth: {gigabytesPerSecond: 1e308}) { chips } }', "BAD_LIMIT"),
+        (f'{{ chips(after: "{_opaque("id:99999999999999999999")}") {{ totalCount }} }}', "BAD_ARGUMENT"),
+        ('{ memoryPool(scope: "u-trn2x64", minBandwidth: {gigabytesPerSecond: 1e308}) { chips } }', "BAD_ARGUMENT"),
         ('{ facts(subject: "a\\u0001b") { totalCount } }', "BAD_FILTER"),
         ("{" + "clusters{nodes{chips{nodes{cluster{chips{nodes{cluster{chips{nodes{id}}}}}}}}}" + "}}", "COST_LIMIT"),
         (

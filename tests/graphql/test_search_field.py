@@ -126,7 +126,7 @@ def test_how_many(search: Search, named: str) -> None:
     with trninv.open(named) as fleet:
         for first in (-1, 21, 10**6):
             (error,) = both_ways(fleet)(DOCUMENT, t="u", n=first)["errors"]
-            assert error["extensions"]["code"] == "BAD_LIMIT", error
+            assert error["extensions"]["code"] == "BAD_ARGUMENT", error
 
 
 def test_the_longest_text_is_looked_for_and_no_longer_one(seeded: str) -> None:

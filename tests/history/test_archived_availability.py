@@ -216,7 +216,7 @@ def test_generated_histories_are_of_the_shape_of_an_archive(written: Path, tmp_p
     parts = generate(tmp_path, 2_000)
     assert sum(row["parts"] for row in _found(tmp_path).values()) == parts
     (found,) = _found(tmp_path, "--by", "kind").values()
-    assert 0 < found["repaired"] <= found["failures"] <= 1_000
+    assert 0 < found["repairs"] <= found["failures"] <= 1_000
     assert 0 < found["down"] < found["up"] < 1
     (sound,) = duckdb.execute(
         "SELECT bool_and(previous_id IS NOT DISTINCT FROM was AND (was IS NULL OR before = stood)) FROM ("

@@ -108,7 +108,7 @@ def test_command_and_graphql_say_what_python_says(url: str, run: Run) -> None:
         field = f'availability(scope: "{U}", since: "2026-03-28T00:00:00Z", until: "{_at(SPAN)}", by: RACK)'
         found = both_ways(fleet)(
             f"{{ {field} {{ since requestedSince kinds {{ kind name up failures inherent {{ upper }} mtbf {{ "
-            "lower }} }} }} }}"
+            f"lower }} }} }} }}"
         )
     said = found["data"]["availability"]
     assert (said["since"], said["requestedSince"]) == (T0.isoformat(), "2026-03-28T00:00:00+00:00")

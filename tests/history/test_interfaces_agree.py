@@ -32,7 +32,9 @@ PARTS = [
     f"{T}/fabric/t3/n0",
 ]
 VIEWS = ("server", "chip", "nic", "network_node", "link")
-INCIDENT = "id rule severity place causes causeCount parts { kind state count } staying since who why source"
+INCIDENT = (
+    "id rule severity place causes causeCount parts { kind state count } independentFailures startedAt who why source"
+)
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,10 @@ def test_mutations_have_the_same(url: str) -> None:
 
         for mutation in _MUTATIONS:
             (error,) = run(mutation, "w" * (MAX_LENGTH + 1))["errors"]
-            assert (error["extensions"]["code"], error["message"]) == ("BAD_LIMIT", "who: write 1 to 1,000 characters")
+            assert (error["extensions"]["code"], error["message"]) == (
+                "BAD_ARGUMENT",
+                "who: write 1 to 1,000 characters",
+            )
             assert "errors" not in run(mutation, "w" * MAX_LENGTH), mutation
     assert _whos(url) == {"w" * MAX_LENGTH}
 
