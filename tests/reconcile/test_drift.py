@@ -487,7 +487,7 @@ def test_all_tell_when_it_was_compared(alive: Engine) -> None:
             if minutes is not None:
                 found(alive, START + minutes * MINUTES)
             at = minutes and format_timestamp(START + minutes * MINUTES)
-            assert fleet.compared_at() == ask("{ driftComparedAt }")["data"]["driftComparedAt"] == at
+            assert fleet.drift_compared_at() == ask("{ driftComparedAt }")["data"]["driftComparedAt"] == at
 
 
 def test_graphql_python_and_sql_tell_what_was_found(alive: Engine) -> None:

@@ -162,7 +162,7 @@ def test_python(databases: Databases) -> None:
         assert fleet.path("@i-0a/c0", "@i-0a/c1").source == f"{S.format(0)}/c0"
         assert fleet.unbind("@i-0a", who="bert").ending == "undone"
         assert fleet.bindings() == ()
-        assert [each.ended_by for each in fleet.bindings(ended=True)] == ["bert"]
+        assert [each.ended_by for each in fleet.bindings(include_ended=True)] == ["bert"]
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])

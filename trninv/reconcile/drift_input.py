@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, Select, func, or_, select
 
-from trninv.catalog.instance_types import UnclaimedType, count_unclaimed_types
+from trninv.catalog.instance_types import UnclaimedInstances, count_unclaimed_types
 from trninv.database.tables import TABLES
 from trninv.reconcile.findings import last_comparison_time
 from trninv.reconcile.latest_observations import LatestObservations, Machine, ObservedValue, load_latest_observations
@@ -96,7 +96,7 @@ class DriftInput:
                 if observed and self.is_fresh(observed):
                     yield machine, observed
 
-    def unclaimed(self) -> tuple[UnclaimedType, ...]:
+    def unclaimed(self) -> tuple[UnclaimedInstances, ...]:
         """Return the types of those machines that no model in the catalog claims."""
         return count_unclaimed_types(said.value for _, said in self.unassigned_machines())
 
@@ -132,7 +132,7 @@ def load_drift_input(connection: Connection, now: datetime, stale_after: timedel
     )
 
 
-def unclaimed_types(connection: Connection) -> tuple[UnclaimedType, ...]:
+def unclaimed_types(connection: Connection) -> tuple[UnclaimedInstances, ...]:
     """Return the types that no model claims, of machines that stand in no slot, as when it was last compared.
 
     Those count that were seen within `STALE_AFTER` before the comparison, or since.

@@ -13,7 +13,7 @@ from typing import Final
 
 from sqlalchemy import Connection, select
 
-from trninv.catalog.instance_types import UnclaimedType, count_unclaimed_types
+from trninv.catalog.instance_types import UnclaimedInstances, count_unclaimed_types
 from trninv.database.tables import TABLES
 from trninv.inventory.address.hostnames import DEFAULT_TEMPLATE
 from trninv.inventory.address.lookup import Place
@@ -61,7 +61,7 @@ class Identification:
 
     proposed_bindings: tuple[ProposedBinding, ...]
     unassigned: tuple[UnassignedMachine, ...]
-    unclaimed_types: tuple[UnclaimedType, ...] = ()
+    unclaimed_types: tuple[UnclaimedInstances, ...] = ()
 
 
 def identify(
