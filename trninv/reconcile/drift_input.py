@@ -98,7 +98,7 @@ class DriftInput:
 
     def unclaimed(self) -> tuple[UnclaimedInstances, ...]:
         """Return the types of those machines that no model in the catalog claims."""
-        return count_unclaimed_types(said.value for _, said in self.unassigned_machines())
+        return count_unclaimed_types(observed.value for _, observed in self.unassigned_machines())
 
     def _filter_fresh(self, observed: dict[str, ObservedValue]) -> dict[str, ObservedValue]:
         earliest = self.fresh_from
@@ -137,11 +137,11 @@ def unclaimed_types(connection: Connection) -> tuple[UnclaimedInstances, ...]:
 
     Those count that were seen within `STALE_AFTER` before the comparison, or since.
     """
-    at = last_comparison_time(connection)
+    compared_at = last_comparison_time(connection)
     types = select(_SERVER.c.instance_type).where(_SERVER.c.instance_type.is_not(None)).distinct()
-    if at is None or not count_unclaimed_types(connection.scalars(types)):
+    if compared_at is None or not count_unclaimed_types(connection.scalars(types)):
         return ()
-    return load_drift_input(connection, datetime.fromisoformat(at), STALE_AFTER).unclaimed()
+    return load_drift_input(connection, datetime.fromisoformat(compared_at), STALE_AFTER).unclaimed()
 
 
 def _missing_machines(connection: Connection, latest: LatestObservations) -> dict[str, int]:
