@@ -1,0 +1,42 @@
+"""A service that is closed leaves no thread, file or connection."""
+
+import gc
+import threading
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from conftest import Databases
+from trninv.graphql import api
+from trninv.service.application import create_app
+from trninv.settings import Settings
+
+_TIMES = 20
+
+
+def _left() -> tuple[int, int]:
+    """Threads and open files of this process."""
+    gc.collect()
+    return threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
+def test_a_service_made_and_closed_many_times_leaves_nothing(
+    databases: Databases, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "MAX_INLINE_OBJECTS", -1)  # every document runs on a loop of its own
+    url = databases.seeded(backend)
+
+    def serve_once() -> None:
+        with TestClient(create_app(url, Settings(url)), base_url="http://127.0.0.1") as client:
+            for query in ("{ clusters { nodes { slug } } }", '{ bisection(scope: "trn1.2xlarge") { exact } }'):
+                assert "errors" not in client.post("/graphql", json={"query": query}).json()
+            assert client.get("/metrics").is_success
+            assert client.get("/healthz").is_success
+
+    serve_once()
+    before = _left()
+    for _ in range(_TIMES):
+        serve_once()
+    assert _left() <= before
