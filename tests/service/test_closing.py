@@ -30,7 +30,8 @@ def test_a_service_made_and_closed_many_times_leaves_nothing(
 
     def serve_once() -> None:
         with TestClient(create_app(url, Settings(url)), base_url="http://127.0.0.1") as client:
-            for query in ("{ clusters { nodes { slug } } }", '{ bisection(scope: "trn1.2xlarge") { exact } }'):
+            whatif = '{ whatIf(down: ["trn1.32xlarge/d0/s0/c0"]) { bisection(scope: "trn1.32xlarge") { exact } } }'
+            for query in ("{ clusters { nodes { slug } } }", whatif):
                 assert "errors" not in client.post("/graphql", json={"query": query}).json()
             assert client.get("/metrics").is_success
             assert client.get("/healthz").is_success
