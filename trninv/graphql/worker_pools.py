@@ -140,8 +140,8 @@ class WorkerPool(FairLimiter):
         return await _await_result(answer, to_end=to_end)
 
     def close(self) -> None:
-        """End the threads once they finish what they are doing."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        """End each thread once its work ends, without waiting for that."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 async def _await_result(answer: asyncio.Future[T], *, to_end: bool) -> T:
