@@ -22,6 +22,10 @@ def _left() -> tuple[int, int]:
     return threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
 
 
+def _is_clean(before: tuple[int, int]) -> bool:
+    return all(now <= then for now, then in zip(_left(), before, strict=True))
+
+
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
 def test_a_service_made_and_closed_many_times_leaves_nothing(
     databases: Databases, backend: str, monkeypatch: pytest.MonkeyPatch
@@ -42,6 +46,6 @@ def test_a_service_made_and_closed_many_times_leaves_nothing(
     for _ in range(_TIMES):
         serve_once()
     until = time.monotonic() + 5
-    while _left() > before and time.monotonic() < until:  # threads end after their last work
+    while not _is_clean(before) and time.monotonic() < until:  # threads end after their last work
         time.sleep(0.01)
-    assert _left() <= before
+    assert _is_clean(before), (_left(), before)
