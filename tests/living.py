@@ -33,7 +33,7 @@ from trninv.placement.allocations.plan_revision import plan_revision
 from trninv.placement.moves.plan_executor import move_jobs
 from trninv.placement.questions.make_room import JobMove
 from trninv.reconcile.drift import detect_drift
-from trninv.reconcile.identification import pinned_binding
+from trninv.reconcile.latest_observations import pinned_binding
 
 if TYPE_CHECKING:
     from collections.abc import Callable

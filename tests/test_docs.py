@@ -6,10 +6,9 @@ from pathlib import Path
 import click
 import pytest
 
+import python_page
 from examples import ROOT, pages, prose
 from trninv.cli.main import trninv
-from trninv.placement import placement_fleet as jobs
-from trninv.routing.fleet import BaseFleet
 from trninv.settings import Settings
 
 REFERENCE = ROOT / "docs/reference"
@@ -73,9 +72,15 @@ def _commands(group: click.Group, prefix: str) -> list[str]:
     return [*made, *(name for at, below in groups for name in _commands(below, at))]
 
 
-def test_every_method_of_a_fleet_that_answers_is_on_the_page_of_python() -> None:
-    listed = set(re.findall(r"`fleet\.(\w+)\(", (REFERENCE / "python.md").read_text()))
-    of_services = {"beside", "close", "reading", "renew", "revision", "stamped", "watched", "wirings"}
-    assert (
-        listed == {name for name in {**vars(BaseFleet), **vars(jobs.Fleet)} if not name.startswith("_")} - of_services
+def test_the_page_of_python_is_written_from_the_docstrings() -> None:
+    assert python_page.PAGE.read_text() == python_page.render(), (
+        "run: python tests/python_page.py > docs/reference/python.md"
     )
+
+
+def test_the_table_of_rooms_lists_the_folders_and_no_others() -> None:
+    page = (ROOT / "docs/explanation/architecture.md").read_text()
+    for parent in ("trninv", "trninv/inventory"):
+        listed = re.findall(rf"^\| `{parent}/(\w+)/` \|", page, re.MULTILINE)
+        folders = {path.name for path in (ROOT / parent).iterdir() if path.is_dir() and path.name != "__pycache__"}
+        assert sorted(listed) == sorted(folders)

@@ -6,12 +6,12 @@
 4
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trninv.placement.placement_fleet import Fleet
 
-__all__ = ["open"]
+__all__ = ["Fleet", "open"]
 
 __version__ = "0.1.0"
 
@@ -29,3 +29,12 @@ def open(url: str | None = None, *, seconds: float | None = None) -> "Fleet":  #
     from trninv.settings import Settings  # noqa: PLC0415
 
     return Fleet(open_engine(Settings.load().database_url if url is None else url, seconds))
+
+
+def __getattr__(name: str) -> Any:
+    """Import `Fleet` when it is first used, so that ``import trninv`` stays light."""
+    if name == "Fleet":
+        from trninv.placement.placement_fleet import Fleet  # noqa: PLC0415
+
+        return Fleet
+    raise AttributeError(f"module 'trninv' has no attribute {name!r}")

@@ -6,7 +6,7 @@ TrninvError
 │   ├── AddressError              BAD_ADDRESS
 │   ├── WrongLevelError           WRONG_LEVEL
 │   ├── SamePlaceError            SAME_PLACE
-│   ├── InvalidArgumentError      BAD_LIMIT
+│   ├── InvalidArgumentError      BAD_ARGUMENT
 │   ├── InvalidTimeError          BAD_TIME
 │   ├── FilterError               BAD_FILTER
 │   ├── DocumentError             BAD_DOCUMENT
@@ -149,7 +149,7 @@ class SamePlaceError(UsageError):
 class InvalidArgumentError(UsageError):
     """An argument that is not allowed: out of range, an unknown word, or a missing reason."""
 
-    code = "BAD_LIMIT"
+    code = "BAD_ARGUMENT"
 
 
 class InvalidTimeError(UsageError):

@@ -12,6 +12,8 @@ from typing import ClassVar, Self
 
 from trninv.errors import UnitError
 
+__all__ = ["Bandwidth", "Capacity", "Compute", "Duration"]
+
 _NUMBER = re.compile(r"\s*(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?\s*(.*?)\s*", re.ASCII)
 _PER_DEVICE = re.compile(r"/(device|chip|node)$")
 _MAX = 2**63 - 1

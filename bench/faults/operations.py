@@ -28,7 +28,7 @@ TEMPLATES["adopted"] = (
     *TEMPLATES["seen"],
     ("adopt", "prod"),
     ("seed", "trn1.2xlarge", "--name", "after"),
-    ("hold", "job", "prod/d0", "--who", "faults"),
+    ("allocate", "job", "prod/d0", "--who", "faults"),
 )
 _MORE = ("import", "ec2", "{files}/more-instances.json", "{files}/more-topology.json")
 TEMPLATES["more"] = (*TEMPLATES["adopted"], _MORE)

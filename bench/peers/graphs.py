@@ -124,7 +124,7 @@ def _told(name: str, data: Mapping[str, Any]) -> object:
             for one in ring["reached"]
         }
     found = data["path"]
-    return found["equallyGood"], {frozenset((link["source"], link["target"])) for link in found["links"]}
+    return found["tiedPaths"], {frozenset((link["source"], link["target"])) for link in found["links"]}
 
 
 def _heard(name: str, answer: Sequence[Sequence[int]], addresses: Mapping[int, str]) -> object:

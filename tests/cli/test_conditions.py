@@ -79,7 +79,7 @@ def test_show_says_when_it_names_not_all_that_is_not_up(run: Run, own: str) -> N
         (["path", f"{U}/s0/c0", f"{U}/s0/c1", "--link-disjoint", "--by", "time"], 2, "by hops"),
         (["path", f"{U}/s0/c0", f"{U}/s0/c0", "--node-disjoint"], 2, "separate places"),
         (["path", f"{U}/s0/c0", f"{U}/s0/c1", "--bytes", "5"], 2, "by time"),
-        (["place", U, "0 B"], 2, "ask for 1 to"),
+        (["place", U, "--memory", "0 B"], 2, "ask for 1 to"),
         (["draw", U, "-o", "-", "--bisection", "--path", f"{U}/s0/c0", f"{U}/s0/c1"], 2, "choose one"),
         (["sweep", "trn1.32xlarge", "--pairs", "--limit", "3"], 2, "496 failures of 11 kinds"),
     ],
@@ -107,12 +107,12 @@ def test_every_way_of_asking_prints_something(run: Run) -> None:
         (["cut-tree", U, *lost], "worst connected"),
         (["profile", "trn2-16.48xlarge"], "1,024 GB/s"),
         (["collectives", "trn2-16.48xlarge"], "all-to-all"),
-        (["place", U, "1,000 GiB", *lost], "within 2 hops"),
+        (["place", U, "--memory", "1,000 GiB", "--nearest", "best", *lost], "within 2 hops"),
         (["sweep", "trn1.32xlarge", "--fail", "chip", "--measure", "nominal"], "16 failures of 1 kind"),
     ):
         status, out, error = run(*arguments)
         assert (status, error) == (0, "")
         assert says in out
-    status, out, _ = run("place", "trn1.32xlarge", "1,000 GiB")
+    status, out, _ = run("place", "trn1.32xlarge", "--memory", "1,000 GiB", "--nearest", "best")
     assert status == 1
     assert "no chip reaches 1,000 GiB" in out

@@ -22,7 +22,7 @@ from trninv.inventory.state.bindings import bind
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
 from trninv.placement.allocations.job_allocations import allocate
-from trninv.reconcile.identification import pinned_binding
+from trninv.reconcile.latest_observations import pinned_binding
 
 CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 STAY = {"serve", "up", "watch", "collect", "--follow", "-", "copy", "--database"}

@@ -15,9 +15,9 @@ def test_three_jobs_a_closed_server_and_what_still_fits(run: Run, seeded: str) -
     def ask(*words: str) -> tuple[int, str, str]:
         return run(*words, database=seeded)
 
-    assert ask("hold", "a", f"{ULTRA}/s0", "--who", "me")[0] == 0
-    assert ask("hold", "b", f"{ULTRA}/s1/c0", "--spare", f"{ULTRA}/s1/c1", "--pinned", "--who", "me")[0] == 0
-    status, _, error = ask("hold", "c", f"{ULTRA}/s0/c3", "--who", "me")
+    assert ask("allocate", "a", f"{ULTRA}/s0", "--who", "me")[0] == 0
+    assert ask("allocate", "b", f"{ULTRA}/s1/c0", "--spare", f"{ULTRA}/s1/c1", "--pinned", "--who", "me")[0] == 0
+    status, _, error = ask("allocate", "c", f"{ULTRA}/s0/c3", "--who", "me")
     assert (status, error) == (
         1,
         f"trninv: {ULTRA}/s0/c3 is held by job a: release it, or take what is free (trninv fits)\n",
@@ -25,22 +25,22 @@ def test_three_jobs_a_closed_server_and_what_still_fits(run: Run, seeded: str) -
     _, printed, _ = ask("jobs")
     assert [line.split()[0] for line in printed.splitlines()[2:]] == ["a", "b"]
     assert "(pinned)" in printed
-    _, printed, error = ask("jobs", "--most", "1")
-    assert (len(printed.splitlines()), error) == (3, "there are more than these 1: --most N shows them\n")
-    assert not ask("jobs", "--most", "2")[2] + ask("jobs", "--most", "1", "--format", "json")[2]
+    _, printed, error = ask("jobs", "--limit", "1")
+    assert (len(printed.splitlines()), error) == (3, "there are more than these 1: --limit N shows them\n")
+    assert not ask("jobs", "--limit", "2")[2] + ask("jobs", "--limit", "1", "--format", "json")[2]
     found = json.loads(ask("jobs", f"{ULTRA}/s1", "--format", "json")[1])
     assert [(job["name"], job["chips"], job["externalId"]) for job in found] == [("b", 2, "b")]
     assert "key" not in found[0]
-    assert "s3" in ask("close", f"{ULTRA}/s3", "--why", "fw", "--who", "me")[1]
-    assert "they are closed already" in ask("close", f"{ULTRA}/s3", "--why", "fw", "--who", "me")[1]
-    assert "fw" in ask("jobs", "--closed")[1]
-    status, printed, _ = ask("fits", ULTRA, "--servers", "1")
-    assert (status, f"hold:       trninv hold JOB {ULTRA}/s2\n" in printed) == (0, True)
+    assert "s3" in ask("cordon", f"{ULTRA}/s3", "--why", "fw", "--who", "me")[1]
+    assert "they are closed already" in ask("cordon", f"{ULTRA}/s3", "--why", "fw", "--who", "me")[1]
+    assert "fw" in ask("cordons")[1]
+    status, printed, _ = ask("place", ULTRA, "--servers", "1")
+    assert (status, f"trninv:     trninv allocate JOB {ULTRA}/s2\n" in printed) == (0, True)
     assert "Slurm:      sbatch --nodes=1 --nodelist=u-trn2x64-d0-s2 --exclusive\n" in printed
-    assert ask("fits", ULTRA, "--servers", "2")[0] == 1
-    assert "they take new jobs already" in ask("open", f"{ULTRA}/s2")[1]
-    assert ask("open", f"{ULTRA}/s3")[0] == 0
-    assert ask("fits", ULTRA, "--servers", "2")[0] == 0
+    assert ask("place", ULTRA, "--servers", "2")[0] == 1
+    assert "they take new jobs already" in ask("uncordon", f"{ULTRA}/s2")[1]
+    assert ask("uncordon", f"{ULTRA}/s3")[0] == 0
+    assert ask("place", ULTRA, "--servers", "2")[0] == 0
     assert ask("release", "a")[0] == 0
     assert ask("release", "nobody")[0] == 1
     assert "48" not in ask("free", ULTRA)[1].splitlines()[0]
@@ -49,17 +49,17 @@ def test_three_jobs_a_closed_server_and_what_still_fits(run: Run, seeded: str) -
 
 
 def test_lines_name_chips_where_a_scheduler_can(run: Run) -> None:
-    _, printed, _ = run("fits", ULTRA, "--chips", "4", "-k", "1", "--hostname", "node{domain:02}{server}")
+    _, printed, _ = run("place", ULTRA, "--chips", "4", "-k", "1", "--hostname", "node{domain:02}{server}")
     assert "--nodelist=node000 --exclusive   (whole servers: more than the 4 chips)" in printed
     assert (
         'kubernetes.io/hostname: node000}  DRA: device.attributes["neuron.aws.com"].deviceId in [0, 1, 2, 3]' in printed
     )
-    found = json.loads(run("fits", ULTRA, "--servers", "4", "--format", "json")[1])["placements"]
+    found = json.loads(run("place", ULTRA, "--servers", "4", "--format", "json")[1])["placements"]
     assert found[0]["slurm"] == "sbatch --nodes=4 --nodelist=u-trn2x64-d0-s[0-3] --exclusive"
     assert len(found[0]["kubernetes"]) == 4
 
 
-@pytest.mark.parametrize("words", [["jobs", "--most", "0"], ["fits", ULTRA], ["hold", "a"], ["close", ULTRA]])
+@pytest.mark.parametrize("words", [["jobs", "--limit", "0"], ["place", ULTRA], ["allocate", "a"], ["cordon", ULTRA]])
 def test_wrong_use_has_status_2(run: Run, words: list[str]) -> None:
     assert run(*words)[0] == 2
 

@@ -56,7 +56,7 @@ def test_columns_that_can_be_spared_go_where_a_table_would_not_fit(worn: str) ->
 
 
 def test_an_empty_list_says_which_command_fills_it(worn: str) -> None:
-    assert on_a_terminal(worn, "jobs").startswith("no job holds chips here: trninv hold JOB PLACE…")
+    assert on_a_terminal(worn, "jobs").startswith("no job holds chips here: trninv allocate JOB PLACE…")
     command = [sys.executable, "-m", "trninv", "--database", worn, "jobs"]
     assert subprocess.run(command, check=True, capture_output=True, text=True).stdout.startswith("job ")
 

@@ -142,7 +142,7 @@ def test_a_fleet_shows_the_largest_free_block_of_each_domain(run: Run, seeded: s
         (["u-trn2x64", "--propose", "4x4x1"], "say --jobs as well"),
         (["u-trn2x64", "--jobs", "--propose", "4x4x1", "--chips", "4"], "choose one"),
         (["u-trn2x64", "--jobs", "--bisection"], "a picture of its own"),
-        (["lab", "--jobs", "--colour", "pool"], "a picture of its own"),
+        (["lab", "--jobs", "--color-by", "pool"], "a picture of its own"),
         (["lab/fabric", "--jobs"], "lab/fabric"),
         (["u-trn2x64", "--jobs", "--chips", "7"], "nearest 4 and 8"),
     ],

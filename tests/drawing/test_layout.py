@@ -13,7 +13,8 @@ from conftest import Ask, Databases, Run
 from trninv.database.engine import temporary_engine, write_transaction
 
 LAYOUT = (
-    "{ layout(place: %s) { wiring isRotatable wrapLinks places { address x y solid { x y z } } routes { address strokes } } }"
+    "{ layout(place: %s) { wiring isRotatable wrapLinks places { address x y solid { x y z } } routes { "
+    "address strokes } } }"
 )
 PICTURE = """{ layout(place: "%s/d0", narrow: %s) {
     font box { width height } places { address x y width height text } labels { text x y anchor } } }"""
@@ -59,7 +60,7 @@ def test_graphql_and_the_picture_place_parts_alike(
     ask: Ask, run: Run, lite: str, scope: str, wiring: str, turns: bool, wrapping: int
 ) -> None:
     layout = ask(LAYOUT % f'"{scope}/d0"')["data"]["layout"]
-    assert (layout["wiring"], layout["turns"], len(layout["wrapping"])) == (wiring, turns, wrapping)
+    assert (layout["wiring"], layout["isRotatable"], len(layout["wrapLinks"])) == (wiring, turns, wrapping)
     status, svg, _ = run("draw", scope, "-o", "-", database=lite)
     assert status == 0
     drawn = _drawn(svg)

@@ -92,7 +92,7 @@ def test_what_is_down_stays_in_the_picture(run: Run, lite: str) -> None:
         (["lab", "--down", "lab/d0"], "only the wiring of a domain"),
         (["lab/r0", "--bisection"], "only the wiring of a domain"),
         (["lab/fabric", "--down", "lab/d0"], "only the wiring of a domain"),
-        (["lab/d0", "--colour", "pool"], "--colour is of fleets"),
+        (["lab/d0", "--color-by", "pool"], "--color-by is of fleets"),
         (["lab/d0/fabric"], "not an address|lab/d0/fabric"),
         (["u-trn2x64/d0/s0", "--cut", f"{U}/s1/c0", f"{U}/s2/c0"], "what is marked leaves"),
     ],
@@ -136,7 +136,7 @@ def test_pictures_are_the_same_to_the_byte(run: Run, databases: Databases, backe
         "rack": ["u-trn2x64/r0"],
         "rack-assumed": ["trn3-gen1/r1"],
         "fleet": ["lab"],
-        "fleet-racks": ["lab", "--colour", "rack"],
+        "fleet-racks": ["lab", "--color-by", "rack"],
         "fabric": ["lab/fabric"],
     }
     for name, arguments in pictures.items():

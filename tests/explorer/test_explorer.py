@@ -393,7 +393,7 @@ def test_the_command_line_draws_the_same_fleet(
     page = opened(f"#/cluster/lab?colour={colour}")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download SVG").click()
-    drawn = run("draw", "lab", "--colour", colour, "-o", "-", database=service_database)[1]
+    drawn = run("draw", "lab", "--color-by", colour, "-o", "-", database=service_database)[1]
     paper = re.compile(r'(<rect[^>]*fill=)"[^"]*"')
     assert paper.sub(r"\1", download.value.path().read_text()) == paper.sub(r"\1", drawn)
 

@@ -45,7 +45,7 @@ def test_slurm_drains_it_and_keeps_the_reason(run: Run, databases: Databases) ->
     assert f'NodeName=lab-d0-s0 {parts} State=DRAIN Reason="trninv: closed: firmware"' in lines.splitlines()
     assert lines.count("State=DRAIN") == lines.count("State=UNKNOWN") == 1
     assert "DRAIN" not in exported(run, url, "lab", "slurm-nodes", "--at", "0")
-    run("open", "lab/d0/s0", database=url)
+    run("uncordon", "lab/d0/s0", database=url)
     assert "DRAIN" not in exported(run, url, "lab", "slurm-nodes")
 
 
@@ -74,8 +74,8 @@ def test_what_is_not_up_stays_so_and_says_both(run: Run, databases: Databases, s
 
 def test_two_that_are_closed_for_one_reason_stand_in_one_line(run: Run, databases: Databases) -> None:
     url = _lab(databases)
-    run("close", "lab/d0/s1", "--why", "firmware", database=url)
-    run("close", "lab/d0/s2", "--why", "a fan", database=url)
+    run("cordon", "lab/d0/s1", "--why", "firmware", database=url)
+    run("cordon", "lab/d0/s2", "--why", "a fan", database=url)
     lines = exported(run, url, "lab", "slurm-nodes")
     assert _node(lines, "lab-d0-s[0-1]")["Reason"] == "trninv: closed: firmware"
     assert _node(lines, "lab-d0-s2")["Reason"] == "trninv: closed: a fan"

@@ -61,7 +61,7 @@ def test_a_job_runs_where_it_fits_and_is_held_as_slurm_says(run: Run, lab: str, 
         (work / f"neuron{device}").touch()
     with slurm(work, tree, nodes, gres=f"File={work}/neuron[0-15]") as srun:
         fits = json.loads(
-            run("fits", "lab", "--servers", "2", "--avoid", "lab/d0", "--format", "json", database=lab)[1]
+            run("place", "lab", "--servers", "2", "--avoid", "lab/d0", "--format", "json", database=lab)[1]
         )
         options = shlex.split(fits["placements"][0]["slurm"])[1:]
         assert srun(*options) == ["lab-d1-s0", "lab-d1-s1"]

@@ -170,7 +170,10 @@ def test_documents_made_at_random_are_answered_alike(worn: BaseFleet) -> None:
         fragment F on Query { chips(first: 2) { totalCount } }""",
         "{ __typename __schema { queryType { name } } clusters { __typename } }",
         "{ chips(first: 1) { nodes { memory { fact { value unit quote disputed others { source { title } } } } } } }",
-        '{ bisection(scope: "trn1.32xlarge") { upper { fact { value } bytesPerSecond } cut(last: 1) { nodes { id } } } }',
+        (
+            '{ bisection(scope: "trn1.32xlarge") { upper { fact { value } bytesPerSecond } cut(last: 1) { nodes { '
+            "id } } } }"
+        ),
         "{ links(last: 1, filter: {factor: {ne: null}}) { nodes { factor bandwidth { bytesPerSecond } state } } }",
     ],
 )

@@ -17,7 +17,10 @@ DOMAIN, CHIP, OTHER = "u-trn2x64/d0", "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10
 ENDS = f'from: "{CHIP}", to: "{OTHER}"'
 ASKED = {
     "bandwidth": [f"({ENDS})", f'(from: "{CHIP}", to: "trn1.32xlarge/d0/s0/c1")'],
-    "bisection": ['(scope: "trn1.32xlarge")', f'(scope: "{DOMAIN}/s0", chips: ["{CHIP}", "{DOMAIN}/s0/c1"], transit: true)'],
+    "bisection": [
+        '(scope: "trn1.32xlarge")',
+        f'(scope: "{DOMAIN}/s0", chips: ["{CHIP}", "{DOMAIN}/s0/c1"], transit: true)',
+    ],
     "collectives": ['(scope: "trn1.32xlarge")'],
     "capability": ['(scope: "trn1.32xlarge")'],
     "cutTree": ['(scope: "trn1.32xlarge")'],
@@ -97,7 +100,7 @@ def test_what_stands_there_is_read_anew_for_each_answer(seeded: str, executed: l
         for server, instance in ((0, "i-0a"), (2, "i-0b"), (0, "i-0c")):
             fleet.bind(f"{DOMAIN}/s{server}", instance, who="tests")
             for _ in range(5):
-                told = ask(document, b=OTHER)["data"]["path"]["standing"]
+                told = ask(document, b=OTHER)["data"]["path"]["instances"]
             found.append([each["instance"] for each in told])
     assert found == [["i-0a"], ["i-0a", "i-0b"], ["i-0c", "i-0b"]]
     assert len(executed) == 3 * 5
@@ -133,7 +136,7 @@ def test_arguments_with_and_without_variables_go_together(ask: Ask, executed: li
 
 def test_directives_choose_among_plans(ask: Ask, executed: list[object]) -> None:
     document = (
-        f"query ($deep: Boolean!, $via: Via) {{ path({ENDS}, via: $via) "
+        f"query ($deep: Boolean!, $via: LinkSelection) {{ path({ENDS}, via: $via) "
         "{ reachable paths @include(if: $deep) { hops } } }"
     )
     assert ask(document, deep=False)["data"]["path"] == {"reachable": True}

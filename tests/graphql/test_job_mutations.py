@@ -13,7 +13,10 @@ from conftest import services
 from trninv.graphql.document_request import Request
 
 ULTRA = "u-trn2x64/d0"
-HOLD = "mutation ($i: AllocateInput!) { allocate(input: $i) { job { name chips firstServer endedAt who pinned } clientMutationId } }"
+HOLD = (
+    "mutation ($i: AllocateInput!) { allocate(input: $i) { job { name chips firstServer endedAt who pinned "
+    "} clientMutationId } }"
+)
 RELEASE = 'mutation { release(input: {job: "a"}) { job { chips endedAt } } }'
 
 
@@ -26,10 +29,17 @@ def test_a_job_is_held_listed_and_released(seeded: str) -> None:
     with trninv.open(seeded) as fleet:
         api = services(fleet)["compiled"]
         given = {"job": "a", "places": [f"{ULTRA}/s0"], "spares": [f"{ULTRA}/s1"], "clientMutationId": "7"}
-        held = _asked(api, HOLD, who="ci", i=given)["data"]["hold"]
-        expected = {"name": "a", "chips": 32, "first": f"{ULTRA}/s0", "ended": None, "who": "ci", "pinned": False}
+        held = _asked(api, HOLD, who="ci", i=given)["data"]["allocate"]
+        expected = {
+            "name": "a",
+            "chips": 32,
+            "firstServer": f"{ULTRA}/s0",
+            "endedAt": None,
+            "who": "ci",
+            "pinned": False,
+        }
         assert held == {"job": expected, "clientMutationId": "7"}
-        assert _asked(api, HOLD, who="ci", i=given)["data"]["hold"] == held
+        assert _asked(api, HOLD, who="ci", i=given)["data"]["allocate"] == held
         conflict = _asked(api, HOLD, who="ci", i={"job": "b", "places": [f"{ULTRA}/s0/c3"]})["errors"][0]
         assert conflict["extensions"]["code"] == "CONFLICT"
         assert "u-trn2x64/d0/s0/c3 is held by job a" in conflict["message"]
@@ -37,7 +47,7 @@ def test_a_job_is_held_listed_and_released(seeded: str) -> None:
         assert _asked(api, listed)["data"]["jobs"]["nodes"] == [{"name": "a", "externalId": "a", "servers": 2}]
         where = '{ jobs(scope: "%s") { totalCount } }'
         assert [_asked(api, where % f"{ULTRA}/s{at}")["data"]["jobs"]["totalCount"] for at in range(3)] == [1, 1, 0]
-        assert _asked(api, RELEASE)["data"]["release"]["job"]["ended"]
+        assert _asked(api, RELEASE)["data"]["release"]["job"]["endedAt"]
         assert _asked(api, listed)["data"]["jobs"]["totalCount"] == 0
         assert _asked(api, "{ jobs(includeEnded: true) { totalCount } }")["data"]["jobs"]["totalCount"] == 1
 
@@ -47,12 +57,12 @@ def test_servers_are_closed_and_opened(seeded: str) -> None:
         api = services(fleet)["executed"]
         given = f'{{servers: ["{ULTRA}/s3"], why: "fw", who: "me"}}'
         close = f"mutation {{ cordon(input: {given}) {{ cordons {{ server why }} }} }}"
-        assert _asked(api, close)["data"]["closeServer"]["closings"] == [{"server": f"{ULTRA}/s3", "why": "fw"}]
+        assert _asked(api, close)["data"]["cordon"]["cordons"] == [{"server": f"{ULTRA}/s3", "why": "fw"}]
         fits = f'{{ placements(scope: "{ULTRA}", servers: 1) {{ positions free placements {{ places }} }} }}'
-        assert _asked(api, fits)["data"]["fits"]["positions"] == 3
+        assert _asked(api, fits)["data"]["placements"]["positions"] == 3
         opened = f'mutation {{ uncordon(input: {{servers: ["{ULTRA}"]}}) {{ cordons {{ server endedAt }} }} }}'
-        assert len(_asked(api, opened)["data"]["openServer"]["closings"]) == 1
-        assert _asked(api, fits)["data"]["fits"]["free"] == 64
+        assert len(_asked(api, opened)["data"]["uncordon"]["cordons"]) == 1
+        assert _asked(api, fits)["data"]["placements"]["free"] == 64
 
 
 @pytest.mark.parametrize("document", [RELEASE, "mutation { uncordon(input: {servers: []}) { clientMutationId } }"])
@@ -87,17 +97,17 @@ def test_a_plan_is_carried_out(seeded: str, way: str) -> None:
         stale = _asked(api, MOVE, i=plan | {"revision": "0"})["errors"][0]
         assert stale["extensions"]["code"] == "STALE_PLAN"
         for to in ([f"{ULTRA}/s3/c8"], [f"trn1.32xlarge/d0/s0/c{chip}" for chip in range(4)]):
-            more = plan | {"moves": [plan["moves"][0], {"job": "a1", "to": to}]}
+            more = plan | {"moves": [plan["moves"][0], {"job": "a1", "destination": to}]}
             refused = _asked(api, MOVE, i=more)["errors"][0]
             assert (refused["extensions"]["code"], "keeps its 4 chips" in refused["message"]) == ("CONFLICT", True)
-        twice = [plan["moves"][0], {"job": "a0", "to": [f"{ULTRA}/s3/c{chip}" for chip in range(8, 12)]}]
+        twice = [plan["moves"][0], {"job": "a0", "destination": [f"{ULTRA}/s3/c{chip}" for chip in range(8, 12)]}]
         assert "moves twice" in _asked(api, MOVE, i=plan | {"moves": twice})["errors"][0]["message"]
         moved = _asked(api, MOVE, i=plan | {"clientMutationId": "9"})["data"]["moveJobs"]
         assert [(job["name"], job["chips"], job["who"]) for job in moved["jobs"]] == [
             ("a0", 4, "her"),
             ("a1", 4, "her"),
         ]
-        assert {job["first"] for job in moved["jobs"]} <= {f"{ULTRA}/s2", f"{ULTRA}/s3"}
+        assert {job["firstServer"] for job in moved["jobs"]} <= {f"{ULTRA}/s2", f"{ULTRA}/s3"}
         assert moved["clientMutationId"] == "9"
         again = _asked(api, MOVE, i=plan)["errors"][0]
         assert again["extensions"]["code"] == "STALE_PLAN"

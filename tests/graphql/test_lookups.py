@@ -149,7 +149,7 @@ def test_links_between_further_narrowed(ask: Ask) -> None:
 def test_without_tokens_everybody_is_admin(ask: Ask) -> None:
     everything = ["READ", "SQL", "OPERATE", "OBSERVE", "ADMIN"]
     assert ask("{ viewer { name scope scopes } }")["data"] == {
-        "viewer": {"name": None, "scope": "ADMIN", "allows": everything}
+        "viewer": {"name": None, "scope": "ADMIN", "scopes": everything}
     }
 
 
@@ -160,8 +160,8 @@ def test_a_mutation_without_tokens_takes_who(databases: Databases) -> None:
     with trninv.open(databases.seeded("sqlite")) as fleet:
         answer = asyncio.run(services(fleet)["compiled"].run(Request(document, {"i": given})))
         (change,) = json.loads(answer.body)["data"]["setState"]["changes"]
-        assert change["thing"]["state"] == "MAINTENANCE"
-        assert change["thing"]["chips"]["nodes"] == [{"state": "MAINTENANCE"}]
+        assert change["target"]["state"] == "MAINTENANCE"
+        assert change["target"]["chips"]["nodes"] == [{"state": "MAINTENANCE"}]
         with read_transaction(fleet.engine) as connection:
             assert connection.execute(text("SELECT DISTINCT who FROM state_event")).scalar_one() == "anna"
 

@@ -140,14 +140,15 @@ query ($a: Address!, $b: Address!, $scope: Address!) {
   memoryPool(scope: $a) { ...SaysPool scope chips memory { ...Size } own { ...Size } remote { ...Size }
     byHops { hops chips memory { ...Size } delivery { ...Rate } reached {
       address memory { ...Size } widest { ...Rate } } } }
-  bisection(scope: $scope) { ...SaysHalf scope reason lower { ...Rate } upper { ...Rate } bothDirections { ...Rate } exact
+  bisection(scope: $scope) { ...SaysHalf scope reason lower { ...Rate } upper { ...Rate } bothDirections { ...Rate }
+  exact
     method balance sideA sideB chipsA { totalCount nodes } chipsB { totalCount nodes } nominal { exact }
     cut { totalCount nodes { ...Wire } } }
 }
 fragment Rate on Bandwidth { bytesPerSecond gigabytesPerSecond gigabitsPerSecond }
 fragment Size on Capacity { bytes gibibytes }
 fragment Wire on Link { address a { address } b { address } bandwidth { ...Rate } }
-fragment Cited on Fact { subject attribute value written quote grounds note disputed assumed source { title } }
+fragment Cited on Fact { subject attribute value asWritten quote readingReason note disputed assumed source { title } }
 fragment Says on PathAnswer { definition wiringSource via truncated disputed assumed facts { ...Cited } }
 fragment SaysFlow on BandwidthAnswer { definition wiringSource via truncated disputed assumed facts { ...Cited } }
 fragment SaysPool on PoolAnswer { definition wiringSource via truncated disputed assumed facts { ...Cited } }
@@ -198,11 +199,13 @@ query ($a: Address!, $b: Address!, $scope: Address!, $down: [Address!], $derate:
     bisection(scope: $scope, transit: true) { upper { ...Rate } exact difference { bytesPerSecond } nominal { exact } }
     splitProfile(scope: $scope) { chips splits { chips exact upper { ...Rate } } }
     distances(scope: $scope) { diameter mean pairs unreachable byHops { hops pairs } }
-    cutTree(scope: $scope) { a b minFlow { ...Rate } disconnectedChips cut { nodes { address } } tree { a b flow { ...Rate } } }
-    collectives(scope: $scope) { chips allToAll { exact upper { ...Rate } } allGather { exact method links { address } }
+    cutTree(scope: $scope) { a b minFlow { ...Rate } disconnectedChips cut { nodes { address } } tree { a b flow {
+    ...Rate } } } collectives(scope: $scope) { chips allToAll { exact upper { ...Rate } } allGather { exact method links
+    { address } }
       reduceScatter { exact } allReduce { exact } allReduceAlgorithm { upper { ...Rate } }
       ringAllReduce { lower { ...Rate } } }
-    memoryPlacement(scope: $scope, bytes: "137438953472") { place chips radius isSufficient candidatesTried minBandwidth { ...Rate }
+    memoryPlacement(scope: $scope, bytes: "137438953472") { place chips radius isSufficient candidatesTried minBandwidth
+    { ...Rate }
       delivery { ...Rate } memory { gibibytes } }
   }
   path(from: $a, to: $b, by: TIME, message: "1048576", shape: ALL) { paths { time { nanoseconds microseconds } }
@@ -232,14 +235,14 @@ def test_what_if_answers_every_question(ask: Ask, fleet: BaseFleet) -> None:
     assert data["bisection"]["difference"]["bytesPerSecond"] == str(halves.upper - halves.baseline.upper)
     limits = supposed.collectives("trn1.32xlarge")
     assert data["collectives"]["allGather"]["links"] == [{"address": link.address} for link in limits.all_gather.links]
-    assert data["cutTree"]["worst"]["gigabytesPerSecond"] == 96
+    assert data["cutTree"]["minFlow"]["gigabytesPerSecond"] == 96
     assert sum(int(row["pairs"]) for row in data["distances"]["byHops"]) == 120
-    assert data["placement"]["memory"]["gibibytes"] == 128
+    assert data["memoryPlacement"]["memory"]["gibibytes"] == 128
     plain = result["data"]["path"]
     assert (plain["difference"], plain["baseline"]) == (None, None)
     assert [link["share"] for link in plain["links"]] == [1.0]
     (error,) = ask('{ whatIf { bisection(scope: "trn1.32xlarge") { exact } } }')["errors"]
-    assert error["extensions"]["code"] == "BAD_LIMIT"
+    assert error["extensions"]["code"] == "BAD_ARGUMENT"
     (error,) = ask('{ whatIf(down: ["nowhere/d0"]) { bisection(scope: "trn1.32xlarge") { exact } } }')["errors"]
     assert error["extensions"]["code"] == "UNKNOWN_ADDRESS"
 
@@ -315,35 +318,35 @@ def _opaque(words: str) -> str:
         ('{ links(between: {a: "u-trn2x64/d0/s0/c0/nc0", b: "u-trn2x64"}) { totalCount } }', "BAD_FILTER"),
         ('{ links(between: {a: "??", b: "u-trn2x64"}) { totalCount } }', "BAD_ADDRESS"),
         ('{ conflicts(subject: "trainium9") { totalCount } }', "BAD_FILTER"),
-        ("{ conflicts(first: 1, last: 1) { totalCount } }", "BAD_LIMIT"),
-        ('{ conflicts(after: "nothing") { totalCount } }', "BAD_LIMIT"),
+        ("{ conflicts(first: 1, last: 1) { totalCount } }", "BAD_ARGUMENT"),
+        ('{ conflicts(after: "nothing") { totalCount } }', "BAD_ARGUMENT"),
         ('{ nodes(ids: ["chip:1", "nonsense"]) { id } }', "UNKNOWN_ADDRESS"),
-        ("{ nodes(ids: [" + '"chip:1", ' * 1001 + "]) { id } }", "BAD_LIMIT"),
+        ("{ nodes(ids: [" + '"chip:1", ' * 1001 + "]) { id } }", "BAD_ARGUMENT"),
         ("{ chips(filter: {state: null}) { totalCount } }", "BAD_FILTER"),
         ("{ chips(filter: {state: {}}) { totalCount } }", "BAD_FILTER"),
         ("{ chips(filter: {ordinal: {eq: null}}) { totalCount } }", "BAD_FILTER"),
         ("{ chips(filter: {tray: {lt: null}}) { totalCount } }", "BAD_FILTER"),
         ('{ links(filter: {technology: {contains: ""}}) { totalCount } }', "BAD_FILTER"),
         ("{ links(filter: {bandwidth: {lt: {gigabytesPerSecond: 1e300}}}) { totalCount } }", "BAD_FILTER"),
-        ("{ chips(first: 1, last: 1) { totalCount } }", "BAD_LIMIT"),
-        ('{ chips(after: "5", orderBy: [{ordinal: ASC}]) { totalCount } }', "BAD_LIMIT"),
-        ('{ chips(before: "[\\"ordinal\\",1]", orderBy: [{ordinal: ASC}]) { totalCount } }', "BAD_LIMIT"),
+        ("{ chips(first: 1, last: 1) { totalCount } }", "BAD_ARGUMENT"),
+        ('{ chips(after: "5", orderBy: [{ordinal: ASC}]) { totalCount } }', "BAD_ARGUMENT"),
+        ('{ chips(before: "[\\"ordinal\\",1]", orderBy: [{ordinal: ASC}]) { totalCount } }', "BAD_ARGUMENT"),
         ("{ racks { aggregates(by: [MODEL]) { count } } }", "BAD_FILTER"),
         ('{ facts(subject: "trainium9") { totalCount } }', "BAD_FILTER"),
         ("query A { systems { slug } } query B { systems { slug } }", "BAD_DOCUMENT"),
         ("query ($n: Int!) { chips(first: $n) { totalCount } }", "BAD_VARIABLES"),
-        ("{ chips(first: 1001) { totalCount } }", "BAD_LIMIT"),
-        ("{ chips(first: -1) { totalCount } }", "BAD_LIMIT"),
-        ('{ chips(after: "xyz") { totalCount } }', "BAD_LIMIT"),
-        ('{ path(from: "u-trn2x64/d0/s0/c0", to: "u-trn2x64/d0/s0/c1", k: 1000) { reachable } }', "BAD_LIMIT"),
+        ("{ chips(first: 1001) { totalCount } }", "BAD_ARGUMENT"),
+        ("{ chips(first: -1) { totalCount } }", "BAD_ARGUMENT"),
+        ('{ chips(after: "xyz") { totalCount } }', "BAD_ARGUMENT"),
+        ('{ path(from: "u-trn2x64/d0/s0/c0", to: "u-trn2x64/d0/s0/c1", k: 1000) { reachable } }', "BAD_ARGUMENT"),
         ('{ path(from: "??", to: "u-trn2x64/d0/s0/c1") { reachable } }', "BAD_ADDRESS"),
         ('{ path(from: "u-trn2x64", to: "u-trn2x64/d0/s0/c1") { reachable } }', "WRONG_LEVEL"),
         ('{ bandwidth(from: "u-trn2x64/d0", to: "u-trn2x64/d0/s0/c1") { definition } }', "SAME_PLACE"),
         ('{ resolve(address: "u-trn2x64/d0/s0/c16") { address } }', "UNKNOWN_ADDRESS"),
         ('{ node(id: "Q2hpcDox") { id } }', "UNKNOWN_ADDRESS"),
         (f'{{ node(id: "{_opaque("chip:1099511627776")}") {{ id }} }}', "UNKNOWN_ADDRESS"),
-        (f'{{ chips(after: "{_opaque("id:99999999999999999999")}") {{ totalCount }} }}', "BAD_LIMIT"),
-        ('{ memoryPool(scope: "u-trn2x64", minBandwidth: {gigabytesPerSecond: 1e308}) { chips } }', "BAD_LIMIT"),
+        (f'{{ chips(after: "{_opaque("id:99999999999999999999")}") {{ totalCount }} }}', "BAD_ARGUMENT"),
+        ('{ memoryPool(scope: "u-trn2x64", minBandwidth: {gigabytesPerSecond: 1e308}) { chips } }', "BAD_ARGUMENT"),
         ('{ facts(subject: "a\\u0001b") { totalCount } }', "BAD_FILTER"),
         ("{" + "clusters{nodes{chips{nodes{cluster{chips{nodes{cluster{chips{nodes{id}}}}}}}}}" + "}}", "COST_LIMIT"),
         (
@@ -391,7 +394,7 @@ def test_facts_conflicts_sources_and_systems(ask: Ask) -> None:
     result = ask("""{ sources { slug title kind } systems { slug aliases chips sources { title } }
         conflicts { totalCount nodes { subject attribute note selected { value } facts { value picked } } }
         facts(subject: "trainium3", attribute: "neuronlink_bandwidth") { totalCount
-          nodes { value exact written quote readingUnit readingDirection picked disputed source { kind }
+          nodes { value exact asWritten quote readingUnit readingDirection picked disputed source { kind }
             others { value } } } }""")
     assert result["errors"] == []
     data = result["data"]
@@ -406,7 +409,7 @@ def test_facts_conflicts_sources_and_systems(ask: Ask) -> None:
     assert data["conflicts"]["totalCount"] == len(conflicts)
     assert all(conflict["facts"][0]["picked"] and conflict["note"] for conflict in conflicts)
     headline = data["facts"]["nodes"][0]
-    assert (headline["written"], headline["readingUnit"], headline["readingDirection"]) == (
+    assert (headline["asWritten"], headline["readingUnit"], headline["readingDirection"]) == (
         "2,048 GiB/sec/device",
         "GB/sec",
         "both",

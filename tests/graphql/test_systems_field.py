@@ -15,9 +15,9 @@ def test_a_system_adds_up_to_what_is_seeded_of_it(ask: Ask, slug: str) -> None:
 
 
 def test_its_numbers_name_the_fact_of_one_part(ask: Ask) -> None:
-    found = ask("{ systems { slug memory { fact { written subject attribute } } hostMemory { fact { subject } } } }")
+    found = ask("{ systems { slug memory { fact { asWritten subject attribute } } hostMemory { fact { subject } } } }")
     (of,) = (each for each in found["data"]["systems"] if each["slug"] == "rainier")
-    assert of["memory"]["fact"] == {"written": "96 GiB", "subject": "trainium2", "attribute": "device_memory"}
+    assert of["memory"]["fact"] == {"asWritten": "96 GiB", "subject": "trainium2", "attribute": "device_memory"}
     assert of["hostMemory"]["fact"]["subject"] == default_systems().get("rainier").domain.server.slug
 
 

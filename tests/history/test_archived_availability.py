@@ -92,7 +92,7 @@ def test_intervals_add_up(written: Path) -> None:
     """Chips 1 (a part of the time on day 1) and 3 (from day 2 on), a NIC for two days, a link: over five days."""
     found, observed = _found(written, "--by", "cluster"), 5 * 24 - 6
     chip, nic, link = (found[kind, "trn1.2xlarge"] for kind in ("chip", "nic", "link"))
-    assert (chip["parts"], chip["failures"], chip["repaired"], chip["open"]) == (1, 1, 1, 0)
+    assert (chip["parts"], chip["failures"], chip["repairs"], chip["ongoing"]) == (1, 1, 1, 0)
     assert (chip["up"], chip["down"]) == (102 / observed, 12 / observed)
     assert (chip["mtbf_hours"], chip["mttr_hours"]) == (102, 12)
     assert (nic["down"], nic["failures"], nic["mttr_hours"]) == (47 / observed, 1, 47)
@@ -100,7 +100,7 @@ def test_intervals_add_up(written: Path) -> None:
     calm = found["chip", "u-trn2x64"]
     assert (calm["parts"], calm["up"], calm["mtbf_hours"]) == (64, 1, None)
     within = _found(written, "--by", "cluster", "--since", at(1, 12), "--until", at(1, 18))["chip", "trn1.2xlarge"]
-    assert (within["down"], within["failures"], within["down_before"], within["open"]) == (1, 0, 1, 1)
+    assert (within["down"], within["failures"], within["down_at_start"], within["ongoing"]) == (1, 0, 1, 1)
     assert sum(row["parts"] for row in _found(written, "--by", "model").values()) == sum(
         row["parts"] for row in _found(written).values()
     )
@@ -151,7 +151,7 @@ def test_database_and_archive_say_the_same_of_any_time(random_history: tuple[Eng
 
 
 def _wanted(of: KindAvailability) -> dict[str, Any]:
-    same = ("kind", "name", "parts", *STATES, "failures", "repaired", "down_before", "open")
+    same = ("kind", "name", "parts", *STATES, "failures", "repairs", "down_at_start", "ongoing")
     hours = {f"{name}_hours": getattr(of, name).seconds for name in ("mtbf", "mttr")}
     return {name: getattr(of, name) for name in same} | {
         name: seconds and pytest.approx(seconds / 3600, rel=1e-12) for name, seconds in hours.items()
@@ -216,7 +216,7 @@ def test_generated_histories_are_of_the_shape_of_an_archive(written: Path, tmp_p
     parts = generate(tmp_path, 2_000)
     assert sum(row["parts"] for row in _found(tmp_path).values()) == parts
     (found,) = _found(tmp_path, "--by", "kind").values()
-    assert 0 < found["repaired"] <= found["failures"] <= 1_000
+    assert 0 < found["repairs"] <= found["failures"] <= 1_000
     assert 0 < found["down"] < found["up"] < 1
     (sound,) = duckdb.execute(
         "SELECT bool_and(previous_id IS NOT DISTINCT FROM was AND (was IS NULL OR before = stood)) FROM ("

@@ -114,7 +114,7 @@ def _walked(parts: list[Part], events: list[Event], since: int, until: int) -> l
                 sum(of[state] for state in STATES),
                 {state: of[state] for state in STATES},
             ),
-            *(of["repairing"], of["failures"], of["repaired"], of["down_before"], of["open"]),
+            *(of["repairing"], of["failures"], of["repaired"], of["down_at_start"], of["open"]),
         )
         for (kind, rack), of in sorted(found.items())
     ]
@@ -123,7 +123,7 @@ def _walked(parts: list[Part], events: list[Event], since: int, until: int) -> l
 def _of_one(part: Part, mine: list[Event], times: dict[int, int], begins: int, until: int) -> Counter[str]:
     state, own = (mine[0].before, mine[0].own_before) if mine else (part.state, part.own)
     at, is_down, found = begins, (own or state) == "down", Counter(parts=1)
-    found["down_before"] = is_down
+    found["down_at_start"] = is_down
     for event in mine:
         now = times[event.id]
         if now > until:
@@ -136,7 +136,7 @@ def _of_one(part: Part, mine: list[Event], times: dict[int, int], begins: int, u
             found["failures"] += is_down and not was_down
             found["repaired"] += was_down and not is_down
         else:
-            found["down_before"] = is_down
+            found["down_at_start"] = is_down
     found[state] += until - at
     found["repairing"] += (until - at) * is_down
     found["open"] = is_down

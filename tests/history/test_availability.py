@@ -107,10 +107,11 @@ def test_command_and_graphql_say_what_python_says(url: str, run: Run) -> None:
         answer = fleet.availability(U, "2026-03-28T00:00:00Z", _at(SPAN), "rack")
         field = f'availability(scope: "{U}", since: "2026-03-28T00:00:00Z", until: "{_at(SPAN)}", by: RACK)'
         found = both_ways(fleet)(
-            f"{{ {field} {{ since asked kinds {{ kind name up failures inherent {{ upper }} mtbf {{ lower }} }} }} }}"
+            f"{{ {field} {{ since requestedSince kinds {{ kind name up failures inherent {{ upper }} mtbf {{ "
+            f"lower }} }} }} }}"
         )
     said = found["data"]["availability"]
-    assert (said["since"], said["asked"]) == (T0.isoformat(), "2026-03-28T00:00:00+00:00")
+    assert (said["since"], said["requestedSince"]) == (T0.isoformat(), "2026-03-28T00:00:00+00:00")
     times = "--since", "2026-03-28T00:00:00Z", "--until", _at(SPAN)
     _, out, _ = run("availability", U, *times, "--by", "rack", "--format", "json", database=url)
     written = json.loads(out)["kinds"]
@@ -129,7 +130,7 @@ def test_the_report_says_what_the_question_says(url: str, run: Run) -> None:
         found = json.loads(run("report", "availability", *given, "--format", "json", database=url)[1])["rows"]
         assert [row["kind"] for row in found] == [of.kind.replace("_", " ") for of in wanted]
         for row, of in zip(found, wanted, strict=True):
-            counts = (row["cluster"], row["parts"], row["failures"], row["repaired"], row["open"])
+            counts = (row["cluster"], row["parts"], row["failures"], row["repairs"], row["ongoing"])
             assert counts == (U, of.parts, of.failures, of.repairs, of.ongoing)
             shares = [row[f"share_{state}"] for state in STATES]
             assert shares == pytest.approx([getattr(of, state) for state in STATES], abs=1e-9)

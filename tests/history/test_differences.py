@@ -147,7 +147,7 @@ def test_a_server_is_one_line_and_what_changed_back_is_counted(two: str, run: Ru
         assert fleet.diff(0, scope=f"{U}/s2").states == ()
         document = '{ diff(from: "0", by: KIND) { reverted states { place parts { kind count } after } } }'
         by_kind = both_ways(fleet)(document)["data"]["diff"]
-        assert by_kind["changedBack"] == 1
+        assert by_kind["reverted"] == 1
         assert {each["parts"][0]["kind"]: each["parts"][0]["count"] for each in by_kind["states"]} == {
             "link": 1,
             "server": 1,
@@ -156,7 +156,7 @@ def test_a_server_is_one_line_and_what_changed_back_is_counted(two: str, run: Ru
         }
         status, out, _ = run("diff", "--from", "0", "--to", "2", "--format", "json", database=two)
         said = json.loads(out)
-        assert (status, said["differ"], said["changedBack"], said["last"]["event"]) == (0, 0, 1, 2)
+        assert (status, said["changed"], said["reverted"], said["end"]["event"]) == (0, 0, 1, 2)
         before = datetime.now(UTC)
         _set(fleet, f"{U}/s1/c2", "maintenance")  # its server is down
         (own,) = fleet.diff(before).states

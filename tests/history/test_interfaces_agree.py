@@ -32,7 +32,9 @@ PARTS = [
     f"{T}/fabric/t3/n0",
 ]
 VIEWS = ("server", "chip", "nic", "network_node", "link")
-INCIDENT = "id rule severity place causes causeCount parts { kind state count } staying since who why source"
+INCIDENT = (
+    "id rule severity place causes causeCount parts { kind state count } independentFailures startedAt who why source"
+)
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ def test_availability(lived: Lived, run: Run, cluster: str) -> None:
         _, out, _ = run("availability", cluster, *times, "--format", "json", database=lived.url)
         assert json.loads(out)["kinds"] == encode(python)["kinds"]
         field = f'availability(scope: "{cluster}", since: "{_written(since)}", until: "{_written(until)}")'
-        shares = "kind parts up degraded down maintenance failures repaired open"
+        shares = "kind parts up degraded down maintenance failures repairs ongoing"
         data = lived.ask(f"{{ {field} {{ kinds {{ {shares} mtbf {{ seconds lower }} mttr {{ seconds }} }} }} }}")[
             "data"
         ]

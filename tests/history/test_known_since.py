@@ -142,11 +142,11 @@ def test_what_is_not_known_is_said(grown: BaseFleet, run: Run) -> None:
         assert found["data"] == {"clusters": {"nodes": [{"address": "trn1.32xlarge"}]}}
         since = err.partition("trn1.2xlarge is known since ")[2].partition(", from event")[0]
         left_out = {"cluster": "trn1.2xlarge", "knownSince": since}
-        assert found["extensions"]["leftOut"] == [{"path": [], **left_out}]
+        assert found["extensions"]["omittedClusters"] == [{"path": [], **left_out}]
         both = f'{{ then: asOf(time: "{first}") LIST later: asOf(time: "{datetime.now(UTC)}") LIST }}'
         found = client.post("/graphql", json={"query": both.replace("LIST", "{ chips { totalCount } }")}).json()
         assert found["data"] == {"then": {"chips": {"totalCount": 16}}, "later": {"chips": {"totalCount": 17}}}
-        assert found["extensions"]["leftOut"] == [{"path": ["then"], **left_out}]
+        assert found["extensions"]["omittedClusters"] == [{"path": ["then"], **left_out}]
         narrow = '{ chips(filter: {cluster: {eq: "trn1.2xlarge"}}) { totalCount } }'
         found = client.post("/graphql", json={"query": both.replace("LIST", narrow)}).json()
         assert found["data"] == {"then": None, "later": {"chips": {"totalCount": 1}}}
@@ -155,8 +155,8 @@ def test_what_is_not_known_is_said(grown: BaseFleet, run: Run) -> None:
         ]
         assert found["errors"][0]["message"].startswith("the history of trn1.2xlarge is known since")
         for path in ("/reports/not-up.json", "/export/chip.csv"):
-            assert client.get(path, params={"at": first}).headers["X-Left-Out"] == "trn1.2xlarge"
-            assert "X-Left-Out" not in client.get(path).headers
+            assert client.get(path, params={"at": first}).headers["X-Omitted-Clusters"] == "trn1.2xlarge"
+            assert "X-Omitted-Clusters" not in client.get(path).headers
     with pytest.raises(
         InvalidTimeError, match=r"trn1\.2xlarge is known since .*: name a later time, or another cluster"
     ):

@@ -130,4 +130,4 @@ def test_what_went_down_and_came_back_within_a_bucket_is_its_worst(two: str, run
     status, _, error = run("timeline", U, "--svg", str(tmp_path / "none" / "time.svg"), database=two)
     assert (status, "can't write" in error) == (2, True)
     _, out, _ = run("timeline", U, "--buckets", "1", "--format", "json", database=two)
-    assert json.loads(out)["buckets"][0]["atEnd"]["total"] == 1
+    assert json.loads(out)["buckets"][0]["unhealthyAtEnd"]["total"] == 1

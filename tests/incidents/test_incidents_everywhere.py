@@ -24,8 +24,9 @@ T = "trn2-16.48xlarge/d0/s0"
 HOSTILE = "<script>alert(1)</script> '; DROP TABLE node; -- %s {{ why }} \u202e\x1b[2J \N{CROSS MARK}"
 DOCUMENT = """query ($scope: Address) { incidents(scope: $scope, first: 2) { totalCount nodes {
     id rule severity place causes causeCount parts { kind state count } independentFailures startedAt who why source
-    lastChange { event time who why source } instances { server instance host } findings { id rule address observed } truncated
-    impact { chips cores memory { bytes gibibytes } jobs { name system externalId chips affectedChips } jobCount
+    lastChange { event time who why source } instances { server instance host } findings { id rule address observed }
+    truncated impact { chips cores memory { bytes gibibytes } jobs { name system externalId chips affectedChips }
+    jobCount
         domains { domain chipsBefore chipsNow poolBefore { bytes gibibytes } poolNow { bytes gibibytes }
             bisectionBefore { ...b } bisectionNow { ...b } idleLinksBefore idleLinksNow incomparable
             allGatherBefore { ...b } allGatherNow { ...b } }
@@ -50,7 +51,7 @@ def broken(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fle
                 connection, [ProposedBinding(place.id, place.address, "i-0a", "n0", "pin", "certain", None)], who="anna"
             )
             seen = dict.fromkeys(("first_seen", "last_seen"), "2020-01-01T00:00:00+00:00")
-            found = {"rule": "chip-missing", "severity": "high", "address": f"{T}/c5", "found": "not there"}
+            found = {"rule": "chip-missing", "severity": "high", "address": f"{T}/c5", "observed": "not there"}
             connection.execute(insert(TABLES["finding"]).values(id=7, **found, **seen))
         _set(fleet, HOSTILE, "down", f"{T}/c5")
         _set(fleet, "its end is gone", "down", f"{T}/c4--{T}/c5")
@@ -74,11 +75,11 @@ def test_the_command_graphql_and_python_agree(broken: Fleet, run: Run) -> None:
     assert data["nodes"] == python
     chip, server = python
     assert (chip["rule"], chip["severity"], chip["place"], chip["why"]) == ("END", "HIGH", f"{T}/c5", HOSTILE)
-    assert chip["standing"] == [{"server": T, "instance": "i-0a", "host": "n0"}]
-    assert chip["drift"] == [{"id": 7, "rule": "chip-missing", "address": f"{T}/c5", "found": "not there"}]
+    assert chip["instances"] == [{"server": T, "instance": "i-0a", "host": "n0"}]
+    assert chip["findings"] == [{"id": 7, "rule": "chip-missing", "address": f"{T}/c5", "observed": "not there"}]
     assert chip["lastChange"]["why"] == "its end is gone"
     (job,) = chip["impact"]["jobs"]
-    assert (job["name"], job["chips"], job["touched"]) == ("train-7b", 16, 1)
+    assert (job["name"], job["chips"], job["affectedChips"]) == ("train-7b", 16, 1)
     assert (chip["impact"]["chips"], chip["impact"]["memory"]["gibibytes"]) == (1, 96.0)
     (domain,) = chip["impact"]["domains"]
     assert (domain["chipsBefore"], domain["chipsNow"]) == (16, 15)

@@ -49,7 +49,7 @@ def test_a_dump_is_restored_with_all_that_it_needs(run: Run, databases: Database
 def test_the_role_that_reads_dumps_all_but_tokens(run: Run, databases: Databases, tmp_path: Path) -> None:
     url, restored = databases.seeded("postgresql"), databases.empty("postgresql")
     run("token", "create", "grafana", database=url)
-    assert run("hold", "a", "u-trn2x64/d0/s3", "u-trn2x64/d0/s0", "--who", "me", database=url)[0] == 0
+    assert run("allocate", "a", "u-trn2x64/d0/s3", "u-trn2x64/d0/s0", "--who", "me", database=url)[0] == 0
     dump = str(tmp_path / "fleet.dump")
     words = ("--role=trninv_read", "--data-only", "--exclude-table=*token*", "--exclude-table=alembic_version")
     postgres.client("pg_dump", "--format=custom", *words, f"--file={dump}", url)

@@ -12,7 +12,7 @@ from trninv.database.tables import TABLES
 from trninv.history.events import list_events
 from trninv.incidents.failures import load_failure_events
 from trninv.inventory.state.bindings import bind, unbind
-from trninv.reconcile.identification import pinned_binding
+from trninv.reconcile.latest_observations import pinned_binding
 from trninv.routing.fleet import BaseFleet
 from trninv.units import current_timestamp, format_lower_bound, format_timestamp
 

@@ -18,20 +18,20 @@ from trninv.inventory.state.author import MAX_LENGTH, check_author
 U = "u-trn2x64/d0"
 _COMMANDS = [
     ("set", f"{U}/s0/c0", "down", "--why", "x"),
-    ("hold", "a", f"{U}/s1"),
+    ("allocate", "a", f"{U}/s1"),
     ("release", "a"),
-    ("close", f"{U}/s2", "--why", "x"),
-    ("open", f"{U}/s2"),
+    ("cordon", f"{U}/s2", "--why", "x"),
+    ("uncordon", f"{U}/s2"),
     ("bind", f"{U}/s3", "node-a"),
     ("unbind", f"{U}/s3"),
 ]
 """Each change that somebody makes, in an order in which they are possible."""
 _MUTATIONS = [
     f'setState(input: {{ addresses: ["{U}/s0/c0"], state: DOWN, why: "x", who: $who }}) {{ clientMutationId }}',
-    f'hold(input: {{ job: "a", places: ["{U}/s1"], who: $who }}) {{ clientMutationId }}',
+    f'allocate(input: {{ job: "a", places: ["{U}/s1"], who: $who }}) {{ clientMutationId }}',
     'release(input: { job: "a", who: $who }) { clientMutationId }',
-    f'closeServer(input: {{ servers: ["{U}/s2"], why: "x", who: $who }}) {{ clientMutationId }}',
-    f'openServer(input: {{ servers: ["{U}/s2"], who: $who }}) {{ clientMutationId }}',
+    f'cordon(input: {{ servers: ["{U}/s2"], why: "x", who: $who }}) {{ clientMutationId }}',
+    f'uncordon(input: {{ servers: ["{U}/s2"], who: $who }}) {{ clientMutationId }}',
     f'bind(input: {{ slot: "{U}/s3", instance: "i-0a", who: $who }}) {{ clientMutationId }}',
     f'unbind(input: {{ slot: "{U}/s3", who: $who }}) {{ clientMutationId }}',
 ]
@@ -76,7 +76,10 @@ def test_mutations_have_the_same(url: str) -> None:
 
         for mutation in _MUTATIONS:
             (error,) = run(mutation, "w" * (MAX_LENGTH + 1))["errors"]
-            assert (error["extensions"]["code"], error["message"]) == ("BAD_LIMIT", "who: write 1 to 1,000 characters")
+            assert (error["extensions"]["code"], error["message"]) == (
+                "BAD_ARGUMENT",
+                "who: write 1 to 1,000 characters",
+            )
             assert "errors" not in run(mutation, "w" * MAX_LENGTH), mutation
     assert _whos(url) == {"w" * MAX_LENGTH}
 

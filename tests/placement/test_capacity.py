@@ -61,7 +61,11 @@ def test_draws_are_within_four_standard_errors_of_closed_forms(lite_fleet: Fleet
 def test_how_many_are_drawn_is_told(lite_fleet: Fleet) -> None:
     told = list[tuple[object, ...]]()
     lite_fleet.ask(
-        find("capacity"), of="u-trn2x64", rates=rates(**KINDS), samples=5_000, progress=lambda *each: told.append(each)
+        find("capacity"),
+        scope="u-trn2x64",
+        rates=rates(**KINDS),
+        samples=5_000,
+        progress=lambda *each: told.append(each),
     )
     assert told[-1] == ("draws", 5_000, 5_000)
 
@@ -166,7 +170,7 @@ def test_rates_are_the_users_and_have_no_default(lite_fleet: Fleet, text: str, s
 
 
 def test_any_number_of_workers_gives_the_same_figures(lite_fleet: Fleet) -> None:
-    asked = {"of": "u-trn2x64", "rates": rates(**KINDS), "samples": 1_500}
+    asked = {"scope": "u-trn2x64", "rates": rates(**KINDS), "samples": 1_500}
     alone = lite_fleet.capacity(**asked)  # type: ignore[arg-type] # by name
     with ProcessPoolExecutor(2) as two:
         assert lite_fleet.capacity(**asked, executor=two) == alone  # type: ignore[arg-type] # as above

@@ -115,7 +115,7 @@ def test_every_interface_has_the_same_three_numbers(own: Fleet, seeded: str, see
         with own.open_reader() as reader:
             assert sum(held for _, held in read_allocation_map(reader, cluster).jobs) == allocated
         fields = json.loads(run("free", cluster, "--format", "json", database=seeded)[1])
-        assert (fields["held"], fields["free"], fields["unusable"]) == expected[cluster]
+        assert (fields["allocated"], fields["free"], fields["unusable"]) == expected[cluster]
         shown = run("free", cluster, database=seeded)[1].splitlines()[1]
         assert shown.startswith(f"held {allocated}, free {free}")
         assert f", unusable {unusable} (" in shown
@@ -131,7 +131,7 @@ def test_every_interface_has_the_same_three_numbers(own: Fleet, seeded: str, see
 
 def in_graphql(ask: Ask, scope: str) -> Uses:
     found = ask(f'{{ free(scope: "{scope}") {{ allocated free unusable }} }}')["data"]["free"]
-    return found["held"], found["free"], found["unusable"]
+    return found["allocated"], found["free"], found["unusable"]
 
 
 def in_list(ask: Ask, cluster: str) -> Uses:

@@ -28,7 +28,7 @@ from trninv.inventory.seeding.verification import verify
 from trninv.inventory.state.bindings import bind
 from trninv.placement.allocations import job_allocations
 from trninv.placement.allocations.job_import import JobImportResult, import_jobs, read_jobs
-from trninv.reconcile.identification import pinned_binding
+from trninv.reconcile.latest_observations import pinned_binding
 
 ULTRA = "u-trn2x64/d0"
 

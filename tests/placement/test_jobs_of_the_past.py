@@ -20,7 +20,7 @@ from trninv.history.events import last_event_number
 from trninv.inventory.state.bindings import bind
 from trninv.placement.allocations import job_allocations, server_cordons
 from trninv.placement.placement_fleet import Fleet
-from trninv.reconcile.identification import pinned_binding
+from trninv.reconcile.latest_observations import pinned_binding
 
 ULTRA = "u-trn2x64/d0"
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)

@@ -297,8 +297,14 @@ def test_what_another_system_runs_is_moved_there(own: Fleet) -> None:
 
 
 def test_the_api_plans_and_tells_what_a_drain_does(ask: Ask) -> None:
-    plan = '{ makeRoom(shape: "4x4x2", scope: "u-trn2x64") { possible exact lowerBoundMoves moves { job destination mustStop } } }'
-    assert ask(plan)["data"]["makeRoom"] == {"possible": True, "exact": True, "lower": 0, "moves": []}
-    drain = '{ drainImpact(scope: "u-trn2x64/d0/s0") { disrupted chips jobs { job outcome } lostSizes { lost remaining } } }'
-    modes = [{"lost": [64], "left": [1, 4, 8, 16, 32]}]
-    assert ask(drain)["data"]["drainImpact"] == {"touched": 0, "chips": 16, "jobs": [], "modes": modes}
+    plan = (
+        '{ makeRoom(shape: "4x4x2", scope: "u-trn2x64") { possible exact lowerBoundMoves moves { job '
+        "destination mustStop } } }"
+    )
+    assert ask(plan)["data"]["makeRoom"] == {"possible": True, "exact": True, "lowerBoundMoves": 0, "moves": []}
+    drain = (
+        '{ drainImpact(scope: "u-trn2x64/d0/s0") { disrupted chips jobs { job outcome } lostSizes { lost '
+        "remaining } } }"
+    )
+    modes = [{"lost": [64], "remaining": [1, 4, 8, 16, 32]}]
+    assert ask(drain)["data"]["drainImpact"] == {"disrupted": 0, "chips": 16, "jobs": [], "lostSizes": modes}

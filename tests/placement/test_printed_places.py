@@ -49,8 +49,8 @@ def test_lines_that_fits_prints_are_commands(run: Run, own: Fleet, seeded: str) 
     own.allocate("a", [f"{ULTRA}/s0/c0-7,12"], who="me")
     assert own.jobs()[0].chips == 9
     for at, options in enumerate((["--chips", "8"], ["2x2x2", "--spares", "1"], ["--chips", "4", "--copies", "2"])):
-        printed = run("fits", ULTRA, *options, database=seeded)[1]
-        lines = [line.split(None, 1)[1] for line in printed.splitlines() if line.startswith("hold:")]
+        printed = run("place", ULTRA, *options, database=seeded)[1]
+        lines = [line.split(None, 1)[1] for line in printed.splitlines() if line.startswith("trninv:")]
         for which, line in enumerate(lines):
             held = run(*shlex.split(line.replace("JOB", f"job-{at}-{which}"))[1:], database=seeded)
             assert (held[0], held[2]) == (0, ""), line
@@ -83,7 +83,9 @@ def test_room_in_a_closed_server_is_told(own: Fleet) -> None:
 
 def test_sizes_that_fitted_nowhere_before_are_no_news_of_a_drain(run: Run, own: Fleet, seeded: str) -> None:
     own.allocate("a", [f"{ULTRA}/s0/c0", f"{ULTRA}/s2/c0"], who="me")
-    table = run("drain", f"{ULTRA}/s1", database=seeded)[1].partition("jobs of    fit")[2].partition("meaning")[0]
+    table = (
+        run("drain-impact", f"{ULTRA}/s1", database=seeded)[1].partition("jobs of    fit")[2].partition("meaning")[0]
+    )
     assert [line.split()[:3] for line in table.splitlines()[2:] if line] == [
         ["1", "62", "46"],
         ["4", "14", "10"],

@@ -91,8 +91,8 @@ def test_jobs_and_places_that_can_not_be_supposed(own: Fleet) -> None:
 
 def test_graphql_supposes_jobs_too(ask: Ask) -> None:
     def held(scenario: str) -> int:
-        found = ask(f'{{ whatIf({scenario}) {{ free(scope: "u-trn2x64") {{ held }} }} }}')
-        return int(found["data"]["whatIf"]["free"]["held"])
+        found = ask(f'{{ whatIf({scenario}) {{ free(scope: "u-trn2x64") {{ allocated }} }} }}')
+        return int(found["data"]["whatIf"]["free"]["allocated"])
 
     holding = f'{{job: "a", places: ["{ULTRA}/s0", "{ULTRA}/s1/c0"]}}'
     assert held(f'with: [{holding}, {{job: "a", places: ["{ULTRA}/s1/c1"]}}]') == 18
@@ -102,7 +102,13 @@ def test_graphql_supposes_jobs_too(ask: Ask) -> None:
 
 
 def test_options_of_every_command_about_placement(run: Run) -> None:
-    for command in (["free"], ["fragmentation"], ["fits", "--chips", "4"], ["drain"], ["make-room", "--chips", "4"]):
+    for command in (
+        ["free"],
+        ["fragmentation"],
+        ["place", "--chips", "4"],
+        ["drain-impact"],
+        ["make-room", "--chips", "4"],
+    ):
         options = [command[0], ULTRA, *command[1:], "--with", f"a={ULTRA}/s0", "--format", "json"]
         code, _, said = run(*options, "--without", "nobody")
         assert (code, "no job nobody" in said) == (1, True), command

@@ -24,7 +24,8 @@ from trninv.inventory.address.lookup import resolve, resolve_place
 from trninv.inventory.address.syntax import is_link, level_of
 from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.state.bindings import Binding, ProposedBinding, bind, list_bindings, unbind
-from trninv.reconcile.identification import identify, pinned_binding
+from trninv.reconcile.identification import identify
+from trninv.reconcile.latest_observations import pinned_binding
 
 SLOT = "u-trn2x64/d0/s{}"
 BINDING = TABLES["binding"]

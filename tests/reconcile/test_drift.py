@@ -487,7 +487,7 @@ def test_all_tell_when_it_was_compared(alive: Engine) -> None:
             if minutes is not None:
                 found(alive, START + minutes * MINUTES)
             at = minutes and format_timestamp(START + minutes * MINUTES)
-            assert fleet.compared_at() == ask("{ driftComparedAt }")["data"]["comparedAt"] == at
+            assert fleet.drift_compared_at() == ask("{ driftComparedAt }")["data"]["driftComparedAt"] == at
 
 
 def test_graphql_python_and_sql_tell_what_was_found(alive: Engine) -> None:
@@ -497,7 +497,8 @@ def test_graphql_python_and_sql_tell_what_was_found(alive: Engine) -> None:
         (finding,) = fleet.drift("trn2-16.48xlarge")
         assert fleet.drift("u-trn2x64") == []
         document = """query ($scope: Address, $least: Severity) {
-            drift(scope: $scope, minSeverity: $least) { totalCount nodes { rule severity address observed evidence clearedAt } }
+            drift(scope: $scope, minSeverity: $least) { totalCount nodes { rule severity address observed evidence
+            clearedAt } }
         }"""
         ask = both_ways(fleet)
         data = ask(document)["data"]["drift"]

@@ -85,6 +85,6 @@ def test_drift_shows_what_a_terminal_would_obey(url: str, run: Run) -> None:
         row = (1, "stale", "info", None, "i-0a", EVIL, EVIL, None, "2026-01-01", "2026-01-01", None)
         bulk_insert(connection, TABLES["finding"], [row])
     for style in ("table", "json"):
-        status, out, _ = run("drift", "--all", "--format", style, database=url)
+        status, out, _ = run("drift", "--include-cleared", "--format", style, database=url)
         assert (status, OBEYED & set(out)) == (0, set())
         assert "\\u001b]0;owned" in out

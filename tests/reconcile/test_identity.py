@@ -37,7 +37,7 @@ def machine(name: str, model: str = "u-trn2x64", *, host: str | None = None, at:
     told: dict[str, Any] = dict.fromkeys(MachineObservation._fields) | {
         "source": "kubernetes",
         "observation": 1,
-        "at": at,
+        "observed_at": at,
         "id": 1,
         "instance": name,
         "host": host,

@@ -22,7 +22,8 @@ from trninv.routing.evidence import servers_in_answer
 from trninv.routing.fleet import BaseFleet
 
 S = "u-trn2x64/d0/s{}"
-BINDINGS = """query ($scope: Address, $ended: Boolean) { bindings(scope: $scope, includeEnded: $ended) { totalCount nodes {
+BINDINGS = """query ($scope: Address, $ended: Boolean) { bindings(scope: $scope, includeEnded: $ended) {
+    totalCount nodes {
     slot instance host how confidence who until ending endedBy } } }"""
 BIND = """mutation ($i: BindInput!) { bind(input: $i) { clientMutationId created { slot instance host who how }
     ended { slot instance ending } } }"""
@@ -68,7 +69,7 @@ def test_servers_have_their_instance_and_host(bound: BaseFleet) -> None:
 
 
 def test_answers_say_what_stands_where_they_lead(bound: BaseFleet) -> None:
-    of = "standing { server instance host }"
+    of = "instances { server instance host }"
     document = f"""{{ path(from: "@n0/c0", to: "{S.format(2)}/c0") {{ {of} }}
         within: path(from: "@n0/c0", to: "@n0/c1") {{ {of} }}
         bandwidth(from: "{S.format(1)}", to: "{S.format(2)}") {{ {of} }}
@@ -79,12 +80,12 @@ def test_answers_say_what_stands_where_they_lead(bound: BaseFleet) -> None:
         for server, (instance, host) in enumerate([("i-0a", "n0.ec2.internal"), ("i-0b", None), (None, "n2")])
     )
     found = both_ways(bound)(document.replace("{down}", down))["data"]
-    assert found["path"]["standing"] == [one, two, three]
-    assert found["within"]["standing"] == [one]
-    assert found["bandwidth"]["standing"] == [two, three]
-    assert found["nobody"]["standing"] == []
+    assert found["path"]["instances"] == [one, two, three]
+    assert found["within"]["instances"] == [one]
+    assert found["bandwidth"]["instances"] == [two, three]
+    assert found["nobody"]["instances"] == []
     supposed = found["whatIf"]["memoryPool"]
-    assert (supposed["standing"], supposed["baseline"]["standing"]) == ([one, two], [one, two, three])
+    assert (supposed["instances"], supposed["baseline"]["instances"]) == ([one, two], [one, two, three])
 
 
 def test_servers_of_an_answer_are_those_that_its_json_names(bound: BaseFleet) -> None:
@@ -161,7 +162,7 @@ def test_python(databases: Databases) -> None:
         assert fleet.path("@i-0a/c0", "@i-0a/c1").source == f"{S.format(0)}/c0"
         assert fleet.unbind("@i-0a", who="bert").ending == "undone"
         assert fleet.bindings() == ()
-        assert [each.ended_by for each in fleet.bindings(ended=True)] == ["bert"]
+        assert [each.ended_by for each in fleet.bindings(include_ended=True)] == ["bert"]
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
@@ -170,7 +171,7 @@ def test_mutations(databases: Databases, backend: str) -> None:
         given = {"slot": S.format(0), "instance": "i-0a", "who": "anna", "clientMutationId": "x"}
         answer = asked(fleet, BIND, i=given)["data"]["bind"]
         made = {"slot": S.format(0), "instance": "i-0a", "host": None, "who": "anna", "how": "PIN"}
-        assert answer == {"clientMutationId": "x", "made": [made], "ended": []}
+        assert answer == {"clientMutationId": "x", "created": [made], "ended": []}
         moved = asked(fleet, BIND, i=given | {"slot": S.format(1)})["data"]["bind"]
         assert moved["ended"] == [{"slot": S.format(0), "instance": "i-0a", "ending": "MOVED"}]
         ended = asked(fleet, UNBIND, i={"slot": "@i-0a", "who": "bert"})["data"]["unbind"]["ended"]
@@ -196,8 +197,8 @@ def test_commands_show_them(run: Run, databases: Databases) -> None:
     assert first.split()[-2:] == ["n0.ec2.internal", "i-0a"]
     assert any(line.endswith(" n2") for line in lines)
     written = json.loads(run("path", "@n0/c0", "@n2/c0", "--format", "json", database=url)[1])
-    assert written["standing"][0] == {"server": S.format(0), "instance": "i-0a", "host": "n0.ec2.internal"}
-    assert "standing" not in json.loads(run("bisection", "trn1.2xlarge", "--format", "json", database=url)[1])
+    assert written["instances"][0] == {"server": S.format(0), "instance": "i-0a", "host": "n0.ec2.internal"}
+    assert "instances" not in json.loads(run("bisection", "trn1.2xlarge", "--format", "json", database=url)[1])
     assert run("set", "@n0/c5", "down", "--why", "ECC", "--who", "anna", database=url)[0] == 0
     assert f"{S.format(0)}/c5" in run("events", "@n0/c5", database=url)[1]
     link = ["@n0/c0--@n0/c1", "degraded", "--factor", "0.5", "--why", "cable", "--who", "anna"]

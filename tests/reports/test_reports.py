@@ -504,7 +504,7 @@ def test_reports_over_http(lite: str, tmp_path: Path) -> None:
         for answer, status, code in (
             (client.get("/reports/none.json"), 404, "UNKNOWN_REPORT"),
             (client.get("/reports/mine.xml"), 400, "BAD_REQUEST"),
-            (client.get("/reports/capacity.json", params={"x": "1"}), 400, "BAD_LIMIT"),
+            (client.get("/reports/capacity.json", params={"x": "1"}), 400, "BAD_ARGUMENT"),
             (client.post("/sql", json={"sql": "DELETE FROM chip"}), 400, "BAD_SQL"),
             (client.post("/sql", json={}), 400, "BAD_REQUEST"),
             (client.post("/sql", content="SELECT 1", headers={"Content-Type": "text/plain"}), 400, "BAD_REQUEST"),

@@ -101,4 +101,4 @@ def test_the_command_line_and_graphql_take_sets(run: Run, three: BaseFleet) -> N
     python = three.path(*ends, or_from=more[0], or_to=more[1])
     assert found["bestPairs"] == [{"source": pair.source, "target": pair.target} for pair in python.best_pairs]
     assert len(found["bestPairs"]) == 3
-    assert (found["equallyGood"], found["paths"][0]["hops"]) == (python.tied_paths, python.paths[0].hops)
+    assert (found["tiedPaths"], found["paths"][0]["hops"]) == (python.tied_paths, python.paths[0].hops)

@@ -19,7 +19,7 @@ from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.address.syntax import parse
 from trninv.inventory.state.condition import Condition
 from trninv.inventory.state.state_change import set_state
-from trninv.routing import path_cache, wiring
+from trninv.routing import cached_domain, wiring, wiring_cache
 from trninv.routing.fleet import BaseFleet
 from trninv.routing.path_cache import PathCache
 from trninv.routing.sweep_journal import solve_tasks
@@ -36,7 +36,7 @@ def test_the_wirings_used_longest_ago_are_forgotten_first(
     databases: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of five domains asked for one after the other three stay, and one that is used again stays longer."""
-    monkeypatch.setattr(wiring, "MAX_DOMAINS", KEPT)
+    monkeypatch.setattr(wiring_cache, "MAX_DOMAINS", KEPT)
     read: list[int] = []
     real = wiring.load_wiring
 
@@ -44,7 +44,7 @@ def test_the_wirings_used_longest_ago_are_forgotten_first(
         read.extend(ids)
         return real(connection, ids, **how)
 
-    monkeypatch.setattr(wiring, "load_wiring", noted)
+    monkeypatch.setattr(wiring_cache, "load_wiring", noted)
     with temporary_engine(seed_clusters(databases.migrated("sqlite"), {"trn1": 5})) as engine:
         wirings = WiringCache(engine)
 
@@ -61,8 +61,8 @@ def test_the_wirings_used_longest_ago_are_forgotten_first(
 
 def test_what_else_is_remembered_is_bounded(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
     """Chips are known by address as long as their domain is; findings are forgotten when there are many."""
-    monkeypatch.setattr(wiring, "MAX_DOMAINS", 2)
-    monkeypatch.setattr(wiring, "MAX_CACHED_RESULTS", 2)
+    monkeypatch.setattr(wiring_cache, "MAX_DOMAINS", 2)
+    monkeypatch.setattr(wiring_cache, "MAX_CACHED_RESULTS", 2)
     with trninv.open(seed_clusters(databases.empty("sqlite"), {"trn1": 3})) as fleet:
         first = [fleet.memory_pool(f"c-trn1/d{domain}/s0/c0") for domain in range(3)]
         with fleet._wiring_cache.open_reader() as reader:
@@ -147,7 +147,7 @@ def test_a_question_inside_a_known_domain_asks_nothing_of_the_tables(
 
 
 def test_searches_are_forgotten_when_there_are_many(lite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(path_cache, "MAX_SEARCHES_CACHED", 3)
+    monkeypatch.setattr(cached_domain, "MAX_SEARCHES_CACHED", 3)
     with trninv.open(lite) as fleet:
         before = [fleet.path(f"{DOMAIN}/s0/c0", f"{DOMAIN}/s1/c{chip}") for chip in range(8)]
         assert before == [fleet.path(f"{DOMAIN}/s0/c0", f"{DOMAIN}/s1/c{chip}") for chip in range(8)]

@@ -98,7 +98,7 @@ _SEEN: dict[str, Any] = {}
 def test_changes_are_made_in_either_place(api: Api) -> None:
     given = {"addresses": [CHIP], "state": "DOWN", "why": "test", "who": "test"}
     found = json.loads(asyncio.run(api.run(Request(_SET, {"i": given}))).body)
-    assert found["data"]["setState"]["changes"] == [{"after": "DOWN", "thing": {"__typename": "Chip"}}]
+    assert found["data"]["setState"]["changes"] == [{"after": "DOWN", "target": {"__typename": "Chip"}}]
     assert found["extensions"]["asOf"]["time"]
 
 
@@ -115,7 +115,7 @@ def test_who_leaves_stops_what_is_put_together(api: Api, monkeypatch: pytest.Mon
         finally:
             ended.set()
 
-    monkeypatch.setattr(BaseFleet, "known", lambda *_, **__: None)
+    monkeypatch.setattr(BaseFleet, "cached_answer", lambda *_, **__: None)
     monkeypatch.setattr(BaseFleet, "ask", question)
 
     async def leave() -> None:

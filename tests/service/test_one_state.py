@@ -114,15 +114,15 @@ def test_a_mutation_answers_from_the_state_that_it_made(seeded: str) -> None:
     """What is read after each change has it, and the answer's state is the last."""
     change = (
         '%s: setState(input: {addresses: ["%s"], state: %s, why: "test", who: "test"}) '
-        "{ changes { thing { ... on Chip { state server { chips { nodes { state } } } } } } }"
+        "{ changes { target { ... on Chip { state server { chips { nodes { state } } } } } } }"
     )
     document = f"mutation {{ {change % ('a', CHIP, 'DOWN')} {change % ('b', CHIP, 'UP')} }}"
     with trninv.open(seeded) as fleet:
         found = _answer(Api(fleet, Settings(database_url=seeded)), document)
         for name, state in (("a", "DOWN"), ("b", "UP")):
             (changed,) = found["data"][name]["changes"]
-            assert changed["thing"]["state"] == state
-            assert changed["thing"]["server"]["chips"]["nodes"][3]["state"] == state
+            assert changed["target"]["state"] == state
+            assert changed["target"]["server"]["chips"]["nodes"][3]["state"] == state
         with fleet.snapshot() as one:
             one.memory_pool(CHIP)
             assert (now := one.as_of()) is not None

@@ -87,7 +87,7 @@ def _rows(url: str) -> dict[str, Any]:
 
 
 def test_the_schema_has_mutations() -> None:
-    assert {"setState", "bind", "startSweep", "hold", "closeServer"} <= set(_MUTATION.fields)
+    assert {"setState", "bind", "startSweep", "allocate", "cordon"} <= set(_MUTATION.fields)
 
 
 @pytest.mark.parametrize("scope", TOKEN_SCOPES)

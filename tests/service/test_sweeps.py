@@ -22,7 +22,9 @@ from trninv.service.application import create_app
 from trninv.settings import Settings
 
 JOB = "id state done total error"
-RESULT = "result { of measure failures lower upper facts { attribute } classes { failed count lower upper change } }"
+RESULT = (
+    "result { scope measure failures lower upper facts { attribute } classes { failure count lower upper change } }"
+)
 
 
 @pytest.fixture
@@ -69,7 +71,7 @@ def test_a_sweep_is_begun_in_one_worker_and_seen_in_another(
     assert (ended["state"], ended["done"], ended["total"]) == ("DONE", len(wanted.classes) + 1, len(wanted.classes) + 1)
     result = ended["result"]
     assert (result["lower"], result["failures"]) == (str(wanted.lower), wanted.failures)
-    assert [(each["failed"], each["count"], each["change"]) for each in result["classes"]] == [
+    assert [(each["failure"], each["count"], each["change"]) for each in result["classes"]] == [
         (list(each.failure), each.count, str(each.change)) for each in wanted.classes
     ]
     assert len(result["facts"]) == len(wanted.facts)
@@ -94,7 +96,7 @@ def test_what_cannot_be_swept_says_why(worker: TestClient) -> None:
 
 def test_a_process_that_dies_has_failed(worker: TestClient, lite: str, place: Path) -> None:
     jobs = SweepStore(place, lite)
-    key = jobs.start(of="u-trn2x64", pairs=True).id
+    key = jobs.start(scope="u-trn2x64", pairs=True).id
     os.kill(jobs._children[0].pid, signal.SIGKILL)
     jobs._children[0].wait()
     ended = _ended(worker, key)
@@ -103,7 +105,7 @@ def test_a_process_that_dies_has_failed(worker: TestClient, lite: str, place: Pa
 
 def test_what_runs_ends_with_the_service(lite: str, place: Path) -> None:
     jobs = SweepStore(place, lite)
-    key = jobs.start(of="u-trn2x64", pairs=True).id
+    key = jobs.start(scope="u-trn2x64", pairs=True).id
     assert SweepStore(place, lite).find(key) == SweepRecord(key)
     jobs.close()
     found = SweepStore(place, lite).find(key)
@@ -126,16 +128,16 @@ def test_few_run_at_a_time(worker: TestClient, lite: str, place: Path) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX)
         assert _sent(worker, 'mutation { startSweep(scope: "trn1.32xlarge") { id } }') == "BUSY"
         with pytest.raises(BusyError, match="2 sweeps run already"):
-            SweepStore(place, lite).start(of="trn1.32xlarge")
+            SweepStore(place, lite).start(scope="trn1.32xlarge")
     with pytest.raises(InvalidArgumentError, match="2,000 classes at most"):
-        SweepStore(place, lite).start(of="trn1.32xlarge", most=2_001)
+        SweepStore(place, lite).start(scope="trn1.32xlarge", limit=2_001)
 
 
 def test_few_are_kept(lite: str, place: Path) -> None:
     for number in range(MAX_KEPT + 3):
         _kept(place, number)
     jobs = SweepStore(place, lite)
-    key = jobs.start(of="trn1.32xlarge").id
+    key = jobs.start(scope="trn1.32xlarge").id
     jobs.close()
     assert len(list(place.glob("*/"))) == MAX_KEPT
     assert (place / key).exists()

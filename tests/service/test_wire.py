@@ -253,15 +253,15 @@ def test_tokens(databases: Any, serve: Serve) -> None:
                     "before": "UP",
                     "after": "DOWN",
                     "factor": None,
-                    "thing": {"address": "u-trn2x64/d0/s0/c0", "state": "DOWN"},
+                    "target": {"address": "u-trn2x64/d0/s0/c0", "state": "DOWN"},
                 }
             ],
         }
         assert post(client, write, **operate).json()["data"] == {"setState": {"clientMutationId": None, "changes": []}}
         assert post(client, viewer, **read).json()["data"] == {
-            "viewer": {"name": "read", "scope": "READ", "allows": ["READ"]}
+            "viewer": {"name": "read", "scope": "READ", "scopes": ["READ"]}
         }
-        assert post(client, viewer, **operate).json()["data"]["viewer"]["allows"] == ["READ", "OPERATE"]
+        assert post(client, viewer, **operate).json()["data"]["viewer"]["scopes"] == ["READ", "OPERATE"]
         with temporary_engine(url) as engine, write_transaction(engine) as connection:
             (who,) = connection.execute(text("SELECT DISTINCT who FROM state_event")).one()
             assert who == "operate"

@@ -197,7 +197,7 @@ def test_two_files_are_a_new_generation(checkout: Path, cli: Cli) -> None:
     assert "wheel 2×3" in _told(cli, "show", "wheel/d0")
 
     path = json.loads(_told(cli, "path", "wheel/d0/s0/c0", "wheel/d0/s1/c1", "--format", "json"))
-    assert (path["equallyGood"], path["paths"][0]["hops"]) == (1, 2)  # 0, 5, 4 and not 0, 1, 2, 3, 4
+    assert (path["tiedPaths"], path["paths"][0]["hops"]) == (1, 2)  # 0, 5, 4 and not 0, 1, 2, 3, 4
 
     # by hand: every split of a ring cuts two links or more, and between the servers these are the two of 30 GB/s
     halves = json.loads(_told(cli, "bisection", "wheel", "--format", "json"))
@@ -209,11 +209,14 @@ def test_two_files_are_a_new_generation(checkout: Path, cli: Cli) -> None:
     sweep = json.loads(_told(cli, "sweep", "wheel", "--fail", "link", "--format", "json"))
     assert sorted(row["count"] for row in sweep["classes"]) == [2, 4]
 
-    asked = '{ layout(place: "wheel/d0") { wiring isRotatable wrapLinks places { address x y } } domains { nodes { wiring } } }'
+    asked = (
+        '{ layout(place: "wheel/d0") { wiring isRotatable wrapLinks places { address x y } } domains { '
+        "nodes { wiring } } }"
+    )
     data = json.loads(_told(cli, "query", asked))["data"]
     assert data["domains"]["nodes"] == [{"wiring": "WHEEL"}]
     layout = data["layout"]
-    assert (layout["wiring"], layout["turns"], layout["wrapping"]) == ("wheel", False, [])
+    assert (layout["wiring"], layout["isRotatable"], layout["wrapLinks"]) == ("wheel", False, [])
     places = {each["address"]: (round(each["x"]), round(each["y"])) for each in layout["places"]}
     assert (places["wheel/d0/s0/c0"], places["wheel/d0/s1/c0"]) == ((0, -100), (0, 100))
 

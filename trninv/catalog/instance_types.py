@@ -13,7 +13,7 @@ UNCLAIMED_REASON = "no model in the catalog has this type, so it is never bound 
 
 
 @dataclass(frozen=True, slots=True)
-class UnclaimedType:
+class UnclaimedInstances:
     """An instance type that no model claims, with the number of its observed instances."""
 
     type: str
@@ -44,10 +44,10 @@ def models_of(instance_type: str, chips: int | None = None) -> frozenset[str]:
     return frozenset(claiming)
 
 
-def count_unclaimed_types(types: Iterable[str]) -> tuple[UnclaimedType, ...]:
+def count_unclaimed_types(types: Iterable[str]) -> tuple[UnclaimedInstances, ...]:
     """Count the types that no model claims, ordered by name."""
     counts = Counter(types)
-    return tuple(UnclaimedType(name, counts[name]) for name in sorted(counts) if not models_of(name))
+    return tuple(UnclaimedInstances(name, counts[name]) for name in sorted(counts) if not models_of(name))
 
 
 def chips_of(instance_type: str) -> int | None:

@@ -21,7 +21,8 @@ from trninv.inventory.state import bindings as slot_bindings
 from trninv.inventory.state.bindings import Binding, BindingChanges, ProposedBinding
 from trninv.inventory.state.bindings import list_bindings as listed
 from trninv.reconcile.domain_assignment import UnassignedMachine
-from trninv.reconcile.identification import MACHINE_EXPIRY, Identification, identify, pinned_binding
+from trninv.reconcile.identification import MACHINE_EXPIRY, Identification, identify
+from trninv.reconcile.latest_observations import pinned_binding
 
 _HOUR = timedelta(hours=1)
 _OPTIONAL_COLUMNS = ("confidence", "who", "how", "ended by", "ending")
@@ -45,6 +46,7 @@ _EMPTY_HINT = (
 )
 @click.option(
     "--max-age",
+    "max_age_hours",
     type=click.FloatRange(0, 1e6),
     default=MACHINE_EXPIRY / _HOUR,
     show_default=True,
@@ -88,8 +90,8 @@ def bind(  # one parameter per option
             identified = Identification((pinned_binding(connection, slot, instance),), ())
         else:
             place = None if slot is None else _require_cluster(resolve_place(connection, slot))
-            max_age = timedelta(hours=max_age_hours)
-            identified = identify(connection, place, template=template, expiry=max_age, in_order=in_order)
+            expiry = timedelta(hours=max_age_hours)
+            identified = identify(connection, place, template=template, expiry=expiry, in_order=in_order)
         bound = BindingChanges() if dry_run else slot_bindings.bind(connection, identified.proposed_bindings, who=who)
     bindings_made = identified.proposed_bindings if dry_run else bound.created
     answer = {

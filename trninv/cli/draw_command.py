@@ -59,7 +59,7 @@ def draw_job_map(scenario: BaseFleet, scope: str, proposed: ProposedJob) -> str:
         if not proposed:
             return job_map.draw_jobs(diagram, allocations)
         answer: PlacementsAnswer = snapshot.ask(
-            find("placements"), of=diagram.scope, shape=proposed.shape, chips=proposed.chips, k=1
+            find("placements"), scope=diagram.scope, shape=proposed.shape, chips=proposed.chips, k=1
         )
     places = answer.placements[0].places if answer.placements else ()
     return job_map.draw_jobs(
@@ -96,7 +96,7 @@ def draw(  # one parameter per option
     widest_ends: _EndPair,
     cut_ends: _EndPair,
     with_bisection: bool,
-    colour: str | None,
+    color_by: str | None,
     by_job: bool,
     propose: str | None,
     chips: int | None,
@@ -119,15 +119,17 @@ def draw(  # one parameter per option
     marks = [bool(mark) for mark in (path_ends, widest_ends, cut_ends, with_bisection)]
     if sum(marks) > 1:
         raise UsageError("--path, --widest, --cut and --bisection are pictures of their own: choose one")
-    if by_job and (any(marks) or colour):
-        raise UsageError("--jobs is a picture of its own: leave --path, --widest, --cut, --bisection and --colour out")
+    if by_job and (any(marks) or color_by):
+        raise UsageError(
+            "--jobs is a picture of its own: leave --path, --widest, --cut, --bisection and --color-by out"
+        )
     if output != "-" and Path(output).suffix.lower() != ".svg":
         raise UsageError(f"{output}: pictures are SVG, so name it FILE.svg")
     with open_scenario(database, down, derate, as_of) as scenario, Progress("draw"):
         svg = (
             draw_job_map(scenario, scope, proposed)
             if by_job
-            else _draw_place(scenario, scope, colour, plain=not (any(marks) or down or derate))
+            else _draw_place(scenario, scope, color_by, plain=not (any(marks) or down or derate))
         )
         svg = svg or _draw_wiring(scenario, scope, path_ends, widest_ends, cut_ends, with_bisection=with_bisection)
     if output == "-":
@@ -156,7 +158,7 @@ def _draw_place(scenario: BaseFleet, scope: str, color_by: str | None, *, plain:
         cluster = read_overview(connection, place.address) if place.level == "cluster" and not is_fabric else None
         fleet_overview = cluster if cluster and cluster.domains > 1 else None
         if color_by and not fleet_overview:
-            raise UsageError(f"--colour is of fleets, and {place.address} is none: name a cluster of several domains")
+            raise UsageError(f"--color-by is of fleets, and {place.address} is none: name a cluster of several domains")
         if not (is_fabric or fleet_overview or place.level == "rack"):
             return None
         if not plain:

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import click
 
-from trninv.catalog.instance_types import UnclaimedType
+from trninv.catalog.instance_types import UnclaimedInstances
 from trninv.characters import escape_controls
 from trninv.cli.messages import print_wrapped
 from trninv.cli.output import format_option, print_table, print_value
@@ -34,7 +34,7 @@ from trninv.settings import Settings
 from trninv.units import pluralize
 
 
-def print_unclaimed(types: Iterable[UnclaimedType]) -> None:
+def print_unclaimed(types: Iterable[UnclaimedInstances]) -> None:
     """Print each type with its reason and its count, summed over repeated entries."""
     counts, reasons = Counter[str](), dict[str, str]()
     for unclaimed in types:
@@ -154,8 +154,8 @@ def import_jobs(  # one parameter per option
 ) -> None:
     """Hold the chips that a scheduler's jobs hold, by its listing; what is listed no more has ended.
 
-    Hosts are those that are bound to slots (trninv bindings), or are called as trninv fits and topology call them. Jobs
-    of other systems are never touched. The same listing again changes nothing.
+    Hosts are those that are bound to slots (trninv bindings), or are called as trninv place and topology call them.
+    Jobs of other systems are never touched. The same listing again changes nothing.
 
     \b
     squeue --json | trninv import jobs slurm -

@@ -1,10 +1,12 @@
 """Print sentences, wrapped to the terminal."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from shutil import get_terminal_size
 
 import click
+
+from trninv.characters import escape_controls
 
 
 def print_wrapped(text: str, *, err: bool = False) -> None:
@@ -43,3 +45,8 @@ def _cell_count(text: str) -> int:
     from rich.cells import cell_len  # noqa: PLC0415 # most text is ASCII and does not need it
 
     return cell_len(text)
+
+
+def to_cells(line: Iterable[object]) -> list[str]:
+    """Return the cells of a row as text, empty for None, with control characters escaped."""
+    return ["" if cell is None else escape_controls(str(cell).strip()) for cell in line]

@@ -10,7 +10,7 @@ import click
 
 from trninv.characters import escape_controls
 from trninv.cli.command_index import no_garbage_collection
-from trninv.cli.messages import print_wrapped
+from trninv.cli.messages import print_wrapped, to_cells
 from trninv.database.snapshot import AsOf
 from trninv.enumeration import DescribedEnum
 from trninv.errors import UsageError
@@ -107,11 +107,6 @@ def print_truncation(listed: Sequence[object], limit: int, option: str) -> None:
     """Print on stderr how to see the rest, if a list is longer than its limit."""
     if len(listed) > limit:
         print_wrapped(f"there are more than these {limit:,}: {option} shows them", err=True)
-
-
-def to_cells(line: Iterable[object]) -> list[str]:
-    """Return the cells of a row as text, empty for None, with control characters escaped."""
-    return ["" if cell is None else escape_controls(str(cell).strip()) for cell in line]
 
 
 def print_answer(

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trninv.characters import escape_controls
-from trninv.cli.output import to_cells
+from trninv.cli.messages import to_cells
 
 STATE_GLYPHS: Final = {
     "up": ("●", ""),

@@ -85,5 +85,5 @@ class OrderedJoin(Join):
 @compiles(OrderedJoin, "sqlite")
 def _cross(join: OrderedJoin, compiler: Any, **how: Any) -> str:
     # the right side is a table, so the last JOIN is this one
-    left, _, right = compiler.visit_join(join, **how).rpartition(" JOIN ")
-    return f"{left} CROSS JOIN {right}"
+    tables, _, table = compiler.visit_join(join, **how).rpartition(" JOIN ")
+    return f"{tables} CROSS JOIN {table}"

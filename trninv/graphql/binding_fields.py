@@ -13,7 +13,7 @@ from trninv.graphql.request_context import AppInfo
 from trninv.graphql.scalars import Address
 from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.state import bindings
-from trninv.reconcile.identification import pinned_binding
+from trninv.reconcile.latest_observations import pinned_binding
 
 WHO_ARGUMENT = (
     "Who says so, where the service asks for no token. With a token it is the token's name: leave this out, for any "
@@ -63,7 +63,7 @@ def binding_cursor(row: BindingType) -> str:
 
 async def resolve_bindings(_: object, info: AppInfo, arguments: Mapping[str, Any]) -> list[BindingType]:
     """Return the bindings that match the arguments, ordered by slot."""
-    return await info.context.read(_read_bindings, arguments.get("scope"), bool(arguments.get("include_ended")))
+    return await info.context.read(_read_bindings, arguments.get("scope"), bool(arguments.get("includeEnded")))
 
 
 def _read_bindings(connection: Connection, scope: str | None, ended: bool) -> list[BindingType]:

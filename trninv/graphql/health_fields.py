@@ -69,9 +69,9 @@ DRIFT_ARGUMENTS: tuple[OptionalArgument, ...] = (
 
 async def resolve_drift(_: object, info: AppInfo, arguments: Mapping[str, Any]) -> list[FindingType]:
     """Return the findings that match the arguments, worst first."""
-    scope, min_severity = arguments.get("scope"), arguments.get("min_severity")
+    scope, min_severity = arguments.get("scope"), arguments.get("minSeverity")
     all_findings = await info.context.read(
-        findings.list_findings, None if scope is None else str(scope), bool(arguments.get("include_cleared"))
+        findings.list_findings, None if scope is None else str(scope), bool(arguments.get("includeCleared"))
     )
     severities = SEVERITIES[SEVERITIES.index(min_severity.value if min_severity else SEVERITIES[0]) :]
     return [FindingType.from_row(finding) for finding in all_findings if finding.severity in severities]

@@ -172,13 +172,14 @@ def _compile_tests(
         raise FilterError(f"a filter has at most {MAX_TESTS} tests and groups")
     if value is None:
         raise FilterError(f"{name}: null says nothing: leave it out")
+    field_names = {item.name for item in kind.fields}
     if name in ("and", "or"):
         yield (name, *(_compile_group(kind, item, values, budget) for item in value))
     elif name == "not":
         yield "not", _compile_group(kind, value, values, budget)
-    elif name in LEVELS and name not in {item.name for item in kind.fields}:
+    elif name in LEVELS and name not in field_names:
         yield _compile_place(name, value, values)
-    elif name in _EXTRA_ARGUMENTS:
+    elif name in _EXTRA_ARGUMENTS and name not in field_names:  # links have a field `scope`
         yield _EXTRA_ARGUMENTS[name](value, values)
     elif name == "address" and kind.is_located:
         for test, expected in _require_tests(name, value).items():

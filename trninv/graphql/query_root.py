@@ -269,7 +269,7 @@ class Query(QuestionFields):
         answer_type(job_allocations.Job),
         "Jobs that hold chips, the oldest first.",
         lambda _self, info, arguments: info.context.read(
-            _read_jobs, arguments.get("scope"), arguments.get("include_ended")
+            _read_jobs, arguments.get("scope"), arguments.get("includeEnded")
         ),
         lambda job: str(job.key),
         (

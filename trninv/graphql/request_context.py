@@ -48,6 +48,11 @@ class ThreadPools:
         self.writing = WorkerPool(MAX_WRITING)
         self.states, self.loops = FairLimiter(MAX_SNAPSHOTS), LoopPool()
 
+    def close(self) -> None:
+        """End all threads."""
+        for pool in (self.reading, self.routing, self.preparing, self.writing, self.loops):
+            pool.close()
+
 
 class RequestContext:
     """Context of one request: a snapshot of the fleet, and loaders that batch and cache its look-ups."""

@@ -76,7 +76,7 @@ class SweepStore:
         """
         values = find("sweep").coerce_values(**arguments)
         if values["limit"] > MAX_CLASSES:
-            raise InvalidArgumentError(f"limit {values['most']:,}: a service solves {MAX_CLASSES:,} classes at most")
+            raise InvalidArgumentError(f"limit {values['limit']:,}: a service solves {MAX_CLASSES:,} classes at most")
         parameters = {parameter.name: values[parameter.name] for parameter in find("sweep").parameters}
         with _locked(self._directory / _LOCK_FILE):
             self._remove_oldest()

@@ -139,6 +139,10 @@ class WorkerPool(FairLimiter):
         submitted.add_done_callback(partial(_deliver_result, loop, token, answer))
         return await _await_result(answer, to_end=to_end)
 
+    def close(self) -> None:
+        """End each thread once its work ends, without waiting for that."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
 
 async def _await_result(answer: asyncio.Future[T], *, to_end: bool) -> T:
     if to_end:
@@ -152,10 +156,11 @@ class LoopPool:
 
     def __init__(self) -> None:
         self._idle = list[asyncio.AbstractEventLoop]()
+        self._threads = dict[asyncio.AbstractEventLoop, Thread]()
 
     async def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine on one of the loops; it has ended when this returns, even if cancelled."""
-        loop = self._idle.pop() if self._idle else _start_loop()
+        loop = self._idle.pop() if self._idle else self._start_loop()
         serving_loop, scope = asyncio.get_running_loop(), CancelScope()
 
         async def cancellable() -> T | None:
@@ -176,11 +181,20 @@ class LoopPool:
             self._idle.append(loop)
         return cast("T", answer.result())
 
+    def _start_loop(self) -> asyncio.AbstractEventLoop:
+        loop = asyncio.new_event_loop()
+        thread = self._threads[loop] = Thread(target=loop.run_forever, name="trninv-document", daemon=True)
+        thread.start()
+        return loop
 
-def _start_loop() -> asyncio.AbstractEventLoop:
-    loop = asyncio.new_event_loop()
-    Thread(target=loop.run_forever, name="trninv-document", daemon=True).start()
-    return loop
+    def close(self) -> None:
+        """End the threads; nothing may run on them any more."""
+        for loop, thread in self._threads.items():
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
+        self._threads.clear()
+        self._idle.clear()
 
 
 def _deliver_result(

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from trninv.catalog.instance_types import UnclaimedType
+from trninv.catalog.instance_types import UnclaimedInstances
 from trninv.importers.records import shorten_keys
 from trninv.importers.source_readers import EXPECTED
 from trninv.units import pluralize
@@ -54,7 +54,7 @@ class ImportResult:
     missing_fields: tuple[MissingField, ...] = ()
     unknown_keys: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
-    unclaimed_types: tuple[UnclaimedType, ...] = ()
+    unclaimed_types: tuple[UnclaimedInstances, ...] = ()
 
 
 def describe_missing_fields(kind: str, servers: Counter[str]) -> tuple[MissingField, ...]:

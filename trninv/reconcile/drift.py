@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from trninv.catalog.instance_types import UnclaimedType
+from trninv.catalog.instance_types import UnclaimedInstances
 from trninv.database.bulk_load import bulk_insert
 from trninv.database.finding_rules import FINDING_RULES
 from trninv.database.id_blocks import next_id
@@ -59,7 +59,7 @@ class DriftResult:
     applied_changes: tuple[ConditionChange, ...]
     uncompared_servers: Mapping[str, int]
     bound_servers: int
-    unclaimed_types: tuple[UnclaimedType, ...] = ()
+    unclaimed_types: tuple[UnclaimedInstances, ...] = ()
 
 
 def detect_drift(

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, Select, func, or_, select
 
-from trninv.catalog.instance_types import UnclaimedType, count_unclaimed_types
+from trninv.catalog.instance_types import UnclaimedInstances, count_unclaimed_types
 from trninv.database.tables import TABLES
 from trninv.reconcile.findings import last_comparison_time
 from trninv.reconcile.latest_observations import LatestObservations, Machine, ObservedValue, load_latest_observations
@@ -96,9 +96,9 @@ class DriftInput:
                 if observed and self.is_fresh(observed):
                     yield machine, observed
 
-    def unclaimed(self) -> tuple[UnclaimedType, ...]:
+    def unclaimed(self) -> tuple[UnclaimedInstances, ...]:
         """Return the types of those machines that no model in the catalog claims."""
-        return count_unclaimed_types(said.value for _, said in self.unassigned_machines())
+        return count_unclaimed_types(observed.value for _, observed in self.unassigned_machines())
 
     def _filter_fresh(self, observed: dict[str, ObservedValue]) -> dict[str, ObservedValue]:
         earliest = self.fresh_from
@@ -132,16 +132,16 @@ def load_drift_input(connection: Connection, now: datetime, stale_after: timedel
     )
 
 
-def unclaimed_types(connection: Connection) -> tuple[UnclaimedType, ...]:
+def unclaimed_types(connection: Connection) -> tuple[UnclaimedInstances, ...]:
     """Return the types that no model claims, of machines that stand in no slot, as when it was last compared.
 
     Those count that were seen within `STALE_AFTER` before the comparison, or since.
     """
-    at = last_comparison_time(connection)
+    compared_at = last_comparison_time(connection)
     types = select(_SERVER.c.instance_type).where(_SERVER.c.instance_type.is_not(None)).distinct()
-    if at is None or not count_unclaimed_types(connection.scalars(types)):
+    if compared_at is None or not count_unclaimed_types(connection.scalars(types)):
         return ()
-    return load_drift_input(connection, datetime.fromisoformat(at), STALE_AFTER).unclaimed()
+    return load_drift_input(connection, datetime.fromisoformat(compared_at), STALE_AFTER).unclaimed()
 
 
 def _missing_machines(connection: Connection, latest: LatestObservations) -> dict[str, int]:

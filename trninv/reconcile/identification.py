@@ -13,13 +13,11 @@ from typing import Final
 
 from sqlalchemy import Connection, select
 
-from trninv.catalog.instance_types import UnclaimedType, count_unclaimed_types
+from trninv.catalog.instance_types import UnclaimedInstances, count_unclaimed_types
 from trninv.database.tables import TABLES
-from trninv.errors import UsageError
 from trninv.inventory.address.hostnames import DEFAULT_TEMPLATE
 from trninv.inventory.address.lookup import Place
-from trninv.inventory.address.machine_names import is_instance_id
-from trninv.inventory.state.bindings import Binding, ProposedBinding, list_bindings, resolve_slot
+from trninv.inventory.state.bindings import Binding, ProposedBinding, list_bindings
 from trninv.reconcile.domain_assignment import DomainAssigner, UnassignedMachine
 from trninv.reconcile.latest_observations import (
     LatestObservations,
@@ -38,32 +36,15 @@ from trninv.reconcile.machine_groups import (
 )
 from trninv.reconcile.slot_assignment import assign_slots
 
-
-def pinned_binding(connection: Connection, slot: str, name: str) -> ProposedBinding:
-    """Return a binding of an instance, or of a host's instance, to a slot that a person chose; write nothing.
-
-    Raises
-    ------
-    WrongLevelError
-        The slot is no server.
-    UsageError
-        Several instances say that they are that host.
-
-    """
-    place, latest = resolve_slot(connection, slot), load_latest_observations(connection)
-    instance = name.lower() if is_instance_id(name.lower()) else None
-    host = None if instance else name
-    machine = latest.machines.get(instance) if instance else latest.hosts.get(name)
-    if instance is None and (instances := latest.ambiguous_hosts.get(name)):
-        raise UsageError(f"{name} is what {' and '.join(instances)} call themselves: name the instance")
-    if machine is not None and has_valid_name(machine):
-        instance, host = machine.instance, valid_host_name(machine)
-    return ProposedBinding(place.id, place.address, instance, host, "pin", "certain")
-
-
 _BINDING = TABLES["binding"]
+
+
 MACHINE_EXPIRY: Final = timedelta(hours=24)
+
+
 """A machine that was seen last so long before the others is taken for gone."""
+
+
 _NO_CHIPS: Final[Mapping[str, int]] = MappingProxyType({})
 
 
@@ -80,7 +61,7 @@ class Identification:
 
     proposed_bindings: tuple[ProposedBinding, ...]
     unassigned: tuple[UnassignedMachine, ...]
-    unclaimed_types: tuple[UnclaimedType, ...] = ()
+    unclaimed_types: tuple[UnclaimedInstances, ...] = ()
 
 
 def identify(

@@ -11,12 +11,22 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Connection, FromClause, Select, Subquery, exists, func, select
 
 from trninv.database.tables import TABLES
+from trninv.errors import UsageError
 from trninv.inventory.address.machine_names import is_host_name, is_instance_id, unique_full_names
+from trninv.inventory.state.bindings import ProposedBinding, resolve_slot
 
 _OBSERVATION, _SERVER = TABLES["observation"], TABLES["observed_server"]
+
+
 _CHIP, _LINK = TABLES["observed_chip"], TABLES["observed_link"]
+
+
 _FETCH_SIZE: Final = 5_000
+
+
 MANAGERS: Final = ("kubernetes", "slurm", "hyperpod", "ec2")
+
+
 """Sources that speak for all machines, first those whose names of hosts count first; others are machines themselves."""
 
 
@@ -87,6 +97,8 @@ _SIMPLE_FACTS = (
     "logical_cores",
     "chip_count",
 )
+
+
 _FACT_READERS: Final[Mapping[str, Callable[[MachineObservation], Any]]] = {
     **{name: attrgetter(name) for name in _SIMPLE_FACTS},
     "place": lambda observation: (
@@ -95,6 +107,8 @@ _FACT_READERS: Final[Mapping[str, Callable[[MachineObservation], Any]]] = {
     "condition": lambda observation: observation.state and ReportedState(observation.state, observation.reason),
     "chips": lambda observation: ChipListing(observation.id, observation.is_partial) if observation.has_chips else None,
 }
+
+
 """What may be known of a machine: columns of ``observed_server`` and the tuples above; network nodes have blanks
 between, the top one first."""
 
@@ -229,7 +243,7 @@ def _rank_rows(table: FromClause, partition: Iterable[ColumnElement[Any]], *more
     """Select a table's rows with source and time, ranked from the latest among equal rows."""
     seen_at, source = _OBSERVATION.c.seen_at, _OBSERVATION.c.source
     number = func.row_number().over(partition_by=[source, *partition], order_by=[seen_at.desc(), table.c.id.desc()])
-    labels = [_OBSERVATION.c.id.label("observation"), seen_at.label("at"), number.label("number")]
+    labels = [_OBSERVATION.c.id.label("observation"), seen_at.label("observed_at"), number.label("number")]
     rows: Select[Any] = select(table, source, *labels, *more)
     return rows.join(_OBSERVATION, _OBSERVATION.c.id == table.c.observation_id).subquery()
 
@@ -281,7 +295,7 @@ def _read_links(connection: Connection, nameless: dict[str, Machine]) -> dict[st
     """Give hosts the newest of their sides; what is left are the capacity blocks."""
     rows, blocks = _rank_rows(_LINK, [_LINK.c.host, _LINK.c.capacity_block, _LINK.c.part]), dict[str, ObservedValue]()
     for row in connection.execute(select(rows).where(rows.c.number == 1)):
-        observed = ObservedValue(row.state, row.source, row.observation, row.at)
+        observed = ObservedValue(row.state, row.source, row.observation, row.observed_at)
         if row.host is None:
             blocks[row.capacity_block] = observed
         else:
@@ -319,3 +333,25 @@ def valid_host_name(machine: Machine) -> str | None:
     """Return the machine's host name if it is a valid one, or None."""
     host = machine.host
     return host if host is not None and is_host_name(host, instance=machine.instance) else None
+
+
+def pinned_binding(connection: Connection, slot: str, name: str) -> ProposedBinding:
+    """Return a binding of an instance, or of a host's instance, to a slot that a person chose; write nothing.
+
+    Raises
+    ------
+    WrongLevelError
+        The slot is no server.
+    UsageError
+        Several instances say that they are that host.
+
+    """
+    place, latest = resolve_slot(connection, slot), load_latest_observations(connection)
+    instance = name.lower() if is_instance_id(name.lower()) else None
+    host = None if instance else name
+    machine = latest.machines.get(instance) if instance else latest.hosts.get(name)
+    if instance is None and (instances := latest.ambiguous_hosts.get(name)):
+        raise UsageError(f"{name} is what {' and '.join(instances)} call themselves: name the instance")
+    if machine is not None and has_valid_name(machine):
+        instance, host = machine.instance, valid_host_name(machine)
+    return ProposedBinding(place.id, place.address, instance, host, "pin", "certain")

@@ -23,7 +23,7 @@ from trninv.inventory.address.lookup import resolve_place
 from trninv.inventory.state import bindings
 from trninv.inventory.state.bindings import Binding, BindingChanges
 from trninv.reconcile.findings import Finding, last_comparison_time, list_findings
-from trninv.reconcile.identification import pinned_binding
+from trninv.reconcile.latest_observations import pinned_binding
 from trninv.routing.cached_domain import cached_only
 from trninv.routing.evidence import ServerInstance, with_wiring_source
 from trninv.routing.path_cache import PathCache
@@ -36,7 +36,7 @@ from trninv.routing.wiring_cache import SnapshotReader, WiringCache
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from trninv.catalog.instance_types import UnclaimedType
+    from trninv.catalog.instance_types import UnclaimedInstances
     from trninv.history.events import Event
     from trninv.routing.questions.availability import AvailabilityAnswer
     from trninv.routing.questions.bandwidth import BandwidthAnswer
@@ -465,7 +465,7 @@ class BaseFleet:
         answer: SweepAnswer = self.ask(find("sweep"), scope, fail, measure, pairs, limit, **resources)
         return answer
 
-    def bindings(self, scope: str | None = None, *, ended: bool = False) -> tuple[Binding, ...]:
+    def bindings(self, scope: str | None = None, *, include_ended: bool = False) -> tuple[Binding, ...]:
         """List the bindings of instances to slots in a server, rack, domain or cluster, or in all clusters.
 
         Parameters
@@ -476,7 +476,7 @@ class BaseFleet:
         """
         with self._wiring_cache.open_reader() as reader:
             place = None if scope is None else resolve_place(reader.connection, scope)
-            return tuple(bindings.list_bindings(reader.connection, place, ended=ended))
+            return tuple(bindings.list_bindings(reader.connection, place, ended=include_ended))
 
     def instances(self, servers: Iterable[str]) -> tuple[ServerInstance, ...]:
         """Return the instance bound to each server, in the order of the servers' addresses."""
@@ -508,12 +508,12 @@ class BaseFleet:
         with self._wiring_cache.open_reader() as reader:
             return list_findings(reader.connection, scope)
 
-    def compared_at(self) -> str | None:
+    def drift_compared_at(self) -> str | None:
         """Return the time of the last ``trninv drift`` (UTC), or None if it never ran."""
         with self._wiring_cache.open_reader() as reader:
             return last_comparison_time(reader.connection)
 
-    def unclaimed_types(self) -> tuple["UnclaimedType", ...]:
+    def unclaimed_types(self) -> tuple["UnclaimedInstances", ...]:
         """Return the types of instances without a slot that match no model, as of the last ``trninv drift``."""
         from trninv.reconcile.drift_input import unclaimed_types  # noqa: PLC0415 # it needs the catalog's models
 

@@ -138,8 +138,10 @@ class Services:
             return await _run_in_time(self._metrics_workers, self._fleet_metrics.render, self._probe_engine)
 
     def close(self) -> None:
-        """Stop sweeps and close all connections."""
+        """Stop sweeps, end all threads and close all connections."""
         self.sweeps.close()
+        for pool in (self.api.threads, self._probe_workers, self._metrics_workers):
+            pool.close()
         if self._remove_directory:
             self._remove_directory()
         for fleet in self.readers.fleets:

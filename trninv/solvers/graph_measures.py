@@ -104,7 +104,7 @@ def measure_task(task: MeasureTask) -> tuple[int, int]:
     A path of three chips:
 
     >>> nodes = tuple((chip, "chip", None) for chip in (1, 2, 3))
-    >>> task = MeasureTask((1, 2, 3), nodes, ((1, 2, 30), (2, 3, 20)), 0, Measure.DIAMETER, 100)
+    >>> task = MeasureTask((1, 2, 3), nodes, ((1, 2, 30), (2, 3, 20)), 0, SweepMeasure.DIAMETER, 100)
     >>> measure_task(task)
     (2, 2)
 

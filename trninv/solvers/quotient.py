@@ -96,7 +96,8 @@ def bisect_quotient(
     --------
     Two islands of one chip, whose NICs have uplinks of 10 to the same network node:
 
-    >>> graph = Graph()
+    >>> import networkx as nx
+    >>> graph = nx.Graph()
     >>> graph.add_nodes_from([(1, {"kind": "chip"}), (2, {"kind": "nic"}), (3, {"kind": "network_node"})])
     >>> graph.add_weighted_edges_from([(1, 2, 12), (2, 3, 10)], weight="capacity")
     >>> quotient = bisect_quotient([(Island.from_graph(graph, [1], 3), 2)], 1, 1)
@@ -135,7 +136,8 @@ def connected_pieces(classes: Sequence[tuple[Island, int]], narrow: Sequence[Nar
     --------
     Two islands that lost their network node are a piece each:
 
-    >>> graph = Graph()
+    >>> import networkx as nx
+    >>> graph = nx.Graph()
     >>> graph.add_node(1, kind="chip")
     >>> connected_pieces([(Island.from_graph(graph, [1], None), 2)], [])
     [{0: 1}, {0: 1}]

@@ -74,9 +74,9 @@ def report_row(sums_: AvailabilitySums) -> dict[str, Any]:
         "parts": sums_.parts,
         **{state: sums_.share(state) for state in ("up", "degraded", "down", "maintenance")},
         "failures": sums_.failures,
-        "repaired": sums_.repaired,
-        "down_before": sums_.down_before,
-        "open": sums_.down_after,
+        "repairs": sums_.repaired,
+        "down_at_start": sums_.down_before,
+        "ongoing": sums_.down_after,
         "mtbf_hours": sums_.carried / sums_.failures / _HOUR if sums_.failures else None,
         "mttr_hours": sums_.repairing / sums_.repaired / _HOUR if sums_.repaired else None,
     }

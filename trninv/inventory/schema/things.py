@@ -695,7 +695,7 @@ THINGS: Final[Mapping[str, Thing]] = {
                     nullable=True,
                 ),
                 Field(
-                    "written",
+                    "as_written",
                     ValueFormat.TEXT,
                     func.rtrim(_fact.c.written + literal_column("' '") + _fact.c.unit),
                     "Value and unit as written; of a derived fact (see formula) its result.",
@@ -716,7 +716,7 @@ THINGS: Final[Mapping[str, Thing]] = {
                     "Whether one direction is written, or the sum of both.",
                     nullable=True,
                 ),
-                Field("grounds", ValueFormat.TEXT, _fact.c.grounds, "Why it is read so.", nullable=True),
+                Field("reading_reason", ValueFormat.TEXT, _fact.c.grounds, "Why it is read so.", nullable=True),
                 Field(
                     "formula",
                     ValueFormat.TEXT,

@@ -153,7 +153,7 @@ def _format_share(share: float | None) -> str:
 )
 def drain_impact(
     reader: SnapshotReader,
-    place: Annotated[
+    scope: Annotated[
         str, Argument("Server, rack, domain, chip, switch, link or network node that goes.", metavar="PLACE")
     ],
 ) -> DrainImpactAnswer:
@@ -161,7 +161,7 @@ def drain_impact(
 
     Nothing is written, and no job ended.
     """
-    impact = DrainImpact(reader, place)
+    impact = DrainImpact(reader, scope)
     before, after = impact.before, impact.after
     model = before.model
     legal_sets = reader.cached(("legal", model.slug), lambda: read_legal_sets(reader.connection, model))

@@ -79,7 +79,7 @@ undone AS ( -- of all that was so now, what was not so before
             AS maintenance,
         sum(downs * lasted) AS repairing,
         sum(CASE WHEN downs > 0 THEN within ELSE 0 END) AS failures,
-        sum(CASE WHEN downs < 0 THEN within ELSE 0 END) AS repaired,
+        sum(CASE WHEN downs < 0 THEN within ELSE 0 END) AS repairs,
         sum(downs * (1 - within)) AS later
     FROM change
     GROUP BY cluster_id, kind
@@ -102,7 +102,7 @@ summed AS (
         counted.down * (span.ends - span.begins) - coalesce(undone.down, 0) AS down,
         counted.maintenance * (span.ends - span.begins) - coalesce(undone.maintenance, 0) AS maintenance,
         counted.own_down * (span.ends - span.begins) - coalesce(undone.repairing, 0) AS repairing,
-        coalesce(undone.failures, 0) AS failures, coalesce(undone.repaired, 0) AS repaired,
+        coalesce(undone.failures, 0) AS failures, coalesce(undone.repairs, 0) AS repairs,
         counted.own_down - coalesce(undone.later, 0) AS own_down
     FROM counted
     JOIN span ON span.id = counted.cluster_id AND span.ends > span.begins
@@ -112,8 +112,8 @@ SELECT
     slug AS cluster, replace(kind, '_', ' ') AS kind, parts,
     round((whole - degraded - down - maintenance) / whole, 9) AS share_up, round(degraded / whole, 9) AS share_degraded,
     round(down / whole, 9) AS share_down, round(maintenance / whole, 9) AS share_maintenance,
-    failures, repaired, own_down AS open,
+    failures, repairs, own_down AS ongoing,
     round((whole - down - maintenance) / failures / 3600, 6) AS mtbf_hours,
-    round(1.0 * repairing / repaired / 3600, 6) AS mttr_hours
+    round(1.0 * repairing / repairs / 3600, 6) AS mttr_hours
 FROM summed
 ORDER BY slug, kind
