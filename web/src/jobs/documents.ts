@@ -74,9 +74,9 @@ export const MAKE_ROOM = graphql(
 
 export const DRAIN_IMPACT = graphql(
   `
-  query DrainImpact($place: Address!, $cordonable: Boolean!) {
-    free(scope: $place) @include(if: $cordonable) { cordoned allocatedOnCordoned }
-    drainImpact(place: $place) {
+  query DrainImpact($scope: Address!, $cordonable: Boolean!) {
+    free(scope: $scope) @include(if: $cordonable) { cordoned allocatedOnCordoned }
+    drainImpact(scope: $scope) {
       scope disrupted stopped chips largestBlock largestBlockAfter revision
       jobs {
         job chips lostChips mustStop outcome destination

@@ -92,7 +92,7 @@ function Steps({ moves, scope }: { moves: Move[]; scope: string }) {
 
 export function DrainImpact({ scope, drain }: { scope: string; drain: string }) {
   const cordonable = !drain.includes("--") && /(^@[^/]+|\/[srd]\d+)$/.test(drain);
-  const impact = useQuery(drain ? makeQuery(DRAIN_IMPACT, { place: drain, cordonable }) : null);
+  const impact = useQuery(drain ? makeQuery(DRAIN_IMPACT, { scope: drain, cordonable }) : null);
   const ask = (event: SubmitEvent) => {
     event.preventDefault();
     change({

@@ -10,7 +10,7 @@ const CONFLICTS = graphql(`
     conflicts(first: 1000) {
       nodes {
         subject attribute disagreement note
-        facts { value quote readingUnit readingDirection grounds source { title } }
+        facts { value quote readingUnit readingDirection readingReason source { title } }
       }
     }
     facts(filter: { picked: { eq: true }, disputed: { eq: true } }, first: 1000) {
@@ -77,7 +77,7 @@ export function Disagreements({ route }: { route: Route }) {
                             <td>{fact.source.title}</td>
                             <td>{citation(fact)}</td>
                             <td>
-                              {[fact.readingUnit, DIRECTIONS[fact.readingDirection ?? ""], fact.grounds]
+                              {[fact.readingUnit, DIRECTIONS[fact.readingDirection ?? ""], fact.readingReason]
                                 .filter(Boolean)
                                 .join("; ")}
                             </td>
