@@ -1,7 +1,7 @@
 // The API: documents typed from schema.graphql, and one packed list of a cluster's chips.
 import type { initGraphQLTada, ResultOf, VariablesOf } from "gql.tada";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type AsOf, asof, follow, noteAnswer, noteUnreachable, useAsOf } from "./live";
+import { type AsOf, asof, followChanges, noteAnswer, noteUnreachable, useAsOf } from "./live";
 import type { introspection } from "./schema";
 
 type Api = initGraphQLTada<{
@@ -140,7 +140,7 @@ export async function runQuery<D>({ document, variables, at }: Query<D>, signal?
     signal,
   );
   if (at === undefined) noteAnswer(extensions?.asOf);
-  follow(!hasToken(), fetchRevision);
+  followChanges(!hasToken(), fetchRevision);
   if (errors) throw new ApiError(errors[0].message, errors[0].extensions?.code ?? "");
   return data;
 }

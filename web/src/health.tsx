@@ -69,8 +69,8 @@ export function healthOf(data: HealthAnswer): Health[] {
 
 function worse(a: Health, b: Health): number {
   for (const state of STATES) {
-    const [x, y] = [a, b].map(({ unhealthy: notUp }) =>
-      notUp.reduce((sum, count) => sum + (count.state === state ? count.count : 0), 0),
+    const [x, y] = [a, b].map(({ unhealthy }) =>
+      unhealthy.reduce((sum, count) => sum + (count.state === state ? count.count : 0), 0),
     );
     if (x !== y) return (y ?? 0) - (x ?? 0);
   }

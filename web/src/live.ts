@@ -19,7 +19,7 @@ interface PageTime {
   /** How many things have changed since then. */
   changed: number;
   gone: boolean;
-  noteRefused: boolean;
+  refused: boolean;
   /** When the service answered last. */
   reached: string;
   revision: string | null;
@@ -30,7 +30,7 @@ const PATCH = 1000;
 /** Pages that follow what changes; the others say so. */
 const FOLLOWING = new Set(["home", "incidents", "at", "jobs"]);
 
-let moment: PageTime = { asof: "", epoch: 0, changed: 0, gone: false, noteRefused: false, reached: "", revision: null };
+let moment: PageTime = { asof: "", epoch: 0, changed: 0, gone: false, refused: false, reached: "", revision: null };
 let view = "home";
 const unseen = new Set<string>();
 /** The newest event that this page has made itself. */
@@ -41,17 +41,17 @@ const followers = new Set<() => void>();
 
 function update(next: Partial<PageTime>): void {
   moment = { ...moment, ...next };
-  for (const followChanges of followers) followChanges();
+  for (const notify of followers) notify();
 }
 
 /** Draws a component anew whenever what it looks at is another. */
 function useSubscription(read: () => unknown): void {
   const [, anew] = useState(read);
   useEffect(() => {
-    const follow = () => anew(read);
-    followers.add(follow);
+    const notify = () => anew(read);
+    followers.add(notify);
     return () => {
-      followers.delete(follow);
+      followers.delete(notify);
     };
   }, []);
 }
@@ -69,7 +69,7 @@ export function useAsOf(): Pick<PageTime, "asof" | "epoch"> {
 
 export const asof = () => moment.asof;
 
-export function livenessOf({ asof, changed, gone, noteRefused: refused }: PageTime): Liveness {
+export function livenessOf({ asof, changed, gone, refused }: PageTime): Liveness {
   if (gone) return "gone";
   if (refused) return "refused";
   if (asof) return "past";
@@ -116,7 +116,7 @@ export function noteAnswer(asOf: AsOf | undefined): void {
   const differs = !moment.asof && revision && moment.revision && revision !== moment.revision;
   update({
     gone: false,
-    noteRefused: false,
+    refused: false,
     reached: asOf?.time ?? new Date().toISOString(),
     revision: moment.revision ?? revision,
   });
@@ -132,18 +132,18 @@ function noteReturn(asOf: AsOf): void {
 export const noteUnreachable = () => moment.gone || update({ gone: true });
 
 /** What says that changes can't be told any more for want of a token says so wherever the page shows something. */
-function refused({ code }: { code?: string }): undefined {
-  if (code !== "UNAUTHENTICATED" || moment.noteRefused) return;
-  update({ noteRefused: true });
+function noteRefused({ code }: { code?: string }): undefined {
+  if (code !== "UNAUTHENTICATED" || moment.refused) return;
+  update({ refused: true });
   refresh();
 }
 
 /** Follow what changes: as it is told, or by asking again and again where that is not to be had. */
-export function follow(isTold: boolean, ask: () => Promise<AsOf | undefined>): void {
+export function followChanges(isTold: boolean, ask: () => Promise<AsOf | undefined>): void {
   if (isFollowing) return;
   isFollowing = true;
   const probe = async () => {
-    const asOf = await ask().catch(refused);
+    const asOf = await ask().catch(noteRefused);
     if (asOf && moment.gone) noteReturn(asOf);
     else if (asOf && moment.revision && asOf.revision !== moment.revision) noteChange("");
     return asOf;

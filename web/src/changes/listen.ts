@@ -8,20 +8,20 @@ export interface Listener {
   hear: (isHearing: boolean) => void;
 }
 
-export function createListener(tell: (receive: ChangeMessage) => void): Listener {
+export function createListener(tell: (message: ChangeMessage) => void): Listener {
   let open = false;
   let send: (isHearing: boolean) => void;
-  const heard = (message: ChangeMessage) => {
+  const receive = (message: ChangeMessage) => {
     if ("open" in message) open = message.open;
     tell(message);
   };
   const alone = () => {
-    const source = new Source("changes", heard);
+    const source = new Source("changes", receive);
     send = (isHearing) => (isHearing ? source.begin() : source.end());
   };
   if ("SharedWorker" in window) {
     const worker = new SharedWorker(new URL("./worker.ts", import.meta.url), { type: "module" });
-    worker.port.onmessage = ({ data }) => heard(data);
+    worker.port.onmessage = ({ data }) => receive(data);
     worker.onerror = () => {
       alone();
       send(!document.hidden);

@@ -20,7 +20,7 @@ interface AllocationsJson {
 export async function fetchAllocations({ cluster, chips }: Overview, signal: AbortSignal): Promise<AllocationMap> {
   const body = await download(`chips/${encodeURIComponent(cluster)}/jobs`, signal);
   const { jobs, runs, blocks } = JSON.parse(new TextDecoder().decode(body)) as AllocationsJson;
-  const holders = new Uint32Array(chips);
-  for (const [first, length, job] of runs) holders.fill(job + 1, first, first + length);
-  return { jobs, jobNumbers: holders, blocks };
+  const jobNumbers = new Uint32Array(chips);
+  for (const [first, length, job] of runs) jobNumbers.fill(job + 1, first, first + length);
+  return { jobs, jobNumbers: jobNumbers, blocks };
 }

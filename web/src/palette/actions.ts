@@ -5,7 +5,7 @@ import { domainOf } from "../panel/panel";
 import { href, type Route, selectedAddress } from "../route";
 import type { IconName } from "../shell/icons";
 import { showKeys } from "../shell/keys";
-import { setTheme, THEMES } from "../shell/theme";
+import { chooseTheme, THEMES } from "../shell/theme";
 import { relativeTo, shortenAddress } from "../words";
 import type { Hit } from "./documents";
 
@@ -48,7 +48,7 @@ const PLACES: [string, IconName, string][] = [
 
 const ALWAYS: Action[] = [
   ...PLACES.map(([place, icon, name]) => ({ name: `Go to ${name}`, icon, does: () => location.assign(href(place)) })),
-  ...THEMES.map((theme) => ({ name: `Theme: ${theme}`, icon: theme, does: () => setTheme(theme) })),
+  ...THEMES.map((theme) => ({ name: `Theme: ${theme}`, icon: theme, does: () => chooseTheme(theme) })),
   { name: "Keyboard shortcuts", icon: "reports", does: showKeys },
   { name: "Open GraphiQL", icon: "reports", does: "graphql" },
   { name: "Copy as curl", icon: "reports", does: () => navigator.clipboard.writeText(curl(openQueries)) },

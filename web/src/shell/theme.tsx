@@ -17,7 +17,7 @@ apply(storedTheme());
 
 const CHANGED = "themechange";
 
-export function setTheme(theme: Theme): void {
+export function chooseTheme(theme: Theme): void {
   localStorage.setItem(KEPT, theme);
   apply(theme);
   dispatchEvent(new Event(CHANGED));
@@ -30,7 +30,7 @@ export function ThemeSwitch() {
     addEventListener(CHANGED, follow);
     return () => removeEventListener(CHANGED, follow);
   }, []);
-  const turn = () => setTheme(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] as Theme);
+  const turn = () => chooseTheme(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] as Theme);
   const label = `Theme: ${theme}`;
   return (
     <button type="button" class="square" onClick={turn} title={label} aria-label={label}>
