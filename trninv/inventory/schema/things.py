@@ -122,7 +122,7 @@ _IN_SERVER = (_TO_CLUSTER, _TO_DOMAIN, _TO_RACK, _TO_SERVER)
 def _binding_column(column: str) -> Sql:
     """Return a column of the server's open binding, as a subquery that things inside the server can use too."""
     open_ = _binding.alias("open_binding")
-    value = select(open_.c[column]).where(open_.c.server_id == _server.c.id, open_.c.until.is_(None))
+    value = select(open_.c[column]).where(open_.c.server_id == _server.c.id, open_.c.ended_at.is_(None))
     return value.correlate_except(open_).scalar_subquery()
 
 
