@@ -87,7 +87,7 @@ REPRODUCTIONS = {
         HISTORY,
         [
             "job: changed 1 row: job b has ended, not by its events",
-            "closing: changed 1 row: u-trn2x64/d0/s2 is closed, not by",
+            "cordon: changed 1 row: u-trn2x64/d0/s2 is cordoned, not by",
         ],
     ),
     "all seals deleted and an event edited": (
@@ -132,12 +132,12 @@ REPRODUCTIONS = {
         ["allocation: changed 1 row: job a holds chips "],
     ),
     "an allocation ended": (
-        "UPDATE allocation SET ended = '2026' WHERE ended IS NULL AND role = 'spare'",
+        "UPDATE allocation SET ended_at = '2026' WHERE ended_at IS NULL AND role = 'spare'",
         ["allocation"],
         ["allocation: changed 1 row: job a holds chips "],
     ),
     "the rows of what ended deleted": (
-        "DELETE FROM allocation WHERE ended IS NOT NULL; DELETE FROM job WHERE ended IS NOT NULL",
+        "DELETE FROM allocation WHERE ended_at IS NOT NULL; DELETE FROM job WHERE ended_at IS NOT NULL",
         ["allocation", "job"],
         ["job: changed 1 row: job b is gone"],
     ),
@@ -147,7 +147,7 @@ REPRODUCTIONS = {
         ["job: changed 2 rows: job other is a in its events; job other is b in its events"],
     ),
     "a job that ended later": (
-        "UPDATE job SET ended = '2026-11-01T00:00:00.000000+00:00' WHERE name = 'b'",
+        "UPDATE job SET ended_at = '2026-11-01T00:00:00.000000+00:00' WHERE name = 'b'",
         ["job"],
         ["job: changed 1 row: job b ended at 2026-11-01T00:00:00.000000+00:00, by its events at "],
     ),
@@ -157,9 +157,9 @@ REPRODUCTIONS = {
         ["job: changed 1 row: job a is at u-trn2x64, by its events at u-trn2x64/d0/s0"],
     ),
     "a closed server opened": (
-        "UPDATE closing SET until = '2026'",
-        ["closing"],
-        ["closing: changed 1 row: u-trn2x64/d0/s2 is open, not by its events"],
+        "UPDATE cordon SET ended_at = '2026'",
+        ["cordon"],
+        ["cordon: changed 1 row: u-trn2x64/d0/s2 is not cordoned, not by its events"],
     ),
     "a beginning put off": (
         "UPDATE cluster SET known_from = 4 WHERE slug = 'u-trn2x64'",

@@ -49,10 +49,10 @@ def test_a_binding_ends_at_its_microsecond(engine: Engine, offset: timedelta, sh
     with write_transaction(engine) as connection:
         bind(connection, [pinned_binding(connection, SLOT, "i-0a")], who="anna")
     with write_transaction(engine) as connection:
-        until = unbind(connection, SLOT, who="anna").until
+        until = unbind(connection, SLOT, who="anna").ended_at
     assert until
     with read_transaction(engine_as_of(engine, 0, datetime.fromisoformat(until) + offset)) as connection:
-        query = select(TABLES["binding"]).where(TABLES["binding"].c.until.is_(None))
+        query = select(TABLES["binding"]).where(TABLES["binding"].c.ended_at.is_(None))
         assert len(connection.execute(query).all()) == shown
 
 
@@ -64,7 +64,7 @@ ROWS = {
     "comparison": f"1, '{OLD}'",
     "job": f"1, 1, 'j', 'slurm', '1', '{OLD}', '{OLD}', '{OLD}', 0, 0, 'anna', '{OLD}', NULL, NULL",
     "allocation": f"1, 1, (SELECT min(id) FROM chip), 'work', '{OLD}', '{OLD}'",
-    "closing": f"1, (SELECT min(id) FROM server), '{OLD}', '{OLD}', 'anna', 'why'",
+    "cordon": f"1, (SELECT min(id) FROM server), '{OLD}', '{OLD}', 'anna', 'why'",
     "token": f"1, 'agent', 'read', '{OLD}', '{OLD}', NULL",
 }
 

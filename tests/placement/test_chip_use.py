@@ -60,7 +60,7 @@ def change(own: Fleet, chance: random.Random) -> None:
 def chips_of(own: Fleet) -> dict[str, dict[str, Any]]:
     """Row by row: state of each chip, whether a job holds it, and whether its server is closed."""
     with own.connect() as connection:
-        held = set(connection.scalars(text("SELECT address FROM v_allocation WHERE ended IS NULL")))
+        held = set(connection.scalars(text("SELECT address FROM v_allocation WHERE ended_at IS NULL")))
         closed = {each.server for each in own.cordons()}
         rows = connection.execute(text("SELECT address, server, rack, cluster, state FROM v_chip")).mappings().all()
     wanted = (dict(row) for row in rows if row["cluster"] in CLUSTERS)
@@ -159,7 +159,7 @@ def test_what_is_supposed_is_a_partition_too(own: Fleet, seed: int) -> None:
     there = own.what_if(down=down, with_={"new": held} if held else {}, without=gone)
     assert isinstance(there, Fleet)
     with own.connect() as connection:
-        rows = connection.execute(text("SELECT address, job FROM v_allocation WHERE ended IS NULL")).all()
+        rows = connection.execute(text("SELECT address, job FROM v_allocation WHERE ended_at IS NULL")).all()
     released = {row.address for row in rows if row.job in gone}
     supposed = {
         address: chip

@@ -816,8 +816,8 @@ Table(
 
 # A job with allocated chips, under its system's id. A move ends its row and begins another, so that each row has its
 # own author; ``first_started_at`` is then the start of the first one. ``place``: the smallest place with all its chips.
-# ``moved_at``: when it last moved, within its row or, if equal to ``ended_at``, to another row. ``chip_ids``: its chips,
-# for the events.
+# ``moved_at``: when it last moved, within its row or, if equal to ``ended_at``, to another row. ``chip_ids``: its
+# chips, for the events.
 Table(
     "job",
     METADATA,

@@ -128,12 +128,12 @@ def _binding_column(column: str) -> Sql:
 
 def _job_name() -> Sql:
     """Return the name of the job to which a chip is allocated, as ``trninv release`` takes it."""
-    allocation, job = _TABLES["allocation"].alias("held_now"), _TABLES["job"].alias("holder")
+    allocation, job = _TABLES["allocation"].alias("allocated_now"), _TABLES["job"].alias("holder")
     qualified_name = job.c.system + literal_column("':'") + job.c.external_id
     name = case((job.c.system == literal_column("'trninv'"), job.c.external_id), else_=qualified_name)
     query = select(name).join(allocation, allocation.c.job_id == job.c.id)
     return (
-        query.where(allocation.c.chip_id == _chip.c.id, allocation.c.ended.is_(None))
+        query.where(allocation.c.chip_id == _chip.c.id, allocation.c.ended_at.is_(None))
         .correlate_except(allocation, job)
         .scalar_subquery()
     )
