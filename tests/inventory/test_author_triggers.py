@@ -37,7 +37,7 @@ ROWS: dict[str, dict[str, Any]] = {
         "server_id": 1,
         "address": "u",
         "host": "h",
-        "since": "2026",
+        "started_at": "2026",
         "method": "pin",
         "confidence": "certain",
         "who": "a",

@@ -124,17 +124,17 @@ REPRODUCTIONS = {
     "other chips of allocations": (
         "UPDATE allocation SET chip_id = chip_id + 5",
         ["allocation"],
-        ["allocation: changed 1 row: job a holds chips ", "allocation: changed 20 rows: job a never held chip "],
+        ["allocation: changed 1 row: job a has chips ", "allocation: changed 20 rows: job a never had chip "],
     ),
     "another role": (
         "UPDATE allocation SET role = 'work' WHERE role = 'spare'",
         ["allocation"],
-        ["allocation: changed 1 row: job a holds chips "],
+        ["allocation: changed 1 row: job a has chips "],
     ),
     "an allocation ended": (
         "UPDATE allocation SET ended_at = '2026' WHERE ended_at IS NULL AND role = 'spare'",
         ["allocation"],
-        ["allocation: changed 1 row: job a holds chips "],
+        ["allocation: changed 1 row: job a has chips "],
     ),
     "the rows of what ended deleted": (
         "DELETE FROM allocation WHERE ended_at IS NOT NULL; DELETE FROM job WHERE ended_at IS NOT NULL",
@@ -198,14 +198,14 @@ def test_what_was_done_by_hand_is_noticed(lived: Engine, what: str) -> None:
 
 
 @pytest.mark.parametrize("chips", ["1,1", "2,1", ";1"])
-def test_chips_that_a_job_never_held_are_a_difference_also_after_it(lived: Engine, chips: str) -> None:
+def test_chips_that_a_job_never_had_are_a_difference_also_after_it(lived: Engine, chips: str) -> None:
     with lived.begin() as connection:
         connection.execute(text("UPDATE job SET chip_ids = :chips WHERE name = 'a'"), {"chips": chips})
     with write_transaction(lived) as connection:
         job_allocations.release(connection, "a")
     (fault,) = _faults(lived)
     assert fault.startswith("allocation: changed ")
-    assert "job a never held chip 1" in fault
+    assert "job a never had chip 1" in fault
 
 
 @pytest.mark.parametrize("chips", ["x", "1-9999999999999", f"1-{'9' * 30}", "5-1", "1;;2", "-", "1-2-3", "\u0661"])
@@ -213,7 +213,7 @@ def test_chips_that_plain_sql_writes_anyhow_are_a_difference(lived: Engine, chip
     with lived.begin() as connection:
         connection.execute(text("UPDATE job SET chip_ids = :chips WHERE name = 'a'"), {"chips": chips})
     (fault,) = _faults(lived)
-    assert fault.startswith("allocation: changed 1 row: job a holds chips ")
+    assert fault.startswith("allocation: changed 1 row: job a has chips ")
     assert fault.endswith(f"by its events {chips}")
     with write_transaction(lived) as connection:
         job_allocations.release(connection, "a")

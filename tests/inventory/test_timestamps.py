@@ -40,7 +40,7 @@ def test_a_lower_bound_includes_an_event_without_a_fraction() -> None:
 def test_a_binding_begins_at_its_microsecond(engine: Engine, offset: timedelta, shown: int) -> None:
     with write_transaction(engine) as connection:
         (binding,) = bind(connection, [pinned_binding(connection, SLOT, "i-0a")], who="anna").created
-    time = datetime.fromisoformat(binding.since) + offset
+    time = datetime.fromisoformat(binding.started_at) + offset
     assert len(BaseFleet(engine).at(time).bindings()) == shown
 
 
@@ -64,7 +64,7 @@ ROWS = {
     "comparison": f"1, '{OLD}'",
     "job": f"1, 1, 'j', 'slurm', '1', '{OLD}', '{OLD}', '{OLD}', 0, 0, 'anna', '{OLD}', NULL, NULL",
     "allocation": f"1, 1, (SELECT min(id) FROM chip), 'work', '{OLD}', '{OLD}'",
-    "cordon": f"1, (SELECT min(id) FROM server), '{OLD}', '{OLD}', 'anna', 'why'",
+    "closing": f"1, (SELECT min(id) FROM server), '{OLD}', '{OLD}', 'anna', 'why'",
     "token": f"1, 'agent', 'read', '{OLD}', '{OLD}', NULL",
 }
 

@@ -104,10 +104,10 @@ def test_every_interface_has_the_same_three_numbers(own: Fleet, seeded: str, see
     for cluster in CLUSTERS:
         allocated, free, unusable = expected[cluster]
         assert in_list(both, cluster) == expected[cluster]
-        sums = "coalesce(sum(held), 0), coalesce(sum(free), 0), coalesce(sum(unusable), 0)"
+        sums = "coalesce(sum(allocated), 0), coalesce(sum(free), 0), coalesce(sum(unusable), 0)"
         assert in_sql(own, f"SELECT {sums} FROM v_domain_free WHERE cluster = '{cluster}'") == [expected[cluster]]
         assert in_sql(own, f"SELECT count(*) FROM v_free_chip WHERE cluster = '{cluster}'") == [(free,)]
-        jobs = f"FROM v_job WHERE state = 'holds' AND cluster = '{cluster}'"
+        jobs = f"FROM v_job WHERE state = 'running' AND cluster = '{cluster}'"
         assert in_sql(own, f"SELECT coalesce(sum(chips + spares), 0) {jobs}") == [(allocated,)]
         assert {row[3] for row in in_reports(own, "fragmentation", cluster)} == {free}
         assert sum(row[4] for row in in_reports(own, "free-blocks", cluster)) == free

@@ -22,7 +22,7 @@ from trninv.inventory.state.state_change import set_state
 from trninv.placement.allocations import job_allocations, server_cordons
 
 D = "u-trn2x64/d0"
-NEW = {"job": ("place", "moved", "first_began", "chip_ids"), "state_event": ("action", "job", "chip_ids")}
+NEW = {"job": ("place", "moved_at", "first_started_at", "chip_ids"), "state_event": ("action", "job", "chip_ids")}
 """Columns that revision 0022 has not."""
 
 

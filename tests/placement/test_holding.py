@@ -58,7 +58,7 @@ def test_a_job_holds_its_places_and_gives_them_back(engine: Engine) -> None:
         )
         assert len(_held(connection)) == 33
         row = connection.execute(text("SELECT * FROM v_job")).mappings().one()
-        assert (row["chips"], row["spares"], row["state"], row["pinned"]) == (17, 16, "holds", "no")
+        assert (row["chips"], row["spares"], row["state"], row["pinned"]) == (17, 16, "running", "no")
     with write_transaction(engine) as connection:
         done = job_allocations.release(connection, "llm")
         assert done.chips == 33
@@ -289,7 +289,7 @@ def test_verify_sees_words_that_do_not_say_what_is_held(engine: Engine) -> None:
 def test_words_say_their_chips(mask: int) -> None:
     row = allocation_bits_row(7, mask)
     assert allocated_mask(row) == mask
-    assert all(-(2**63) <= row[f"held_{word}"] < 2**63 for word in range(3))
+    assert all(-(2**63) <= row[f"allocated_{word}"] < 2**63 for word in range(3))
 
 
 @examples(15)

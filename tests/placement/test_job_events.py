@@ -224,7 +224,7 @@ def test_an_import_is_one_change_and_a_move_is_told_of_both_places(own: Fleet) -
     (job,) = (each for each in own.jobs() if each.name == "job2")
     assert job.moved_at
     assert job.moved_at >= job.started_at
-    assert asked(own, "SELECT moved FROM v_job WHERE name = 'job2'") == [(job.moved_at,)]
+    assert asked(own, "SELECT moved_at FROM v_job WHERE name = 'job2'") == [(job.moved_at,)]
     assert [each.name for each in own.at(3).jobs() if each.moved_at] == []
     is_sound(own.engine)
 
@@ -235,7 +235,7 @@ def test_where_a_job_was_and_when_it_had_moved_is_known_of_each_time(own: Fleet)
             told(connection, {"jobs": [slurm(1, host)]})
     moves = [event for event in happened(own) if event.action == "move"]
     assert [each.event for each in moves] == [2, 3, 4, 5]
-    ask = "SELECT job.place, v_job.moved FROM job JOIN v_job ON v_job.name = job.name"
+    ask = "SELECT job.place, v_job.moved_at FROM job JOIN v_job ON v_job.name = job.name"
     query = compile_query(ask, own.engine.dialect.name)
     seen = [list(run_query(own.at(number).engine, query, seconds=60).rows) for number in (1, 3, 5)]
     assert seen == [

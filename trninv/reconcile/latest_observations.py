@@ -229,7 +229,7 @@ def _rank_rows(table: FromClause, partition: Iterable[ColumnElement[Any]], *more
     """Select a table's rows with source and time, ranked from the latest among equal rows."""
     seen_at, source = _OBSERVATION.c.seen_at, _OBSERVATION.c.source
     number = func.row_number().over(partition_by=[source, *partition], order_by=[seen_at.desc(), table.c.id.desc()])
-    labels = [_OBSERVATION.c.id.label("observation"), seen_at.label("at"), number.label("number")]
+    labels = [_OBSERVATION.c.id.label("observation"), seen_at.label("observed_at"), number.label("number")]
     rows: Select[Any] = select(table, source, *labels, *more)
     return rows.join(_OBSERVATION, _OBSERVATION.c.id == table.c.observation_id).subquery()
 
@@ -281,7 +281,7 @@ def _read_links(connection: Connection, nameless: dict[str, Machine]) -> dict[st
     """Give hosts the newest of their sides; what is left are the capacity blocks."""
     rows, blocks = _rank_rows(_LINK, [_LINK.c.host, _LINK.c.capacity_block, _LINK.c.part]), dict[str, ObservedValue]()
     for row in connection.execute(select(rows).where(rows.c.number == 1)):
-        observed = ObservedValue(row.state, row.source, row.observation, row.at)
+        observed = ObservedValue(row.state, row.source, row.observation, row.observed_at)
         if row.host is None:
             blocks[row.capacity_block] = observed
         else:

@@ -193,7 +193,7 @@ def _job_problem(
 
 def _chips_message(name: str, actual: str, expected: str) -> str:
     one, other = (f"{chips[:_MAX_LENGTH]}{'…' * (len(chips) > _MAX_LENGTH)}" or "none" for chips in (actual, expected))
-    return f"job {name} holds chips {one}, by its events {other}"
+    return f"job {name} has chips {one}, by its events {other}"
 
 
 def _cordon_mismatches(connection: Connection, span: EventSpan, expected: ClusterState) -> Iterator[HistoryMismatch]:
