@@ -52,7 +52,7 @@ def test_a_part_of_a_server_that_is_down_stays_down_and_it_is_said(run: Run, own
 
 def test_show_says_when_it_names_not_all_that_is_not_up(run: Run, own: str) -> None:
     chips = [f"{U}/s{server}/c{chip}" for server in (0, 1) for chip in range(16)]
-    others = " and others: trninv report not-up lists all\n"
+    others = " and others: trninv report unhealthy lists all\n"
     run("set", *chips[:20], "down", "--why", "x", database=own)
     assert f"{chips[19]} (down)\n" in run("show", U, database=own)[1]
     run("set", chips[20], "down", "--why", "x", database=own)

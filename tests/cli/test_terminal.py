@@ -29,7 +29,7 @@ def worn(engine: Engine) -> str:
 
 
 def test_a_list_fits_the_terminal_and_says_states_by_glyph(worn: str) -> None:
-    told = on_a_terminal(worn, "report", "not-up", PAGER="cat")
+    told = on_a_terminal(worn, "report", "unhealthy", PAGER="cat")
     assert COLOUR.search(told)
     lines = CODE.sub("", told).split("\n")
     assert max(map(len, lines)) <= 80
@@ -74,7 +74,7 @@ def test_more_lines_than_the_terminal_has_go_to_the_pager(worn: str, tmp_path: P
     pager = tmp_path / "pager"
     pager.write_text(f"#!/bin/sh\ncat > {tmp_path / 'paged'}\n")
     pager.chmod(0o755)
-    assert "✕ down" not in on_a_terminal(worn, "report", "not-up", size=(100, 20), PAGER=str(pager))
+    assert "✕ down" not in on_a_terminal(worn, "report", "unhealthy", size=(100, 20), PAGER=str(pager))
     assert (tmp_path / "paged").read_text().count("✕ down") == 33
 
 

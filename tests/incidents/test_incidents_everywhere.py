@@ -109,7 +109,7 @@ def test_at_a_time_they_are_as_they_were(broken: Fleet, run: Run) -> None:
 
 def test_reports_say_why_who_and_since(broken: Fleet, run: Run) -> None:
     found = broken.incidents()
-    _, out, _ = run("report", "not-up", "--format", "json", database=_url(broken))
+    _, out, _ = run("report", "unhealthy", "--format", "json", database=_url(broken))
     rows = {row["address"]: row for row in json.loads(out)["rows"]}
     assert sorted(rows) == sorted(part.address for each in found for part in each.members)
     assert rows[f"{T}/c5"] == {

@@ -40,7 +40,7 @@ ULTRA = "u-trn2x64/d0"
 
 def _held(connection: Connection) -> dict[str, str]:
     """Job by chip, as SQL users see it."""
-    rows = connection.execute(text("SELECT address, job FROM v_allocation WHERE ended IS NULL"))
+    rows = connection.execute(text("SELECT address, job FROM v_allocation WHERE ended_at IS NULL"))
     return {row.address: row.job for row in rows}
 
 
@@ -58,13 +58,13 @@ def test_a_job_holds_its_places_and_gives_them_back(engine: Engine) -> None:
         )
         assert len(_held(connection)) == 33
         row = connection.execute(text("SELECT * FROM v_job")).mappings().one()
-        assert (row["chips"], row["spares"], row["state"], row["pinned"]) == (17, 16, "holds", "no")
+        assert (row["chips"], row["spares"], row["state"], row["pinned"]) == (17, 16, "running", "no")
     with write_transaction(engine) as connection:
         done = job_allocations.release(connection, "llm")
         assert done.chips == 33
         assert done.ended_at
         assert _held(connection) == {}
-        assert connection.scalar(text("SELECT count(*) FROM domain_held")) == 0
+        assert connection.scalar(text("SELECT count(*) FROM domain_allocated")) == 0
         assert connection.scalar(text("SELECT count(*) FROM allocation")) == 33
         assert job_allocations.release(connection, "llm").ended_at == done.ended_at
         assert list(verify(connection, default_catalog(), default_systems())) == []
@@ -109,7 +109,7 @@ def test_servers_close_and_open(engine: Engine) -> None:
         assert [each.server for each in opened] == [f"{ULTRA}/s0", f"{ULTRA}/s1"]
         assert all(each.ended_at for each in opened)
         row = connection.execute(text(f"SELECT * FROM v_domain_free WHERE address = '{ULTRA}'")).mappings().one()
-        assert (row["free"], row["free_servers"], row["closed_servers"], row["usable"]) == (32, 2, 2, 64)
+        assert (row["free"], row["free_servers"], row["cordoned_servers"], row["usable"]) == (32, 2, 2, 64)
         assert connection.scalar(text(f"SELECT count(*) FROM v_free_chip WHERE domain = '{ULTRA}'")) == 32
         with pytest.raises(WrongLevelError, match="name servers"):
             server_cordons.cordon(connection, [f"{ULTRA}/s0/c0"], who="me", why="x")
@@ -178,7 +178,8 @@ def lite_connection(databases: Databases) -> Iterator[Connection]:
 
 def _raw(connection: Connection, key: int, job: int, chips: list[int]) -> None:
     rows = [
-        {"id": key + at, "job_id": job, "chip_id": chip, "role": "work", "began": "x"} for at, chip in enumerate(chips)
+        {"id": key + at, "job_id": job, "chip_id": chip, "role": "work", "started_at": "x"}
+        for at, chip in enumerate(chips)
     ]
     connection.execute(insert(TABLES["allocation"]).values(rows))
 
@@ -188,7 +189,7 @@ def _two_jobs(engine: Engine) -> list[int]:
         for number in (1, 2):
             connection.execute(
                 insert(TABLES["job"]).values(
-                    id=number, cluster_id=1, name="n", system="s", external_id=str(number), began="x", who="w"
+                    id=number, cluster_id=1, name="n", system="s", external_id=str(number), started_at="x", who="w"
                 )
             )
         return list(connection.scalars(select(TABLES["chip"].c.id).order_by(TABLES["chip"].c.id)))
@@ -201,7 +202,7 @@ def test_the_database_refuses_a_second_holder(engine: Engine) -> None:
     with pytest.raises(IntegrityError), engine.begin() as connection:
         _raw(connection, 11, 2, chips[2:5])
     with engine.begin() as connection:
-        connection.execute(text("UPDATE allocation SET ended = 'y' WHERE id = 3"))
+        connection.execute(text("UPDATE allocation SET ended_at = 'y' WHERE id = 3"))
         _raw(connection, 11, 2, chips[2:5])
 
 
@@ -231,7 +232,7 @@ def test_racing_transactions_never_hold_a_chip_twice(engine: Engine) -> None:
                 if draw.random() < 0.5:
                     chosen = draw.choice(chips)
                     connection.execute(
-                        text(f"UPDATE allocation SET ended = 'y' WHERE chip_id = {chosen} AND ended IS NULL")
+                        text(f"UPDATE allocation SET ended_at = 'y' WHERE chip_id = {chosen} AND ended_at IS NULL")
                     )
                     return "released"
                 _raw(connection, 10 + 10 * number, 1 + number % 2, mine)
@@ -243,11 +244,11 @@ def test_racing_transactions_never_hold_a_chip_twice(engine: Engine) -> None:
         came = list(threads.map(race, range(160)))
     assert set(came) == {"held", "refused", "released"}
     with read_transaction(engine) as connection:
-        twice = "SELECT chip_id FROM allocation WHERE ended IS NULL GROUP BY chip_id HAVING count(*) > 1"
+        twice = "SELECT chip_id FROM allocation WHERE ended_at IS NULL GROUP BY chip_id HAVING count(*) > 1"
         assert connection.execute(text(twice)).all() == []
         found = list(verify(connection, default_catalog(), default_systems(), "trn1.2xlarge"))
         connection.rollback()
-    assert [each for each in found if each.table == "domain_held"] == []
+    assert [each for each in found if each.table == "domain_allocated"] == []
 
 
 def test_a_number_of_numpy_does_not_slip_past_the_index(databases: Databases) -> None:
@@ -269,15 +270,15 @@ def test_verify_sees_words_that_do_not_say_what_is_held(engine: Engine) -> None:
         job_allocations.allocate(connection, "b", ["trn3-gen2/d0/s35", "trn3-gen2/d0/s0/c1"], who="me")
         words = {
             row["id"]: allocated_mask(dict(row))
-            for row in connection.execute(text("SELECT * FROM domain_held")).mappings()
+            for row in connection.execute(text("SELECT * FROM domain_allocated")).mappings()
         }
         assert sorted(words.values()) == [0xFFFF << 48, 0xF << 140 | 2]
         assert list(verify(connection, default_catalog(), default_systems())) == []
-        connection.execute(text("UPDATE domain_held SET held_0 = held_0 & ~2"))
+        connection.execute(text("UPDATE domain_allocated SET allocated_0 = allocated_0 & ~2"))
         assert {
             each.kind
             for each in verify(connection, default_catalog(), default_systems())
-            if each.table == "domain_held"
+            if each.table == "domain_allocated"
         } == {
             "missing",
             "unexpected",
@@ -288,7 +289,7 @@ def test_verify_sees_words_that_do_not_say_what_is_held(engine: Engine) -> None:
 def test_words_say_their_chips(mask: int) -> None:
     row = allocation_bits_row(7, mask)
     assert allocated_mask(row) == mask
-    assert all(-(2**63) <= row[f"held_{word}"] < 2**63 for word in range(3))
+    assert all(-(2**63) <= row[f"allocated_{word}"] < 2**63 for word in range(3))
 
 
 @examples(15)
@@ -305,7 +306,7 @@ def test_words_follow_any_order_of_holding_and_releasing(lite: str, steps: list[
                 pass
         found = list(verify(connection, default_catalog(), default_systems(), "trn1.2xlarge"))
         connection.rollback()
-    assert [each for each in found if each.table == "domain_held"] == []
+    assert [each for each in found if each.table == "domain_allocated"] == []
 
 
 def test_unseed_takes_jobs_along_and_a_copy_has_them(engine: Engine, databases: Databases) -> None:

@@ -41,7 +41,9 @@ def counts(found: JobImportResult) -> tuple[int, int, int, int]:
 def held(connection: Connection) -> dict[str, list[str]]:
     """Chips by job, as SQL users see them."""
     found: dict[str, list[str]] = {}
-    for row in connection.execute(text("SELECT job, address FROM v_allocation WHERE ended IS NULL ORDER BY address")):
+    for row in connection.execute(
+        text("SELECT job, address FROM v_allocation WHERE ended_at IS NULL ORDER BY address")
+    ):
         found.setdefault(row.job, []).append(row.address.removeprefix(f"{ULTRA}/"))
     return found
 
@@ -193,11 +195,11 @@ def test_no_chip_is_held_twice_in_the_past(engine: Engine) -> None:
         job_allocations.release(connection, "mine")
         found = told(connection, listing)
         assert (found.allocated, found.started_late) == (1, 1)
-        query = "SELECT chip_id, began, ended FROM allocation ORDER BY chip_id, id"
+        query = "SELECT chip_id, started_at, ended_at FROM allocation ORDER BY chip_id, id"
         before, after, other = connection.execute(text(query)).all()
-        assert after.began == before.ended
+        assert after.started_at == before.ended_at
         assert (
-            other.began
+            other.started_at
             == job_allocations.list_jobs(connection, None, 10)[-1].started_at
             == "2026-09-21T14:13:20.000000+00:00"
         )
@@ -205,7 +207,7 @@ def test_no_chip_is_held_twice_in_the_past(engine: Engine) -> None:
         again = told(connection, {"jobs": [slurm(2, HOSTS[0], "neuron:3(IDX:0-2)", start_time=1_790_000_900)]})
         assert again.started_late == 1
         twice = "SELECT count(*) FROM allocation AS a JOIN allocation AS b USING (chip_id) WHERE a.id < b.id"
-        assert connection.scalar(text(f"{twice} AND b.began < a.ended")) == 0
+        assert connection.scalar(text(f"{twice} AND b.started_at < a.ended_at")) == 0
 
 
 def test_claims_name_devices(engine: Engine) -> None:

@@ -86,7 +86,7 @@ def test_history_and_placement_heed_it(seeded: str) -> None:
     with trninv.open(seeded) as own, write_transaction(own.engine) as connection:
         told(connection, {"jobs": [UNKNOWN]}, keep_going=True)
         query = "SELECT action, address, source, who FROM v_event WHERE action IS NOT NULL"
-        assert [tuple(row) for row in connection.execute(text(query))] == [("close", f"{ULTRA}/s0", "import", "slurm")]
+        assert [tuple(row) for row in connection.execute(text(query))] == [("cordon", f"{ULTRA}/s0", "import", "slurm")]
         (closing,) = server_cordons.list_cordons(connection, 10)
         assert closing.why == "an import left out a job that runs here: job1 (1)"
     with trninv.open(seeded) as own:

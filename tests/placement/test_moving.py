@@ -234,7 +234,7 @@ def test_a_plan_is_carried_out_once_and_only_while_nothing_changed(own: Fleet) -
 def test_a_job_that_moves_keeps_its_beginning(own: Fleet) -> None:
     own.allocate("a", [f"{ULTRA}/s0/c0-3"], who="me")
     for table in ("job", "allocation"):
-        tamper(own.engine, f"UPDATE {table} SET began = '2026-01-01T00:00:00+00:00'", table)
+        tamper(own.engine, f"UPDATE {table} SET started_at = '2026-01-01T00:00:00+00:00'", table)
     assert [(job.started_at, job.moved_at) for job in own.jobs()] == [("2026-01-01T00:00:00+00:00", None)]
     for to in (f"{ULTRA}/s1/c0-3", f"{ULTRA}/s2/c0-3"):
         plan = own.make_room(scope=ULTRA, servers=2)
@@ -243,7 +243,7 @@ def test_a_job_that_moves_keeps_its_beginning(own: Fleet) -> None:
     assert moved.moved_at is not None
     assert moved.moved_at > "2026-01-01T01"
     with own.connect() as connection:
-        rows = connection.exec_driver_sql("SELECT began, moved FROM v_job WHERE state = 'holds'").all()
+        rows = connection.exec_driver_sql("SELECT started_at, moved_at FROM v_job WHERE state = 'running'").all()
     assert rows == [(moved.started_at, moved.moved_at)]
     assert {job.started_at for job in own.jobs(include_ended=True)} == {moved.started_at}
 

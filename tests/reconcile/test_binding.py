@@ -63,7 +63,7 @@ def test_a_person_binds_an_instance_and_its_host(engine: Engine) -> None:
     assert stand(engine, 0, "i-0A") == ()
     (found,) = standing(engine)
     assert (found.address, found.instance, found.host) == ("u-trn2x64/d0/s0", "i-0a", "n0")
-    assert (found.how, found.confidence, found.who, found.until) == ("pin", "certain", "anna", None)
+    assert (found.method, found.confidence, found.who, found.ended_at) == ("pin", "certain", "anna", None)
     assert stand(engine, 0, "n0") == ()
     assert standing(engine) == [found]
 
@@ -110,7 +110,7 @@ def test_who_is_named(engine: Engine) -> None:
 def test_two_open_ones_are_impossible_whoever_writes(engine: Engine) -> None:
     columns = {column.name: None for column in BINDING.c}
     one = columns | {"id": 1, "server_id": 1, "address": "a", "instance": "i-0", "host": "n0"}
-    one |= {"since": "t", "how": "pin", "confidence": "certain", "who": "x"}
+    one |= {"started_at": "t", "method": "pin", "confidence": "certain", "who": "x"}
     with engine.begin() as connection:
         connection.execute(insert(BINDING).values(one))
     for same in ("server_id", "instance", "host"):
@@ -118,7 +118,7 @@ def test_two_open_ones_are_impossible_whoever_writes(engine: Engine) -> None:
         with pytest.raises(IntegrityError), engine.begin() as connection:
             connection.execute(insert(BINDING).values(other))
     with engine.begin() as connection:
-        connection.execute(sql("UPDATE binding SET until = 't', ending = 'undone', ended_by = 'x' WHERE id = 1"))
+        connection.execute(sql("UPDATE binding SET ended_at = 't', ending = 'undone', ended_by = 'x' WHERE id = 1"))
         connection.execute(insert(BINDING).values(one | {"id": 2}))
 
 

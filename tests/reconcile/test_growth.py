@@ -88,7 +88,7 @@ def _fabric(engine: Engine) -> tuple[set[tuple[Any, ...]], set[tuple[Any, ...]]]
         WHERE low.vendor_id IS NOT NULL"""
     servers = """
         SELECT instance, vendor_id, count(*) FROM binding JOIN nic ON nic.server_id = binding.server_id
-        JOIN link ON a_id = nic.id JOIN network_node ON network_node.id = b_id WHERE until IS NULL GROUP BY 1, 2"""
+        JOIN link ON a_id = nic.id JOIN network_node ON network_node.id = b_id WHERE ended_at IS NULL GROUP BY 1, 2"""
     with engine.connect() as connection:
         one, other = ({tuple(row) for row in connection.execute(text(query))} for query in (nodes, servers))
         return one, other

@@ -128,7 +128,7 @@ def test_bindings_are_listed(bound: BaseFleet) -> None:
         "slot": S.format(0),
         "instance": "i-0a",
         "host": "n0.ec2.internal",
-        "how": "HOST_NAME",
+        "method": "HOST_NAME",
         "confidence": "LIKELY",
         "who": "anna",
         "until": None,
@@ -170,7 +170,7 @@ def test_mutations(databases: Databases, backend: str) -> None:
     with trninv.open(databases.seeded(backend)) as fleet:
         given = {"slot": S.format(0), "instance": "i-0a", "who": "anna", "clientMutationId": "x"}
         answer = asked(fleet, BIND, i=given)["data"]["bind"]
-        made = {"slot": S.format(0), "instance": "i-0a", "host": None, "who": "anna", "how": "PIN"}
+        made = {"slot": S.format(0), "instance": "i-0a", "host": None, "who": "anna", "method": "PIN"}
         assert answer == {"clientMutationId": "x", "created": [made], "ended": []}
         moved = asked(fleet, BIND, i=given | {"slot": S.format(1)})["data"]["bind"]
         assert moved["ended"] == [{"slot": S.format(0), "instance": "i-0a", "ending": "MOVED"}]

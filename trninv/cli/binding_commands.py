@@ -25,7 +25,7 @@ from trninv.reconcile.identification import MACHINE_EXPIRY, Identification, iden
 from trninv.reconcile.latest_observations import pinned_binding
 
 _HOUR = timedelta(hours=1)
-_OPTIONAL_COLUMNS = ("confidence", "who", "how", "ended by", "ending")
+_OPTIONAL_COLUMNS = ("confidence", "who", "method", "ended by", "ending")
 _EMPTY_HINT = (
     "nothing stands here: trninv bind --infer binds what trninv import has read, trninv bind SLOT INSTANCE one"
 )
@@ -135,7 +135,7 @@ def bindings(database: str, scope: str | None, ended: bool, as_of: str | None, s
     """
     with read_connection(database, as_of, scope) as connection:
         entries = list(listed(connection, None if scope is None else resolve_place(connection, scope), ended=ended))
-    headers = ["slot", "instance", "host", "since", "how", "confidence", "who"]
+    headers = ["slot", "instance", "host", "since", "method", "confidence", "who"]
     ended_headers = ["until", "ending", "ended by"] if ended else []
     print_value(
         style,
@@ -160,13 +160,13 @@ def _binding_cells(binding: Binding, *, ended: bool) -> Iterable[object]:
         binding.address,
         binding.instance,
         binding.host,
-        binding.since,
-        binding.how,
+        binding.started_at,
+        binding.method,
         binding.confidence,
         binding.who,
     )
     if ended:
-        yield from (binding.until, binding.ending, binding.ended_by)
+        yield from (binding.ended_at, binding.ending, binding.ended_by)
 
 
 def _instance_name(binding: Binding | ProposedBinding) -> str:
@@ -183,9 +183,10 @@ def _render_result(
     unplaced = [item for item in identified.unassigned if item.why != UNCLAIMED_REASON]
     if bindings_made:
         cells = (
-            [item.address, item.instance, item.host, item.how, item.confidence, item.evidence] for item in bindings_made
+            [item.address, item.instance, item.host, item.method, item.confidence, item.evidence]
+            for item in bindings_made
         )
-        print_table(["would stand in" if dry_run else "slot", "instance", "host", "how", "confidence", "by"], cells)
+        print_table(["would stand in" if dry_run else "slot", "instance", "host", "method", "confidence", "by"], cells)
     elif not unplaced:
         print_wrapped("nothing is new: every machine that was seen stands where it stood")
     for item in ended:

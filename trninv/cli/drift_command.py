@@ -71,8 +71,8 @@ def drift(  # one parameter per option
 
 def _render_findings(listed: list[Finding], result: DriftResult) -> None:
     if listed:
-        headers = ["severity", "rule", "address", "instance", "expected", "found", "since"]
-        columns = ("severity", "rule", "address", "instance", "expected", "found", "first_seen")
+        headers = ["severity", "rule", "address", "instance", "expected", "observed", "since"]
+        columns = ("severity", "rule", "address", "instance", "expected", "observed", "first_seen")
         ended_headers = ["until"] if any(finding.cleared_at for finding in listed) else []
         fields = (*columns, *(["cleared_at"] if ended_headers else []))
         print_table(

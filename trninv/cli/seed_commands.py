@@ -23,7 +23,7 @@ from trninv.inventory.seeding import cluster_seeding
 from trninv.inventory.seeding.verification import verify as differences
 from trninv.inventory.seeding.verification import verify_history
 from trninv.inventory.state import hash_chain
-from trninv.inventory.state.hash_chain import ChainStatus
+from trninv.inventory.state.hash_chain import ChainRestart, ChainStatus
 from trninv.inventory.state.replay import unverifiable
 from trninv.inventory.state.seals import parse_anchor as read_seal
 from trninv.units import Capacity, pluralize
@@ -235,6 +235,8 @@ def verify(database: str, cluster: str | None, sealed: str | None, style: str) -
             print_hint("no cluster is seeded yet: trninv seed")
         if history:
             print_wrapped(_render_history(history))
+            if history.restart:
+                print_wrapped(_render_restart(history.restart))
         for name in not_compared:
             print_wrapped(f"not compared: {name}")
 
@@ -250,6 +252,14 @@ def _render_history(history: ChainStatus) -> str:
     unsealed = f"; {pluralize(history.unsealed, 'event')} of plain SQL, which the next change seals"
     archived = f" after {history.archived}, which an archive has" if history.archived else ""
     return f"history: {pluralize(history.events, 'event')}{archived}{sealed}{unsealed if history.unsealed else ''}"
+
+
+def _render_restart(restart: ChainRestart) -> str:
+    """Return a line about the seals before the chain was restarted."""
+    return (
+        f"schema version {restart.schema_version} renamed actions and sealed all events again: before that, events up "
+        f"to {restart.event} were sealed by {restart.sha256}"
+    )
 
 
 def _seed_systems(engine: Engine, chosen: Iterable[System], name: str | None = None) -> None:

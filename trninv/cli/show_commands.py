@@ -201,7 +201,7 @@ def _render_description(description: Description) -> None:
     if description.parts:
         print_wrapped(f"\nparts: {', '.join(_abbreviate_parts(description.parts))}")
     if description.not_up:
-        remark = " and others: trninv report not-up lists all" if description.has_more_not_up else ""
+        remark = " and others: trninv report unhealthy lists all" if description.has_more_not_up else ""
         print_wrapped(f"\nnot up: {', '.join(description.not_up)}{remark}")
     if description.links:
         click.echo()

@@ -96,16 +96,18 @@ EVENT_SOURCE_MEANINGS: Final[Mapping[str, str]] = {
 EVENT_SOURCES = tuple(EVENT_SOURCE_MEANINGS)
 """The origins of a change of state."""
 ACTION_MEANINGS: Final[Mapping[str, str]] = {
-    "hold": "A job began to hold chips.",
+    "allocate": "A job got its chips.",
     "move": "A job went on to other chips: an event of where it was, and one of where it is; the first alone where an "
     "import moved it within that place.",
     "release": "A job gave its chips back.",
-    "close": "A server takes no new jobs from then on.",
-    "open": "A server takes new jobs again.",
+    "cordon": "A server takes no new jobs from then on.",
+    "uncordon": "A server takes new jobs again.",
 }
 ACTIONS = tuple(ACTION_MEANINGS)
 """Actions on jobs, and on servers on behalf of jobs; events of states have none."""
 JOB_ACTIONS, SERVER_ACTIONS = ACTIONS[:3], ACTIONS[3:]
+FORMER_ACTIONS: Final[Mapping[str, str]] = {"allocate": "hold", "cordon": "close", "uncordon": "open"}
+"""The actions that schema version 0033 renamed, each with its former name, which older archives and seals have."""
 START_CAUSE_MEANINGS: Final[Mapping[str, str]] = {
     "seed": "The cluster was seeded or adopted.",
     "grow": "The cluster got more domains.",
@@ -150,7 +152,7 @@ BINDING_END_MEANINGS: Final[Mapping[str, str]] = {
 }
 
 _IS_UNHEALTHY = text("state <> 'up'")
-_IS_OPEN = text("until IS NULL")
+_IS_OPEN = text("ended_at IS NULL")
 
 
 def check_one_of(column: str, values: tuple[str, ...], *, nullable: bool = False) -> CheckConstraint:
@@ -177,7 +179,7 @@ def is_unhealthy(table: FromClause) -> ColumnElement[bool]:
 
 def unhealthy_index(table: str) -> Index:
     """Return an index over the few unhealthy rows."""
-    return Index(f"ix_{table}_not_up", "id", sqlite_where=_IS_UNHEALTHY)
+    return Index(f"ix_{table}_unhealthy", "id", sqlite_where=_IS_UNHEALTHY)
 
 
 def unique_while_open(table: str, *columns: str, ended: str) -> Index:
@@ -627,6 +629,19 @@ Table(
     required_column("who", Text),
 )
 
+# Events up to ``event`` were sealed again, since a schema version renamed their actions; ``sha256``: their seal before.
+# ``archived``: the last event that existed only in an archive then. Rows are never updated.
+Table(
+    "seal_restart",
+    METADATA,
+    primary_key(),
+    required_column("at", Text),
+    required_column("event", Integer),
+    required_column("archived", Integer),
+    required_column("sha256", String(64)),
+    required_column("schema_version", Text),
+)
+
 # Author and reason of the change in this transaction, which triggers copy into its events. Empty outside transactions.
 Table(
     "_change",
@@ -724,9 +739,9 @@ Table(
     Index(None, "observation_id"),
 )
 
-# A binding of an instance to a slot (a server's place in the design), open while ``until`` is null. No two open rows
+# A binding of an instance to a slot (a server's place in the design), open while ``ended_at`` is null. No two open rows
 # share a slot, instance or host. ``server_id`` is no foreign key, so that the history outlives its cluster: it is valid
-# only while the row is open. Ending a row writes ``until``, ``ending`` and ``ended_by`` once; nothing else changes.
+# only while the row is open. Ending a row writes ``ended_at``, ``ending`` and ``ended_by`` once; nothing else changes.
 Table(
     "binding",
     METADATA,
@@ -735,9 +750,9 @@ Table(
     required_column("address", Text),  # of the slot, such as lab/d0/s1
     Column("instance", Text),  # i-…; null if only the host name is known
     Column("host", Text),  # its name; null if unknown
-    required_column("since", Text),  # UTC, as trninv.units formats it
-    Column("until", Text),
-    required_column("how", String(16)),  # one of BINDING_METHOD_MEANINGS
+    required_column("started_at", Text),  # UTC, as trninv.units formats it
+    Column("ended_at", Text),
+    required_column("method", String(16)),  # one of BINDING_METHOD_MEANINGS
     required_column("confidence", String(16)),  # one of CONFIDENCE_MEANINGS
     Column("evidence", Text),  # of an inference, in words that change only with the evidence
     required_column("who", Text),
@@ -762,7 +777,7 @@ Table(
     Column("address", Text),  # slot, chip, link, domain, network node or cluster; null for an instance without a slot
     Column("instance", Text),  # or the host name, if only that is known
     Column("expected", Text),  # for people
-    Column("found", Text),
+    Column("observed", Text),
     Column("evidence", Text),  # ids of observations, separated by blanks
     required_column("first_seen", Text),  # UTC, as trninv.units formats it
     required_column("last_seen", Text),
@@ -800,9 +815,9 @@ Table(
 )
 
 # A job with allocated chips, under its system's id. A move ends its row and begins another, so that each row has its
-# own author; ``first_began`` is then the start of the first one. ``place``: the smallest place with all its chips.
-# ``moved``: when it last moved, within its row or, if equal to ``ended``, to another row. ``chip_ids``: its chips, for
-# the events.
+# own author; ``first_started_at`` is then the start of the first one. ``place``: the smallest place with all its chips.
+# ``moved_at``: when it last moved, within its row or, if equal to ``ended_at``, to another row. ``chip_ids``: its
+# chips, for the events.
 Table(
     "job",
     METADATA,
@@ -811,24 +826,24 @@ Table(
     required_column("name", Text),
     required_column("system", Text),
     required_column("external_id", Text),
-    Column("submitted", Text),
-    required_column("began", Text),
-    Column("ended", Text),
+    Column("submitted_at", Text),
+    required_column("started_at", Text),
+    Column("ended_at", Text),
     Column("priority", Integer),
     required_column("pinned", Integer, server_default="0"),
     required_column("who", Text),
-    Column("first_began", Text),
+    Column("first_started_at", Text),
     Column("place", Text),
-    Column("moved", Text),
+    Column("moved_at", Text),
     Column("chip_ids", Text),
     CheckConstraint("pinned IN (0, 1)", name="pinned"),
     Index(None, "cluster_id"),
-    unique_while_open("job", "system", "external_id", ended="ended"),
+    unique_while_open("job", "system", "external_id", ended="ended_at"),
     sqlite_strict=True,
 )
 
-# A chip allocated to a job, from ``began`` to ``ended``; rows are ended, not deleted. Strict, so that a value of
-# another type cannot get past the index that allows one open allocation per chip.
+# A chip allocated to a job, from ``started_at`` to ``ended_at``; rows are ended, not deleted. Strict, so that a value
+# of another type cannot get past the index that allows one open allocation per chip.
 Table(
     "allocation",
     METADATA,
@@ -836,38 +851,38 @@ Table(
     foreign_key("job_id", "job"),
     foreign_key("chip_id", "chip"),
     required_column("role", Text),
-    required_column("began", Text),
-    Column("ended", Text),
+    required_column("started_at", Text),
+    Column("ended_at", Text),
     check_one_of("role", ("work", "spare")),
     Index(None, "job_id", "chip_id"),
-    unique_while_open("allocation", "chip_id", ended="ended"),
+    unique_while_open("allocation", "chip_id", ended="ended_at"),
     sqlite_strict=True,
 )
 
-# A cordon: the server takes no new jobs from ``since`` to ``until``; running jobs continue.
+# A cordon: the server takes no new jobs from ``started_at`` to ``ended_at``; running jobs continue.
 Table(
-    "closing",
+    "cordon",
     METADATA,
     primary_key(),
     foreign_key("server_id", "server"),
-    required_column("since", Text),
-    Column("until", Text),
+    required_column("started_at", Text),
+    Column("ended_at", Text),
     required_column("who", Text),
     required_column("why", Text),
-    unique_while_open("closing", "server_id", ended="until"),
+    unique_while_open("cordon", "server_id", ended="ended_at"),
     sqlite_strict=True,
 )
 
 # The allocated chips of a domain as bits by server and ordinal, 64 per word; no row if none. Written by triggers.
 Table(
-    "domain_held",
+    "domain_allocated",
     METADATA,
     primary_key(parent="domain"),
-    *(required_column(f"held_{word}", BIGINT) for word in range(BITMASK_WORDS)),
+    *(required_column(f"allocated_{word}", BIGINT) for word in range(BITMASK_WORDS)),
     sqlite_strict=True,
 )
 
-JOB_TABLES = ("allocation", "closing", "domain_held", "job")
+JOB_TABLES = ("allocation", "cordon", "domain_allocated", "job")
 """The tables of jobs, allocations and cordons, in the order in which their rows are deleted."""
 
 # A bearer token: its name and scope, and its reported rows and bytes since the start of an hour (``quota_hour``).

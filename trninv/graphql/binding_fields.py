@@ -28,9 +28,9 @@ class BindingType:
     slot: Address = strawberry.field(description="Address of the server.")
     instance: str | None = strawberry.field(description="The instance's id; null where only its host is known.")
     host: str | None = strawberry.field(description="The name of its host, where that is known.")
-    since: str = strawberry.field(description="Since when it is bound (UTC).")
-    until: str | None = strawberry.field(description="When that ended (UTC); null while it stands there.")
-    how: Any = strawberry.field(description="How it is known.", graphql_type=BindingMethod)
+    started_at: str = strawberry.field(description="Since when it is bound (UTC).")
+    ended_at: str | None = strawberry.field(description="When that ended (UTC); null while it stands there.")
+    method: Any = strawberry.field(description="How it is known.", graphql_type=BindingMethod)
     confidence: Any = strawberry.field(description="How sure it is.", graphql_type=Confidence)
     evidence: str | None = strawberry.field(description="What an inference rests on, for people.")
     who: str = strawberry.field(description="Who bound it.")
@@ -40,10 +40,10 @@ class BindingType:
     @classmethod
     def from_row(cls, row: bindings.Binding) -> "BindingType":
         """Convert a binding of the inventory."""
-        same_fields = ("instance", "host", "since", "until", "evidence", "who", "ended_by")
+        same_fields = ("instance", "host", "started_at", "ended_at", "evidence", "who", "ended_by")
         return cls(
             slot=Address(row.address),
-            how=BindingMethod(row.how),
+            method=BindingMethod(row.method),
             confidence=Confidence(row.confidence),
             ending=None if row.ending is None else BindingEnding(row.ending),
             **{name: getattr(row, name) for name in same_fields},
@@ -58,7 +58,7 @@ BINDING_ARGUMENTS: tuple[OptionalArgument, ...] = (
 
 def binding_cursor(row: BindingType) -> str:
     """Return the text that identifies a binding in its list."""
-    return " ".join(filter(None, (row.slot, row.since, row.instance, row.host, row.how.value, row.until)))
+    return " ".join(filter(None, (row.slot, row.started_at, row.instance, row.host, row.method.value, row.ended_at)))
 
 
 async def resolve_bindings(_: object, info: AppInfo, arguments: Mapping[str, Any]) -> list[BindingType]:

@@ -31,10 +31,10 @@ class IncidentContext:
         context = cls()
         addresses = {part.address for part in parts}
         addresses |= {server for address in addresses for server in enclosing_servers(address)}
-        for row in _open_rows(connection, _BINDING, "since", "until", addresses):
+        for row in _open_rows(connection, _BINDING, "started_at", "ended_at", addresses):
             context.instances[row.address] = ServerInstance(row.address, row.instance, row.host)
         for row in _open_rows(connection, _FINDING, "first_seen", "cleared_at", addresses):
-            context.findings[row.address].append(RelatedFinding(row.id, row.rule, row.address, row.found))
+            context.findings[row.address].append(RelatedFinding(row.id, row.rule, row.address, row.observed))
         return context
 
 

@@ -123,7 +123,7 @@ def _record(
 ) -> tuple[dict[_FindingKey, int], int, int]:
     """Ids of all that was found; how many are new, and how many are over."""
     is_open = _FINDING.c.cleared_at.is_(None)
-    key = [_FINDING.c[name] for name in ("rule", "address", "instance", "expected", "found")]
+    key = [_FINDING.c[name] for name in ("rule", "address", "instance", "expected", "observed")]
     open_ids = {tuple(row[1:]): row.id for row in connection.execute(select(_FINDING.c.id, *key).where(is_open))}
     connection.execute(delete(_COMPARISON))
     connection.execute(insert(_COMPARISON).values(id=1, at=time))

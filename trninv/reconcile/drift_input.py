@@ -210,7 +210,7 @@ def _replaced_bindings(connection: Connection, now: datetime) -> list[Row[Any]]:
     earliest = format_timestamp(now - REPLACED_FOR)
     is_replaced = _BINDING.c.ending == "replaced"
     return list(
-        connection.execute(select(_BINDING).where(is_replaced, _BINDING.c.until >= earliest).order_by(_BINDING.c.id))
+        connection.execute(select(_BINDING).where(is_replaced, _BINDING.c.ended_at >= earliest).order_by(_BINDING.c.id))
     )
 
 
@@ -222,7 +222,7 @@ def _network_moves(connection: Connection, slots: list[OccupiedSlot]) -> Iterato
         .group_by(_SERVER.c.instance)
         .having(func.count(_SERVER.c.network_nodes.distinct()) > 1)
     )
-    bound_query = select(_BINDING.c.instance, _BINDING.c.address, func.min(_BINDING.c.since)).where(
+    bound_query = select(_BINDING.c.instance, _BINDING.c.address, func.min(_BINDING.c.started_at)).where(
         _BINDING.c.instance.in_(moved_instances), or_(_BINDING.c.ending.is_(None), _BINDING.c.ending == "renewed")
     )
     query = (

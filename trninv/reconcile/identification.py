@@ -196,7 +196,7 @@ def _renamed_bindings(
         names = machine.instance or binding.instance, valid_host_name(machine) or binding.host
         if names != (binding.instance, binding.host):
             yield ProposedBinding(
-                binding.server_id, binding.address, *names, binding.how, binding.confidence, binding.evidence
+                binding.server_id, binding.address, *names, binding.method, binding.confidence, binding.evidence
             )
 
 
@@ -205,11 +205,11 @@ _InferenceKey = tuple[str, str | None, str, str | None]
 
 def _inference_key(binding: ProposedBinding | Binding) -> _InferenceKey:
     """Return the key of an inference: what it states and about which machine and slot."""
-    return binding.address, binding.instance or binding.host, binding.how, binding.evidence
+    return binding.address, binding.instance or binding.host, binding.method, binding.evidence
 
 
 def _undone_inferences(connection: Connection) -> set[_InferenceKey]:
     """Inferences that a person undid."""
-    columns = (_BINDING.c.address, _BINDING.c.instance, _BINDING.c.host, _BINDING.c.how, _BINDING.c.evidence)
+    columns = (_BINDING.c.address, _BINDING.c.instance, _BINDING.c.host, _BINDING.c.method, _BINDING.c.evidence)
     rows = connection.execute(select(*columns).where(_BINDING.c.ending == "undone", _BINDING.c.evidence.is_not(None)))
-    return {(row.address, row.instance or row.host, row.how, row.evidence) for row in rows}
+    return {(row.address, row.instance or row.host, row.method, row.evidence) for row in rows}

@@ -16,7 +16,7 @@ from trninv.reconcile.latest_observations import Machine, ObservedValue
 
 _SERVER, _DOMAIN, _CLUSTER = TABLES["server"], TABLES["domain"], TABLES["cluster"]
 _BINDING, _LINK, _NIC = TABLES["binding"], TABLES["link"], TABLES["nic"]
-_NETWORK_NODE, _CORDON = TABLES["network_node"], TABLES["closing"]
+_NETWORK_NODE, _CORDON = TABLES["network_node"], TABLES["cordon"]
 
 
 class SlotModel(NamedTuple):
@@ -133,7 +133,7 @@ def slots_by_domain(slots: list[OccupiedSlot]) -> Iterator[list[OccupiedSlot]]:
 
 
 def _slots_query() -> Select[tuple[object, ...]]:
-    is_open = _BINDING.c.until.is_(None)
+    is_open = _BINDING.c.ended_at.is_(None)
     clusters_in_use = (
         select(_DOMAIN.c.cluster_id)
         .join(_SERVER, _SERVER.c.domain_id == _DOMAIN.c.id)

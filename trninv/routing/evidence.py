@@ -46,7 +46,7 @@ def has_observed_wiring(connection: Connection, place: str) -> bool:
         .join(_BINDING, is_bound_machine)
         .join(_SERVER, _SERVER.c.id == _BINDING.c.server_id)
         .join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
-        .where(in_scope, _BINDING.c.until.is_(None), _OBSERVED_CHIP.c.neighbours.is_not(None))
+        .where(in_scope, _BINDING.c.ended_at.is_(None), _OBSERVED_CHIP.c.neighbours.is_not(None))
     )
     return connection.scalar(query.limit(1)) is not None
 

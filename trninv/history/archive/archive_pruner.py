@@ -21,6 +21,7 @@ from trninv.inventory.state.hash_chain import (
     last_archived_event,
     lock_events,
     recomputed_seals,
+    with_current_action,
 )
 from trninv.inventory.state.history_start import prune_starts, record_start
 from trninv.units import current_timestamp
@@ -139,4 +140,4 @@ def _merge_files(store: ArchiveStore, entries: list[ManifestEntry], after: int) 
     row_iterators = (parquet.read_rows(store.directory / file.path, _NAMES) for file in files)
     for row in heapq.merge(*row_iterators, key=itemgetter(0)):
         if row[0] > after:
-            yield row
+            yield with_current_action(row)

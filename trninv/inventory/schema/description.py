@@ -140,7 +140,7 @@ def _server(connection: Connection, _catalog: Catalog, place: Place) -> Describe
         "model": model.slug,
         "instance": bound and bound.instance,
         "host": bound and bound.host,
-        "bound": bound and f"since {bound.since} by {bound.who}, {bound.how}, {bound.confidence}",
+        "bound": bound and f"since {bound.started_at} by {bound.who}, {bound.method}, {bound.confidence}",
         "rack": f"{cluster}/r{_row(connection, 'rack', server.rack_id).ordinal}",
         "state": condition_from_row(server),
         "chips": model.chips,

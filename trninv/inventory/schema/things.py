@@ -122,18 +122,18 @@ _IN_SERVER = (_TO_CLUSTER, _TO_DOMAIN, _TO_RACK, _TO_SERVER)
 def _binding_column(column: str) -> Sql:
     """Return a column of the server's open binding, as a subquery that things inside the server can use too."""
     open_ = _binding.alias("open_binding")
-    value = select(open_.c[column]).where(open_.c.server_id == _server.c.id, open_.c.until.is_(None))
+    value = select(open_.c[column]).where(open_.c.server_id == _server.c.id, open_.c.ended_at.is_(None))
     return value.correlate_except(open_).scalar_subquery()
 
 
 def _job_name() -> Sql:
     """Return the name of the job to which a chip is allocated, as ``trninv release`` takes it."""
-    allocation, job = _TABLES["allocation"].alias("held_now"), _TABLES["job"].alias("holder")
+    allocation, job = _TABLES["allocation"].alias("allocated_now"), _TABLES["job"].alias("holder")
     qualified_name = job.c.system + literal_column("':'") + job.c.external_id
     name = case((job.c.system == literal_column("'trninv'"), job.c.external_id), else_=qualified_name)
     query = select(name).join(allocation, allocation.c.job_id == job.c.id)
     return (
-        query.where(allocation.c.chip_id == _chip.c.id, allocation.c.ended.is_(None))
+        query.where(allocation.c.chip_id == _chip.c.id, allocation.c.ended_at.is_(None))
         .correlate_except(allocation, job)
         .scalar_subquery()
     )

@@ -203,10 +203,10 @@ def _check_allocation_bits(connection: Connection) -> Iterator[Mismatch]:
         .join(model, model.c.id == server.c.server_model_id)
     )
     masks = Counter[int]()
-    for row in connection.execute(query.where(allocation.c.ended.is_(None))):
+    for row in connection.execute(query.where(allocation.c.ended_at.is_(None))):
         masks[row.domain_id] |= 1 << row.bit
     expected = [allocation_bits_row(domain, mask) for domain, mask in sorted(masks.items())]
-    yield from _compare("", "domain_held", expected, stored_rows(connection, TABLES["domain_held"]))
+    yield from _compare("", "domain_allocated", expected, stored_rows(connection, TABLES["domain_allocated"]))
 
 
 def _models(connection: Connection, catalog: Catalog, plan: ClusterPlan, slug: str) -> Iterator[Mismatch]:

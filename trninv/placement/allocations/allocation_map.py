@@ -74,7 +74,7 @@ def _read_allocated(connection: Connection, cluster: int) -> NDArray[np.int64]:
         .join(chip, chip.c.id == allocation.c.chip_id)
         .join(server, server.c.id == chip.c.server_id)
         .join(domain, domain.c.id == server.c.domain_id)
-        .where(allocation.c.ended.is_(None), domain.c.cluster_id == cluster)
+        .where(allocation.c.ended_at.is_(None), domain.c.cluster_id == cluster)
     )
     rows = np.array([tuple(row) for row in connection.execute(query)], dtype=np.int64).reshape(-1, 4)
     positions = chip_positions(domain_ranges(connection, cluster), rows[:, :3])
@@ -84,7 +84,7 @@ def _read_allocated(connection: Connection, cluster: int) -> NDArray[np.int64]:
 
 def _job_names(connection: Connection, cluster: int) -> Iterator[tuple[int, str]]:
     job = _T["job"]
-    for row in connection.execute(select(job).where(job.c.ended.is_(None), job.c.cluster_id == cluster)):
+    for row in connection.execute(select(job).where(job.c.ended_at.is_(None), job.c.cluster_id == cluster)):
         yield row.id, qualified_name(row)
 
 

@@ -72,14 +72,14 @@ def _load_allocations(connection: Connection, cluster: Any, model: PlacementMode
     job, allocation = _T["job"], _T["allocation"]
     last = cluster.first_node_id + cluster.domains * model.node_count
     query = select(allocation.c.job_id, allocation.c.chip_id, allocation.c.role).where(
-        allocation.c.ended.is_(None), allocation.c.chip_id >= cluster.first_node_id, allocation.c.chip_id < last
+        allocation.c.ended_at.is_(None), allocation.c.chip_id >= cluster.first_node_id, allocation.c.chip_id < last
     )
     sets: dict[tuple[int, str], dict[int, int]] = {}
     for key, chip, role in connection.execute(query):
         row, local = divmod(chip - cluster.first_node_id, model.node_count)
         masks = sets.setdefault((key, role), {})
         masks[row] = masks.get(row, 0) | 1 << local
-    live = select(job).where(job.c.ended.is_(None), job.c.cluster_id == cluster.id).order_by(job.c.id)
+    live = select(job).where(job.c.ended_at.is_(None), job.c.cluster_id == cluster.id).order_by(job.c.id)
     return [
         JobAllocation(
             row.id,

@@ -86,15 +86,17 @@ def _max_job_keys() -> Select[Any]:
 
 def refuse_allocated(connection: Connection, chips: Sequence[int], ended_jobs: Collection[int] = ()) -> None:
     """Name the first chip that no job may have now, or once some jobs (keys) have left, and why."""
-    job, allocation, cordon_table = _T["job"], _T["allocation"], _T["closing"]
+    job, allocation, cordon_table = _T["job"], _T["allocation"], _T["cordon"]
     chip, node = _T["chip"], _T["node"]
     still_allocated = [allocation.c.job_id.not_in(sorted(ended_jobs))] if ended_jobs else []
     query = (
         select(chip.c.id, node.c.state, job.c.name, cordon_table.c.why)
         .join(node, node.c.id == chip.c.id)
-        .outerjoin(allocation, and_(allocation.c.chip_id == chip.c.id, allocation.c.ended.is_(None), *still_allocated))
+        .outerjoin(
+            allocation, and_(allocation.c.chip_id == chip.c.id, allocation.c.ended_at.is_(None), *still_allocated)
+        )
         .outerjoin(job, job.c.id == allocation.c.job_id)
-        .outerjoin(cordon_table, and_(cordon_table.c.server_id == chip.c.server_id, cordon_table.c.until.is_(None)))
+        .outerjoin(cordon_table, and_(cordon_table.c.server_id == chip.c.server_id, cordon_table.c.ended_at.is_(None)))
         .where(or_(job.c.id.is_not(None), cordon_table.c.id.is_not(None), node.c.state.not_in(CARRYING_STATES)))
         .order_by(chip.c.id)
         .limit(1)

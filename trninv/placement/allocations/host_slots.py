@@ -51,7 +51,7 @@ class HostSlots:
 def _by_binding(connection: Connection, hosts: set[str]) -> Iterator[tuple[str, int]]:
     """Hosts that are bound to a slot, by their names or, where that is one only, by their names without a domain."""
     binding = _T["binding"]
-    query = select(binding.c.host, binding.c.server_id).where(binding.c.until.is_(None), binding.c.host.is_not(None))
+    query = select(binding.c.host, binding.c.server_id).where(binding.c.ended_at.is_(None), binding.c.host.is_not(None))
     servers_by_host = {row.host: row.server_id for row in connection.execute(query)}
     full_names = unique_full_names(servers_by_host)
     for host in hosts:
@@ -67,7 +67,7 @@ def _by_template(connection: Connection, hosts: Iterable[str]) -> dict[str, int]
     if not hosts_by_slot:
         return {}
     server, domain, cluster, binding = (_T[name] for name in ("server", "domain", "cluster", "binding"))
-    has_host = binding.c.server_id == server.c.id, binding.c.until.is_(None), binding.c.host.is_not(None)
+    has_host = binding.c.server_id == server.c.id, binding.c.ended_at.is_(None), binding.c.host.is_not(None)
     query = (
         select(server.c.id, cluster.c.slug, domain.c.ordinal.label("domain"), server.c.ordinal)
         .join(domain, domain.c.id == server.c.domain_id)

@@ -111,7 +111,14 @@ def allocate(
         refuse_allocated(connection, list(chips))
         job = _T["job"]
         key, location = next_job_key(connection), location_columns(connection, chips)
-        row = {"id": key, "cluster_id": cluster, "name": name, "system": OWN_SYSTEM, "external_id": name, "began": time}
+        row = {
+            "id": key,
+            "cluster_id": cluster,
+            "name": name,
+            "system": OWN_SYSTEM,
+            "external_id": name,
+            "started_at": time,
+        }
         try:
             connection.execute(insert(job), row | {"pinned": int(pinned), "who": who, **location})
             insert_allocations(connection, key, chips, time)
@@ -164,10 +171,10 @@ def release(connection: Connection, name: str, *, who: str = "", why: str = "", 
         if last is None:
             raise unknown_job_error(connection, name)
         return _read_job(connection, last)
-    is_allocated = and_(allocation.c.job_id == key, allocation.c.ended.is_(None))
+    is_allocated = and_(allocation.c.job_id == key, allocation.c.ended_at.is_(None))
     with change_transaction(connection, who=who or UNKNOWN_USER, why=why, source=source) as time:
-        connection.execute(update(allocation).where(is_allocated).values(ended=time))
-        connection.execute(update(job).where(job.c.id == key, job.c.ended.is_(None)).values(ended=time))
+        connection.execute(update(allocation).where(is_allocated).values(ended_at=time))
+        connection.execute(update(job).where(job.c.id == key, job.c.ended_at.is_(None)).values(ended_at=time))
     return _read_job(connection, key)
 
 
@@ -180,7 +187,7 @@ def unknown_job_error(connection: Connection, name: str) -> UnknownJobError:
 def _suggest_name(connection: Connection, name: str) -> str:
     """Suggest a job name, as `release` accepts it."""
     job = _T["job"]
-    query = select(job.c.name, job.c.system, job.c.external_id).where(job.c.ended.is_(None)).limit(_MAX_SUGGESTIONS)
+    query = select(job.c.name, job.c.system, job.c.external_id).where(job.c.ended_at.is_(None)).limit(_MAX_SUGGESTIONS)
     names_by_id = {
         row.external_id if row.system == OWN_SYSTEM else f"{row.system}:{row.external_id}": row.name
         for row in connection.execute(query)
@@ -199,14 +206,14 @@ def list_jobs(connection: Connection, scope: str | None, limit: int, *, include_
 
     """
     job, allocation = _T["job"], _T["allocation"]
-    query = select(job.c.id) if include_ended else select(job.c.id).where(job.c.ended.is_(None))
+    query = select(job.c.id) if include_ended else select(job.c.id).where(job.c.ended_at.is_(None))
     if scope is not None:
         place = resolve_place(connection, scope)
         in_place = select(allocation.c.job_id).where(allocation.c.chip_id.in_(chip_ids_of(place)))
         query = query.where(job.c.cluster_id == place.cluster_id)
         if place.level != "cluster":
             query = query.where(
-                job.c.id.in_(in_place if include_ended else in_place.where(allocation.c.ended.is_(None)))
+                job.c.id.in_(in_place if include_ended else in_place.where(allocation.c.ended_at.is_(None)))
             )
     return jobs_by_key(connection, connection.scalars(query.order_by(job.c.id).limit(limit)).all())
 
@@ -225,10 +232,10 @@ def jobs_by_key(connection: Connection, keys: Sequence[int]) -> list[Job]:
             chips=row.chips,
             servers=row.servers,
             first_server=names.get(row.first),
-            failed_chips=row.wounded,
-            started_at=row.first_began or row.began,
-            moved_at=row.moved or (row.began if row.first_began else None),
-            ended_at=row.ended,
+            failed_chips=row.failed_chips,
+            started_at=row.first_started_at or row.started_at,
+            moved_at=row.moved_at or (row.started_at if row.first_started_at else None),
+            ended_at=row.ended_at,
             pinned=bool(row.pinned),
             who=row.who,
         )
@@ -241,8 +248,8 @@ def _jobs_query() -> Select[Any]:
     """Jobs of some keys, with what they hold."""
     job, allocation, chip, node = (_T[name] for name in ("job", "allocation", "chip", "node"))
     is_of_job = allocation.c.job_id == job.c.id
-    is_latest = or_(allocation.c.ended.is_(None), allocation.c.ended == job.c.ended)
-    has_failed = and_(allocation.c.ended.is_(None), node.c.state.not_in(CARRYING_STATES))
+    is_latest = or_(allocation.c.ended_at.is_(None), allocation.c.ended_at == job.c.ended_at)
+    has_failed = and_(allocation.c.ended_at.is_(None), node.c.state.not_in(CARRYING_STATES))
     return (
         select(
             job,
@@ -250,7 +257,7 @@ def _jobs_query() -> Select[Any]:
             func.count(chip.c.id).label("chips"),
             func.count(distinct(chip.c.server_id)).label("servers"),
             func.min(chip.c.server_id).label("first"),
-            func.count(node.c.id).filter(has_failed).label("wounded"),
+            func.count(node.c.id).filter(has_failed).label("failed_chips"),
         )
         .join(_T["cluster"], _T["cluster"].c.id == job.c.cluster_id)
         .outerjoin(allocation, and_(is_of_job, is_latest))
@@ -292,11 +299,11 @@ def find_live_job(connection: Connection, system: str, identity: str) -> int | N
     if has_forbidden_characters([system, identity]):
         raise InvalidArgumentError(f"a job {FORBIDDEN_MESSAGE}")
     job = _T["job"]
-    same = select(job.c.id).where(job.c.system == system, job.c.external_id == identity, job.c.ended.is_(None))
+    same = select(job.c.id).where(job.c.system == system, job.c.external_id == identity, job.c.ended_at.is_(None))
     return connection.scalar(same)
 
 
 def _chips_of_job(connection: Connection, key: int) -> dict[int, str]:
     allocation = _T["allocation"]
     query = select(allocation.c.chip_id, allocation.c.role).where(allocation.c.job_id == key)
-    return {row.chip_id: row.role for row in connection.execute(query.where(allocation.c.ended.is_(None)))}
+    return {row.chip_id: row.role for row in connection.execute(query.where(allocation.c.ended_at.is_(None)))}

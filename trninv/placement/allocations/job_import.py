@@ -194,11 +194,11 @@ _NOT_RUNNING: Final = _RunningJob(0, frozenset())
 
 def _running_jobs(connection: Connection, system: str) -> dict[str, _RunningJob]:
     job, allocation = _T["job"], _T["allocation"]
-    query = select(job.c.external_id, job.c.id).where(job.c.system == system, job.c.ended.is_(None))
+    query = select(job.c.external_id, job.c.id).where(job.c.system == system, job.c.ended_at.is_(None))
     keys = {row.id: row.external_id for row in connection.execute(query)}
     chips_by_key: dict[int, set[int]] = {key: set() for key in keys}
     chips = select(allocation.c.job_id, allocation.c.chip_id).join(job, job.c.id == allocation.c.job_id)
-    for row in connection.execute(chips.where(job.c.system == system, allocation.c.ended.is_(None))):
+    for row in connection.execute(chips.where(job.c.system == system, allocation.c.ended_at.is_(None))):
         chips_by_key[row.job_id].add(row.chip_id)
     return {identity: _RunningJob(key, frozenset(chips_by_key[key])) for key, identity in keys.items()}
 
@@ -209,7 +209,7 @@ def _foreign_jobs(connection: Connection, system: str) -> dict[int, str]:
     query = (
         select(allocation.c.chip_id, job.c.system, job.c.name)
         .join(job, job.c.id == allocation.c.job_id)
-        .where(allocation.c.ended.is_(None), job.c.system != system)
+        .where(allocation.c.ended_at.is_(None), job.c.system != system)
     )
     return {row.chip_id: f"job {row.name} of {row.system}" for row in connection.execute(query)}
 
@@ -302,8 +302,8 @@ def _end_jobs(connection: Connection, keys: Sequence[int], time: str) -> None:
     job, allocation = _T["job"], _T["allocation"]
     for part in batches(keys):
         in_batch = allocation.c.job_id.in_(part)
-        connection.execute(update(allocation).where(in_batch, allocation.c.ended.is_(None)).values(ended=time))
-        connection.execute(update(job).where(job.c.id.in_(part)).values(ended=time))
+        connection.execute(update(allocation).where(in_batch, allocation.c.ended_at.is_(None)).values(ended_at=time))
+        connection.execute(update(job).where(job.c.id.in_(part)).values(ended_at=time))
 
 
 def _release_moved_chips(
@@ -313,7 +313,7 @@ def _release_moved_chips(
     chips = [chip for before, after in moved for chip in before.chips - after]
     for part in batches(sorted(chips)):
         in_batch = allocation.c.chip_id.in_(part)
-        connection.execute(update(allocation).where(in_batch, allocation.c.ended.is_(None)).values(ended=time))
+        connection.execute(update(allocation).where(in_batch, allocation.c.ended_at.is_(None)).values(ended_at=time))
 
 
 def _allocate_changed(
@@ -355,8 +355,8 @@ def _allocate_changed(
             }
             values |= {
                 "external_id": listed_job.identity,
-                "submitted": listed_job.submitted_at,
-                "began": started_at,
+                "submitted_at": listed_job.submitted_at,
+                "started_at": started_at,
                 "place": place,
             }
             values |= {"priority": listed_job.priority, "pinned": 0, "who": listed_job.who, "chip_ids": chips}
@@ -372,7 +372,7 @@ def _allocate_changed(
     if job_updates:
         statement = update(job).where(job.c.id == bindparam("key"))
         connection.execute(
-            statement.values(moved=bindparam("at"), chip_ids=bindparam("chips")), job_updates
+            statement.values(moved_at=bindparam("at"), chip_ids=bindparam("chips")), job_updates
         )  # an event of where it was
         connection.execute(statement.values(place=bindparam("to")), job_updates)
     bulk_insert(connection, allocation, allocation_rows)
@@ -382,5 +382,7 @@ def _allocate_changed(
 def _last_release(connection: Connection, earliest: str) -> dict[int, str]:
     """When chips were given back last, of those that were after a time."""
     allocation = _T["allocation"]
-    query = select(allocation.c.chip_id, func.max(allocation.c.ended).label("ended")).group_by(allocation.c.chip_id)
-    return {row.chip_id: row.ended for row in connection.execute(query.where(allocation.c.ended > earliest))}
+    query = select(allocation.c.chip_id, func.max(allocation.c.ended_at).label("ended_at")).group_by(
+        allocation.c.chip_id
+    )
+    return {row.chip_id: row.ended_at for row in connection.execute(query.where(allocation.c.ended_at > earliest))}

@@ -60,7 +60,7 @@ def resolve_jobs(connection: Connection, changes: ScenarioChanges) -> JobScenari
     for name in changes.assumed_released:
         if (key := find_live_job(connection, *split_job_name(name))) is None:
             raise unknown_job_error(connection, name)
-        is_allocated = allocation.c.job_id == key, allocation.c.ended.is_(None)
+        is_allocated = allocation.c.job_id == key, allocation.c.ended_at.is_(None)
         ended[key] = connection.scalars(select(allocation.c.chip_id).where(*is_allocated)).all()
     places: dict[str, list[str]] = {}
     for name, place in changes.assumed_allocations:

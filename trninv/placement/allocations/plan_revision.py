@@ -20,17 +20,17 @@ _T = TABLES
 def plan_revision(connection: Connection, cluster: int) -> str:
     """Equal for equal states of a cluster, whichever process asks."""
     job, cordon_table, server, domain, node, link = (
-        _T[name] for name in ("job", "closing", "server", "domain", "node", "link")
+        _T[name] for name in ("job", "cordon", "server", "domain", "node", "link")
     )
     in_cluster = node.c.cluster_id + 0 == cluster  # the few that are not up go first, not the cluster's millions
     cordoned_servers = select(cordon_table.c.server_id).join(server, server.c.id == cordon_table.c.server_id)
     queries = (
         *_digest_queries(cluster),
         select(job.c.id)
-        .where(job.c.ended.is_(None), job.c.cluster_id == cluster, job.c.pinned == 1)
+        .where(job.c.ended_at.is_(None), job.c.cluster_id == cluster, job.c.pinned == 1)
         .order_by(job.c.id),
         cordoned_servers.join(domain, domain.c.id == server.c.domain_id)
-        .where(cordon_table.c.until.is_(None), domain.c.cluster_id == cluster)
+        .where(cordon_table.c.ended_at.is_(None), domain.c.cluster_id == cluster)
         .order_by(cordon_table.c.server_id),
         select(node.c.id, node.c.state, node.c.factor_ppm)
         .where(is_unhealthy(node), maybe_unhealthy(connection, node), in_cluster)
@@ -50,17 +50,19 @@ def plan_revision(connection: Connection, cluster: int) -> str:
 
 def _digest_queries(cluster: int) -> Iterator[Executable]:
     """Return what identifies all allocations: chips by domain, the newest allocation and their number."""
-    allocation, node, domain, domain_allocation = (_T[name] for name in ("allocation", "node", "domain", "domain_held"))
+    allocation, node, domain, allocated_bits = (
+        _T[name] for name in ("allocation", "node", "domain", "domain_allocated")
+    )
     yield (
-        select(domain_allocation)
-        .join(domain, domain.c.id == domain_allocation.c.id)
+        select(allocated_bits)
+        .join(domain, domain.c.id == allocated_bits.c.id)
         .where(domain.c.cluster_id == cluster)
-        .order_by(domain_allocation.c.id)
+        .order_by(allocated_bits.c.id)
     )
     chips = node.c.cluster_id == cluster, node.c.kind == "chip"
     first, last = (select(end(node.c.id)).where(*chips) for end in (func.min, func.max))
     in_cluster = allocation.c.chip_id.between(first.scalar_subquery(), last.scalar_subquery())
-    yield select(func.count(), func.max(allocation.c.id)).where(allocation.c.ended.is_(None), in_cluster)
+    yield select(func.count(), func.max(allocation.c.id)).where(allocation.c.ended_at.is_(None), in_cluster)
 
 
 def require_plan_revision(connection: Connection, cluster: int, expected: str) -> None:

@@ -51,7 +51,7 @@ def cordon(
 
     """
     check_author(who, why)
-    cordon_table = _T["closing"]
+    cordon_table = _T["cordon"]
     with change_transaction(connection, who=who, why=why, source=source) as time:
         first_id = next_id(connection, cordon_table)
         _insert_cordons(connection, dict.fromkeys(_resolve_servers(connection, places), why), who, time)
@@ -60,11 +60,11 @@ def cordon(
 
 def _insert_cordons(connection: Connection, servers: Mapping[int, str], who: str, time: str) -> None:
     """Close servers by their keys, each for its reason, but for those that are closed."""
-    cordon_table = _T["closing"]
-    cordoned = set(connection.scalars(select(cordon_table.c.server_id).where(cordon_table.c.until.is_(None))))
+    cordon_table = _T["cordon"]
+    cordoned = set(connection.scalars(select(cordon_table.c.server_id).where(cordon_table.c.ended_at.is_(None))))
     first_id = next_id(connection, cordon_table)
     rows = [
-        {"id": first_id + index, "server_id": server, "since": time, "who": who, "why": servers[server]}
+        {"id": first_id + index, "server_id": server, "started_at": time, "who": who, "why": servers[server]}
         for index, server in enumerate(server for server in servers if server not in cordoned)
     ]
     if rows:
@@ -90,10 +90,10 @@ def cordon_omitted_jobs(
         Keys of the servers that were opened.
 
     """
-    cordon_table = _T["closing"]
+    cordon_table = _T["cordon"]
     reasons = {server: f"{OMITTED_JOB_PREFIX}{job}"[:MAX_TEXT] for server, job in jobs.items()}
     conditions = (
-        cordon_table.c.until.is_(None),
+        cordon_table.c.ended_at.is_(None),
         cordon_table.c.who == system,
         cordon_table.c.why.startswith(OMITTED_JOB_PREFIX),
     )
@@ -102,7 +102,7 @@ def cordon_omitted_jobs(
         {} if partial else {row.id: row.server_id for row in connection.execute(query) if row.server_id not in jobs}
     )
     for batch in batches(sorted(obsolete)):
-        connection.execute(update(cordon_table).where(cordon_table.c.id.in_(batch)).values(until=time))
+        connection.execute(update(cordon_table).where(cordon_table.c.id.in_(batch)).values(ended_at=time))
     _insert_cordons(connection, reasons, system, time)
     return list(obsolete.values())
 
@@ -125,19 +125,19 @@ def uncordon(
         A place is no server, rack or domain.
 
     """
-    cordon_table = _T["closing"]
+    cordon_table = _T["cordon"]
     with change_transaction(connection, who=who or UNKNOWN_USER, why=why, source=source) as time:
         is_open = and_(
-            cordon_table.c.server_id.in_(_resolve_servers(connection, places)), cordon_table.c.until.is_(None)
+            cordon_table.c.server_id.in_(_resolve_servers(connection, places)), cordon_table.c.ended_at.is_(None)
         )
         keys = list(connection.scalars(select(cordon_table.c.id).where(is_open)))
-        connection.execute(update(cordon_table).where(cordon_table.c.id.in_(keys)).values(until=time))
+        connection.execute(update(cordon_table).where(cordon_table.c.id.in_(keys)).values(ended_at=time))
     return _read_cordons(connection, cordon_table.c.id.in_(keys))
 
 
 def list_cordons(connection: Connection, limit: int) -> list[Cordon]:
     """List the cordoned servers."""
-    return _read_cordons(connection, _T["closing"].c.until.is_(None), limit)
+    return _read_cordons(connection, _T["cordon"].c.ended_at.is_(None), limit)
 
 
 def _resolve_servers(connection: Connection, places: Sequence[str]) -> list[int]:
@@ -160,7 +160,7 @@ def _select_servers(place: Place) -> Select[Any]:
 
 
 def _read_cordons(connection: Connection, condition: Any, limit: int | None = None) -> list[Cordon]:  # of SQLAlchemy
-    cordon_table, server, domain, cluster = (_T[name] for name in ("closing", "server", "domain", "cluster"))
+    cordon_table, server, domain, cluster = (_T[name] for name in ("cordon", "server", "domain", "cluster"))
     query = (
         select(cordon_table, address_expression("server").label("address"))
         .join(server, server.c.id == cordon_table.c.server_id)
@@ -170,4 +170,4 @@ def _read_cordons(connection: Connection, condition: Any, limit: int | None = No
         .order_by(server.c.id)
         .limit(limit)
     )
-    return [Cordon(row.address, row.since, row.until, row.who, row.why) for row in connection.execute(query)]
+    return [Cordon(row.address, row.started_at, row.ended_at, row.who, row.why) for row in connection.execute(query)]

@@ -295,7 +295,7 @@ def _load_capacity(connection: Connection, cluster: Any) -> FreeCapacity:  # of 
 
 def _read_allocated_words(connection: Connection, cluster: Any, width: int) -> MaskRows:  # of a row
     """By domain, in so many words."""
-    table, first_id = _T["domain_held"], cluster.first_domain_id
+    table, first_id = _T["domain_allocated"], cluster.first_domain_id
     columns = list(table.c)[: 1 + width]
     query = select(*columns).where(table.c.id >= first_id, table.c.id < first_id + cluster.domains)
     rows = connection.execute(query).all()
@@ -307,13 +307,13 @@ def _read_allocated_words(connection: Connection, cluster: Any, width: int) -> M
 
 def _read_cordoned(connection: Connection, cluster: int) -> list[tuple[int, int]]:
     """Ordinals of domain and server."""
-    cordon_table, server, domain = _T["closing"], _T["server"], _T["domain"]
+    cordon_table, server, domain = _T["cordon"], _T["server"], _T["domain"]
     query = (
         select(domain.c.ordinal, server.c.ordinal)
         .select_from(cordon_table)
         .join(server, server.c.id == cordon_table.c.server_id)
         .join(domain, domain.c.id == server.c.domain_id)
-        .where(cordon_table.c.until.is_(None), domain.c.cluster_id == cluster)
+        .where(cordon_table.c.ended_at.is_(None), domain.c.cluster_id == cluster)
     )
     return [(row[0], row[1]) for row in connection.execute(query)]
 

@@ -90,12 +90,12 @@ def _move_jobs(
     if len(old_jobs) < len(keys):
         raise ConflictError("a job moves twice, which no plan says: ask for a new plan")
     for batch in batches(keys):
-        is_allocated = allocation.c.job_id.in_(batch), allocation.c.ended.is_(None)
+        is_allocated = allocation.c.job_id.in_(batch), allocation.c.ended_at.is_(None)
         _refuse_pinned(
             old_jobs.values(), connection.scalars(select(allocation.c.job_id).where(*is_allocated, _IS_SPARE)).all()
         )
-        connection.execute(update(allocation).where(*is_allocated).values(ended=time))
-        connection.execute(update(job).where(job.c.id.in_(batch)).values(ended=time, moved=time))
+        connection.execute(update(allocation).where(*is_allocated).values(ended_at=time))
+        connection.execute(update(job).where(job.c.id.in_(batch)).values(ended_at=time, moved_at=time))
     new_keys = []
     for key, move in zip(keys, moves, strict=True):
         chips = resolve_chips(connection, move.destination, ())
@@ -130,8 +130,8 @@ def _continue_job(connection: Connection, key: int, time: str, who: str, locatio
     job = TABLES["job"]
     row = connection.execute(select(job).where(job.c.id == key)).one()
     new = next_job_key(connection)
-    start = {"began": time, "first_began": row.first_began or row.began}
-    changed = {"id": new, "ended": None, "moved": None, "who": who, **location}
+    start = {"started_at": time, "first_started_at": row.first_started_at or row.started_at}
+    changed = {"id": new, "ended_at": None, "moved_at": None, "who": who, **location}
     connection.execute(insert(job), row._asdict() | start | changed)
     return new
 
