@@ -50,7 +50,7 @@ def broken(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fle
                 connection, [ProposedBinding(place.id, place.address, "i-0a", "n0", "pin", "certain", None)], who="anna"
             )
             seen = dict.fromkeys(("first_seen", "last_seen"), "2020-01-01T00:00:00+00:00")
-            found = {"rule": "chip-missing", "severity": "high", "address": f"{T}/c5", "found": "not there"}
+            found = {"rule": "chip-missing", "severity": "high", "address": f"{T}/c5", "observed": "not there"}
             connection.execute(insert(TABLES["finding"]).values(id=7, **found, **seen))
         _set(fleet, HOSTILE, "down", f"{T}/c5")
         _set(fleet, "its end is gone", "down", f"{T}/c4--{T}/c5")
