@@ -31,7 +31,12 @@ def over(engine: Engine) -> Engine:
         server_cordons.uncordon(connection, [f"{U}/s1"])
         slot = resolve_place(connection, f"{U}/s2")
         values = {"id": 1, "server_id": slot.id, "address": slot.address, "host": "node-a", "method": "given"}
-        values |= {"confidence": "certain", "who": "me", "since": _text(_BOUND), "until": _text(_BOUND + _TICK * 9)}
+        values |= {
+            "confidence": "certain",
+            "who": "me",
+            "started_at": _text(_BOUND),
+            "ended_at": _text(_BOUND + _TICK * 9),
+        }
         connection.execute(insert(TABLES["binding"]).values(values | {"ending": "removed", "ended_by": "me"}))
     return engine
 
@@ -70,7 +75,7 @@ def test_what_is_held_is_free_again_at_the_moment_of_its_end(over: Engine) -> No
 
 def test_a_finding_is_over_at_the_moment_at_which_it_is_cleared(engine: Engine) -> None:
     times = {"first_seen": _text(_BOUND), "last_seen": _text(_BOUND), "cleared_at": _text(_BOUND + _TICK * 9)}
-    values = {"id": 1, "rule": "stale", "severity": "high", "address": f"{U}/s0", "found": "x", **times}
+    values = {"id": 1, "rule": "stale", "severity": "high", "address": f"{U}/s0", "observed": "x", **times}
     with write_transaction(engine) as connection:
         connection.execute(insert(TABLES["finding"]).values(values))
     there = []

@@ -143,7 +143,7 @@ def test_history_is_kept(engine: Engine, change: str) -> None:
         connection.execute(sql(change))
 
 
-@pytest.mark.parametrize(("table", "closes"), [("binding", "until"), ("finding", "cleared_at")])
+@pytest.mark.parametrize(("table", "closes"), [("binding", "ended_at"), ("finding", "cleared_at")])
 def test_what_is_over_stays_over(engine: Engine, table: str, closes: str) -> None:
     stand(engine, 0, "i-0")
     finding = "INSERT INTO finding (id, rule, severity, first_seen, last_seen) VALUES (1, 'stale', 'info', 't', 't')"

@@ -24,8 +24,8 @@ from trninv.routing.fleet import BaseFleet
 S = "u-trn2x64/d0/s{}"
 BINDINGS = """query ($scope: Address, $ended: Boolean) { bindings(scope: $scope, includeEnded: $ended) {
     totalCount nodes {
-    slot instance host how confidence who until ending endedBy } } }"""
-BIND = """mutation ($i: BindInput!) { bind(input: $i) { clientMutationId created { slot instance host who how }
+    slot instance host method confidence who endedAt ending endedBy } } }"""
+BIND = """mutation ($i: BindInput!) { bind(input: $i) { clientMutationId created { slot instance host who method }
     ended { slot instance ending } } }"""
 UNBIND = "mutation ($i: UnbindInput!) { unbind(input: $i) { clientMutationId ended { instance ending endedBy } } }"
 
@@ -131,7 +131,7 @@ def test_bindings_are_listed(bound: BaseFleet) -> None:
         "method": "HOST_NAME",
         "confidence": "LIKELY",
         "who": "anna",
-        "until": None,
+        "endedAt": None,
         "ending": None,
         "endedBy": None,
     }
@@ -148,7 +148,7 @@ def test_views_have_them(bound: BaseFleet) -> None:
         servers = connection.execute(
             sql("SELECT instance, host FROM v_server WHERE domain = 'u-trn2x64/d0' ORDER BY ordinal")
         ).all()
-        bindings = connection.execute(sql("SELECT address, cluster, how FROM v_binding ORDER BY address")).all()
+        bindings = connection.execute(sql("SELECT address, cluster, method FROM v_binding ORDER BY address")).all()
         assert connection.execute(sql("SELECT count(*) FROM v_drift")).scalar_one() == 0
     assert list(map(tuple, servers)) == [("i-0a", "n0.ec2.internal"), ("i-0b", None), (None, "n2"), (None, None)]
     assert [tuple(each) for each in bindings] == [(S.format(n), "u-trn2x64", "host-name") for n in range(3)]

@@ -165,7 +165,8 @@ def _foreign_keys_off(connection: Connection) -> Iterator[None]:
         yield
     finally:
         connection.rollback()
-        cursor.execute("PRAGMA foreign_keys = ON")
+        if not connection.invalidated:  # an interrupt closes it
+            cursor.execute("PRAGMA foreign_keys = ON")
 
 
 def schema_differences(engine: Engine) -> str | None:

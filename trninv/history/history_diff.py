@@ -190,9 +190,9 @@ def binding_changes(connection: Connection, span: DiffRange, page: DiffPage) -> 
             _BINDING.c.address,
             *(value.label(name) for name, value in machines.items()),
             func.max(case((after, _BINDING.c.started_at), else_=_BINDING.c.ended_at)).label("at"),
-            func.coalesce(
-                func.max(case((after, _BINDING.c.who))), func.max(case((before, _BINDING.c.ended_at_by)))
-            ).label("who"),
+            func.coalesce(func.max(case((after, _BINDING.c.who))), func.max(case((before, _BINDING.c.ended_by)))).label(
+                "who"
+            ),
         )
         .where(exists_then, *_slot_conditions(span, _BINDING.c.address))
         .group_by(_BINDING.c.address)

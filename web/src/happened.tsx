@@ -9,11 +9,11 @@ interface Happened {
 }
 
 const DONE: Record<string, (job: string | null) => string> = {
-  hold: (job) => `job ${job} began`,
+  allocate: (job) => `job ${job} began`,
   move: (job) => `job ${job} moved`,
   release: (job) => `job ${job} ended`,
-  close: () => "closed to new jobs",
-  open: () => "open to new jobs again",
+  cordon: () => "closed to new jobs",
+  uncordon: () => "open to new jobs again",
 };
 
 export const became = ({ before, after, action, job }: Happened): string =>
