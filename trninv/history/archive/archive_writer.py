@@ -98,7 +98,7 @@ def _check_same_database(
         row = connection.execute(select(*columns).where(key == entry.last)).first()
         digest = row and (_sha256(event_bytes(row)) if name == "state_event" else _digest(row))
         if digest != entry.said["last_row"] if row else entry.last > removed_up_to:
-            says = "is the archive of another database, or of a later state of this one: name another directory"
+            says = "is the archive of another database, or of a later state of this one; use another directory"
             raise InvalidFileError(f"{store.directory} {says}")
         if row or name == "state_event":  # events are removed oldest first: earlier entries are removed too
             return
@@ -117,7 +117,7 @@ def _check_complete(store: ArchiveStore, connection: Connection) -> None:
     last_removal = last_archived_event(connection)
     is_this_directory = last_removal is not None and last_removal.directory == str(store.directory.absolute())
     if is_this_directory and last_removal.id > max((entry.last for entry in store.entries_of("events")), default=0):
-        says = f"lacks events up to {last_removal.id}, which the database no longer has: restore it from a copy"
+        says = f"lacks events up to {last_removal.id}, which the database no longer has; restore it from a copy"
         raise InvalidFileError(f"{store.directory / MANIFEST} {says}")
 
 
@@ -141,7 +141,7 @@ def _day(name: str, text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise InvalidFileError(f"a row of {name} has the time {text!r}, which is none: it can't be archived") from None
+        raise InvalidFileError(f"a row of {name} has the invalid time {text!r} and can't be archived") from None
 
 
 def _of_day(table: Table, day: str, after: int) -> tuple[Any, ...]:
