@@ -155,7 +155,7 @@ def test_what_is_not_read_of_an_entry_is_a_fault(entry: str) -> None:
     with pytest.raises(InvalidFileError) as refused:
         read_jobs("slurm", [ImportFile("jobs.json", io.BytesIO(listing))])
     (fault,) = refused.value.errors
-    assert fault.startswith(f"jobs.json:1.jobs[0].gres_detail[1]: '{entry}' does not say which chips")
+    assert fault.startswith(f"jobs.json:1.jobs[0].gres_detail[1]: '{entry}' names no chips")
 
 
 def test_hosts_are_those_that_are_bound(engine: Engine) -> None:
@@ -358,5 +358,5 @@ def test_the_command_says_what_became_of_a_listing(run: Run, seeded: str, tmp_pa
     )
     assert json.loads(ask("--format", "json")[1])["unchanged"] == 1
     status, _, error = ask("--as", "other")
-    assert (status, error.splitlines()[-1]) == (2, "trninv: 1 fault: nothing was imported")
+    assert (status, error.splitlines()[-1]) == (2, "trninv: 1 error; nothing was imported")
     assert "16 chips of job job1 of slurm" in error

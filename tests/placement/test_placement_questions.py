@@ -131,7 +131,7 @@ def test_what_is_wrongly_asked_is_told_what_would_do(own: Fleet) -> None:
         own.make_room(ULTRA, "4x4x1")
     with pytest.raises(UnknownAddressError, match="no cluster 2x2"):
         own.placements("2x2", "4x4")
-    with pytest.raises(IllegalSizeError, match=r"nearest 4 and 8 \(--any-block for"):
+    with pytest.raises(IllegalSizeError, match=r"the nearest are 4 and 8 \(--any-block for"):
         own.placements(ULTRA, chips=6)
     with pytest.raises(IllegalSizeError, match=r"nearest 4 and 8 \(a shape for"):
         own.make_room(scope=ULTRA, chips=6)
@@ -162,7 +162,7 @@ def test_why_says_what_the_best_place_carries(own: Fleet) -> None:
     )
     steps = own.placements(ULTRA, domains=2, healthy=True, min_all_gather="1 TB/s").filter_steps
     assert [each.condition for each in steps][-2:] == ["has no degraded parts", "has all-gather of 1,000 GB/s or more"]
-    assert own.placements(f"{ULTRA}/s0", chips=32).reason == "no domain has 32 chips in it"
+    assert own.placements(f"{ULTRA}/s0", chips=32).reason == "no domain has 32 chips in scope"
 
 
 def test_memory_is_rounded_up_to_what_can_be_held(own: Fleet) -> None:
