@@ -20,7 +20,7 @@ def test_three_jobs_a_closed_server_and_what_still_fits(run: Run, seeded: str) -
     status, _, error = ask("allocate", "c", f"{ULTRA}/s0/c3", "--who", "me")
     assert (status, error) == (
         1,
-        f"trninv: {ULTRA}/s0/c3 is held by job a: release it, or take what is free (trninv fits)\n",
+        f"trninv: {ULTRA}/s0/c3 is allocated to job a; release it, or choose free chips (trninv place)\n",
     )
     _, printed, _ = ask("jobs")
     assert [line.split()[0] for line in printed.splitlines()[2:]] == ["a", "b"]

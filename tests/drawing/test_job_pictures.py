@@ -85,7 +85,7 @@ def test_every_chip_says_who_holds_it(run: Run, seeded: str) -> None:
         re.match(r"big: 24 chips, 4 of them to spare, since \d{4}-\d\d-\d\d \d\d:\d\d UTC", each) for each in says
     )
     assert any(each.startswith("<b>&\"' xxx") and "…: 1 chip, since" in each for each in says)
-    assert {"free", "outlined: where the next job goes", "2x3x1 (6 chips): fits in 1 domain of u-trn2x64, "} <= {
+    assert {"free", "outlined: where the next job goes", "2x3x1 (6 chips) fits in 1 domain of u-trn2x64, "} <= {
         each if "positions" not in each else each[: each.index("u-trn2x64") + 11] for each in says
     }
     rings = re.findall(

@@ -42,7 +42,7 @@ def test_a_job_is_held_listed_and_released(seeded: str) -> None:
         assert _asked(api, HOLD, who="ci", i=given)["data"]["allocate"] == held
         conflict = _asked(api, HOLD, who="ci", i={"job": "b", "places": [f"{ULTRA}/s0/c3"]})["errors"][0]
         assert conflict["extensions"]["code"] == "CONFLICT"
-        assert "u-trn2x64/d0/s0/c3 is held by job a" in conflict["message"]
+        assert "u-trn2x64/d0/s0/c3 is allocated to job a" in conflict["message"]
         listed = "{ jobs { totalCount nodes { name externalId servers } } }"
         assert _asked(api, listed)["data"]["jobs"]["nodes"] == [{"name": "a", "externalId": "a", "servers": 2}]
         where = '{ jobs(scope: "%s") { totalCount } }'

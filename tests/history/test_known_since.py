@@ -158,7 +158,7 @@ def test_what_is_not_known_is_said(grown: BaseFleet, run: Run) -> None:
             assert client.get(path, params={"at": first}).headers["X-Omitted-Clusters"] == "trn1.2xlarge"
             assert "X-Omitted-Clusters" not in client.get(path).headers
     with pytest.raises(
-        InvalidTimeError, match=r"trn1\.2xlarge is known since .*: name a later time, or another cluster"
+        InvalidTimeError, match=r"trn1\.2xlarge is known since .*; name a later time, or another cluster"
     ):
         grown.diff(first)
     assert grown.diff(first, scope="trn1.32xlarge").kinds == ()

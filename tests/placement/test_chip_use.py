@@ -117,7 +117,7 @@ def test_every_interface_has_the_same_three_numbers(own: Fleet, seeded: str, see
         fields = json.loads(run("free", cluster, "--format", "json", database=seeded)[1])
         assert (fields["allocated"], fields["free"], fields["unusable"]) == expected[cluster]
         shown = run("free", cluster, database=seeded)[1].splitlines()[1]
-        assert shown.startswith(f"held {allocated}, free {free}")
+        assert shown.startswith(f"allocated {allocated}, free {free}")
         assert f", unusable {unusable} (" in shown
         drawing = run("draw", f"{cluster}/d0", "--jobs", "-o", "-", database=seeded)[1]
         assert drawing.count(", free</title>") == free

@@ -74,9 +74,9 @@ def test_the_same_job_again_is_no_change_and_another_is_a_conflict(engine: Engin
     with write_transaction(engine) as connection:
         first = job_allocations.allocate(connection, "a", [f"{ULTRA}/s0"], who="me")
         assert job_allocations.allocate(connection, "a", [f"{ULTRA}/s0"], who="you") == first
-        with pytest.raises(ConflictError, match="job a holds other chips"):
+        with pytest.raises(ConflictError, match="job a has other chips"):
             job_allocations.allocate(connection, "a", [f"{ULTRA}/s1"], who="me")
-        with pytest.raises(ConflictError, match=f"{ULTRA}/s0/c3 is held by job a"):
+        with pytest.raises(ConflictError, match=f"{ULTRA}/s0/c3 is allocated to job a"):
             job_allocations.allocate(connection, "b", [f"{ULTRA}/s0/c3"], who="me")
         assert connection.scalar(text("SELECT count(*) FROM job")) == 1
         job_allocations.release(connection, "a")
@@ -91,7 +91,7 @@ def test_what_is_down_or_closed_takes_no_job_and_says_so(engine: Engine) -> None
         server_cordons.cordon(connection, [f"{ULTRA}/s2"], who="me", why="firmware")
         with pytest.raises(ConflictError, match=f"{ULTRA}/s1/c5 is down"):
             job_allocations.allocate(connection, "a", [f"{ULTRA}/s1"], who="me")
-        with pytest.raises(ConflictError, match=r"s2/c0 takes no new jobs \(firmware\)"):
+        with pytest.raises(ConflictError, match=r"s2/c0 is cordoned \(firmware\)"):
             job_allocations.allocate(connection, "a", [f"{ULTRA}/s2"], who="me")
         job_allocations.allocate(connection, "a", [f"{ULTRA}/s0"], who="me")
         set_state(connection, [f"{ULTRA}/s0/c1"], Condition("down"), why="HBM", who="me")
@@ -117,7 +117,7 @@ def test_servers_close_and_open(engine: Engine) -> None:
 
 def test_a_server_that_is_open_again_takes_jobs(lite_connection: Connection) -> None:
     server_cordons.cordon(lite_connection, [f"{ULTRA}/s0"], who="me", why="firmware")
-    with pytest.raises(ConflictError, match=r"s0/c0 takes no new jobs \(firmware\)"):
+    with pytest.raises(ConflictError, match=r"s0/c0 is cordoned \(firmware\)"):
         job_allocations.allocate(lite_connection, "a", [f"{ULTRA}/s0"], who="me")
     server_cordons.uncordon(lite_connection, [f"{ULTRA}/s0"])
     assert job_allocations.allocate(lite_connection, "a", [f"{ULTRA}/s0"], who="me").name == "a"
@@ -126,7 +126,7 @@ def test_a_server_that_is_open_again_takes_jobs(lite_connection: Connection) -> 
 def test_of_several_chips_that_are_taken_the_first_is_named(lite_connection: Connection) -> None:
     for job, chip in (("late", 9), ("early", 3)):
         job_allocations.allocate(lite_connection, job, [f"{ULTRA}/s0/c{chip}"], who="me")
-    with pytest.raises(ConflictError, match="s0/c3 is held by job early"):
+    with pytest.raises(ConflictError, match="s0/c3 is allocated to job early"):
         job_allocations.allocate(lite_connection, "b", [f"{ULTRA}/s0"], who="me")
 
 
@@ -155,7 +155,9 @@ def test_places_that_no_job_can_hold(lite_connection: Connection, places: list[s
 
 
 def test_a_chip_is_to_work_on_or_to_spare(lite_connection: Connection) -> None:
-    with pytest.raises(InvalidArgumentError, match=f"{ULTRA}/s0 has chips that are to spare as well: name a chip once"):
+    with pytest.raises(
+        InvalidArgumentError, match=f"{ULTRA}/s0 has chips that are also named as spares; name each chip once"
+    ):
         job_allocations.allocate(
             lite_connection, "a", [f"{ULTRA}/s0"], who="me", spares=[f"{ULTRA}/s0/c1", f"{ULTRA}/s1"]
         )
@@ -212,7 +214,7 @@ def test_a_chip_that_is_taken_after_the_look_is_a_conflict(engine: Engine, monke
         job_allocations, "refuse_allocated", lambda connection, chips: _raw(connection, 1, 1, chips[-1:])
     )
     with (
-        pytest.raises(ConflictError, match="the chips of job late were taken meanwhile"),
+        pytest.raises(ConflictError, match="the chips of job late were just allocated"),
         write_transaction(engine) as connection,
     ):
         job_allocations.allocate(connection, "late", ["u-trn2x64/d0/s0/c0-3"], who="me")

@@ -96,7 +96,7 @@ def test_what_changes_nothing_leaves_none_and_what_is_refused_nothing_at_all(own
     own.allocate("a", [f"{D}/s0"], who="ann")
     own.allocate("a", [f"{D}/s0"], who="bob")
     with write_transaction(own.engine) as connection:
-        with pytest.raises(ConflictError, match="is held by job a"):
+        with pytest.raises(ConflictError, match="is allocated to job a"):
             job_allocations.allocate(connection, "b", [f"{D}/s1", f"{D}/s0/c3"], who="bob")
         with pytest.raises(InvalidArgumentError, match="source 'magic'"):
             job_allocations.allocate(connection, "b", [f"{D}/s1"], who="bob", source="magic")

@@ -108,7 +108,7 @@ def test_jobs_of_then_are_supposed_to_end_or_to_hold(kept: str) -> None:
         assert then.what_if(without="first", with_={"second": f"{ULTRA}/s0"}).free(ULTRA).allocated == 16
         with pytest.raises(UnknownJobError, match="did you mean first"):
             then.what_if(without="secnd-first").free(ULTRA)
-        with pytest.raises(ConflictError, match="held by job first"):
+        with pytest.raises(ConflictError, match="allocated to job first"):
             then.what_if(with_={"new": f"{ULTRA}/s0/c3"}).free(ULTRA)
 
 

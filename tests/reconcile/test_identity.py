@@ -84,7 +84,7 @@ def test_what_nothing_tells_apart_is_listed_and_not_guessed() -> None:
     found = match_machines(of, [], seen(machines))
     assert found.proposed_bindings == ()
     assert [each.name for each in found.unassigned] == ["i-0", "i-1", "i-8"]
-    assert {each.why for each in found.unassigned} == {"nothing tells these apart"}
+    assert {each.why for each in found.unassigned} == {"several slots fit equally well"}
     assert (found.unassigned[0].count, found.unassigned[0].candidates[:2]) == (12, ("lab/d0/s0", "lab/d0/s1"))
     in_order = match_machines(of, [], seen(machines), in_order=True)
     assert given_to(in_order) == {"i-0": "d0/s0", "i-1": "d0/s1", "i-8": "d1/s0"}
@@ -121,7 +121,7 @@ def test_a_capacity_block_names_a_domain_of_ultraservers_alone() -> None:
     assert [(each.name, each.count) for each in found.unassigned] == [("i-p0", 2), ("i-p1", 2)]
     alone = match_machines(of, [bound(of[0], "i-0")], seen(block))
     assert given_to(alone) == {}
-    assert {(each.why, each.count) for each in alone.unassigned} == {("its domain is known, its place there is not", 3)}
+    assert {(each.why, each.count) for each in alone.unassigned} == {("its domain is known, but not its slot", 3)}
 
 
 def test_a_block_for_two_ultraservers_is_no_domain() -> None:
@@ -164,7 +164,7 @@ def test_hosts_that_are_called_after_slots_stand_there_and_take_the_others_along
     assert {each.confidence for each in found.proposed_bindings} == {"likely", "interchangeable"}
     two = elected("ab", {"i-0": 0}, host="lab-d1-s0") + elected("ab", {"i-1": 1}, host="lab-d0-s1")
     assert {each.why for each in match_machines(of, [], seen(two)).unassigned} == {
-        "UltraServer ab and the names of hosts do not agree"
+        "UltraServer ab and the host names disagree"
     }
 
 
@@ -184,17 +184,17 @@ def test_what_cannot_be_is_said() -> None:
     split = match_machines(
         of, [bound(of[0], "i-0"), bound(of[4], "i-1")], seen(elected("ab", {"i-0": 0, "i-1": 1, "i-2": 2}))
     )
-    assert [each.why for each in split.unassigned] == ["instances of UltraServer ab stand in lab/d0 and lab/d1"]
+    assert [each.why for each in split.unassigned] == ["instances of UltraServer ab are in lab/d0 and lab/d1"]
     full = match_machines(of, [], seen(elected("ab", {f"i-{n}": n % 4 for n in range(5)})))
-    assert {each.why for each in full.unassigned} == {"UltraServer ab has 5 instances, and its domain has 4 servers"}
+    assert {each.why for each in full.unassigned} == {"UltraServer ab has 5 instances, but its domain has 4 servers"}
     twice = match_machines(of, [], seen(elected("ab", {"i-0": 1, "i-1": 1})))
-    assert {each.why for each in twice.unassigned} == {"UltraServer ab has several instances at place 1"}
+    assert {each.why for each in twice.unassigned} == {"UltraServer ab has several instances at position 1"}
     other = match_machines(of, [], seen([machine("i-0", "trn2-16.48xlarge")]))
-    assert [each.why for each in other.unassigned] == ["no slot is for instances of its type"]
+    assert [each.why for each in other.unassigned] == ["no slot has its instance type"]
     askew = elected("ab", {"i-0": 0, "i-1": 1, "i-2": 2})
     held = [bound(of[0], "i-0"), bound(of[2], "i-1")]  # neighbours stand opposite each other
     assert [each.why for each in match_machines(of, held, seen(askew)).unassigned] == [
-        "its place 2 does not fit those of the others in the ring of its domain"
+        "its position 2 contradicts the ring positions of the others in its domain"
     ]
 
 

@@ -176,7 +176,7 @@ def test_collect_sends_to_a_service(
         monkeypatch.setenv("TRNINV_TOKEN", made_token(url, "i-0b"))
         status, out, err = run("collect", "--to", service)
         assert (status, out) == (2, "")
-        assert "answers 403: i-0b may not speak for i-0a" in err
+        assert "responded with 403: a token for i-0b may not report i-0a" in err
         monkeypatch.delenv("TRNINV_TOKEN")
         assert "answers 401: send a token" in run("collect", "--to", service)[2]
     assert "does not answer" in run("collect", "--to", service)[2]

@@ -48,10 +48,10 @@ BIGINT = BigInteger().with_variant(Integer(), "sqlite")
 """A 63-bit integer: SQLite's INTEGER is one, PostgreSQL's is not."""
 
 STATE_MEANINGS: Final[Mapping[str, str]] = {
-    "up": "Carries everything it was built to carry.",
-    "degraded": "Carries the part that its factor says; all of it where it has no factor.",
-    "down": "Has failed and carries nothing.",
-    "maintenance": "Was taken out of service and carries nothing.",
+    "up": "Works at full capacity.",
+    "degraded": "Works partly: it carries its factor of the capacity, or all of it without a factor.",
+    "down": "Failed; it carries nothing.",
+    "maintenance": "Taken out of service; it carries nothing.",
 }
 STATES = tuple(STATE_MEANINGS)
 SEVERITY_ORDER: Final = ("up", "degraded", "maintenance", "down")
@@ -60,11 +60,11 @@ SEVERITY_ORDER: Final = ("up", "degraded", "maintenance", "down")
 CARRYING_STATES = ("up", "degraded")
 
 TOKEN_SCOPE_MEANINGS: Final[Mapping[str, str]] = {
-    "read": "May ask anything, but not in SQL.",
-    "sql": "May also ask in SQL.",
-    "operate": "May ask anything, but not in SQL, and run mutations.",
-    "observe": "May only report what one machine says of itself: the instance or host that the token is named for.",
-    "admin": "May do everything that the service offers.",
+    "read": "May read everything, except with SQL.",
+    "sql": "May read everything, also with SQL.",
+    "operate": "May read everything, except with SQL, and run mutations.",
+    "observe": "May only report observations of one machine: the instance or host that the token is named after.",
+    "admin": "May do everything.",
 }
 TOKEN_SCOPES = tuple(TOKEN_SCOPE_MEANINGS)
 TOKEN_SCOPES_ALLOWED: Final[Mapping[str, frozenset[str]]] = {
@@ -78,7 +78,7 @@ TOKEN_SCOPES_ALLOWED: Final[Mapping[str, frozenset[str]]] = {
 
 NODE_KINDS = ("chip", "switch", "nic", "network_node")
 PART_KIND_MEANINGS: Final[Mapping[str, str]] = {
-    "server": "A server, which takes its chips, NICs and switches along.",
+    "server": "A server; its state cascades to its chips, NICs and switches.",
     "chip": "A chip.",
     "switch": "A switch.",
     "nic": "An EFA device.",
@@ -89,65 +89,65 @@ PART_KINDS = tuple(PART_KIND_MEANINGS)
 EVENT_SOURCE_MEANINGS: Final[Mapping[str, str]] = {
     "command": "The command line.",
     "api": "The GraphQL API.",
-    "import": "What a machine or its manager reported.",
-    "drift": "A difference between the design and what was observed.",
-    "sql": "A statement of SQL.",
+    "import": "A report of a machine or its manager.",
+    "drift": "A difference between design and observation.",
+    "sql": "An SQL statement.",
 }
 EVENT_SOURCES = tuple(EVENT_SOURCE_MEANINGS)
 """The origins of a change of state."""
 ACTION_MEANINGS: Final[Mapping[str, str]] = {
-    "allocate": "A job got its chips.",
-    "move": "A job went on to other chips: an event of where it was, and one of where it is; the first alone where an "
-    "import moved it within that place.",
-    "release": "A job gave its chips back.",
-    "cordon": "A server takes no new jobs from then on.",
-    "uncordon": "A server takes new jobs again.",
+    "allocate": "Chips were allocated to a job.",
+    "move": "A job moved to other chips: one event at its old place and one at its new place; only the first if an "
+    "import moved it within the same place.",
+    "release": "A job ended and its chips were released.",
+    "cordon": "A server was cordoned and takes no new jobs.",
+    "uncordon": "A server was uncordoned and takes new jobs again.",
 }
 ACTIONS = tuple(ACTION_MEANINGS)
-"""Actions on jobs, and on servers on behalf of jobs; events of states have none."""
+"""Actions on jobs and on cordons; events of states have none."""
 JOB_ACTIONS, SERVER_ACTIONS = ACTIONS[:3], ACTIONS[3:]
 FORMER_ACTIONS: Final[Mapping[str, str]] = {"allocate": "hold", "cordon": "close", "uncordon": "open"}
 """The actions that schema version 0033 renamed, each with its former name, which older archives and seals have."""
 START_CAUSE_MEANINGS: Final[Mapping[str, str]] = {
     "seed": "The cluster was seeded or adopted.",
-    "grow": "The cluster got more domains.",
-    "archive": "Events before it were removed, since an archive has them.",
-    "migrate": "The database reached the revision that records starts.",
+    "grow": "The cluster grew by domains.",
+    "archive": "Earlier events were moved to an archive.",
+    "migrate": "The database was migrated to the schema version that records starts.",
     "unseed": "The cluster was removed.",
 }
 LINK_SCOPE_MEANINGS: Final[Mapping[str, str]] = {
-    "server": "Joins chips and switches of one server.",
-    "rack": "Joins chips and switches of one rack.",
-    "domain": "Joins chips and switches of one scale-up domain.",
-    "host": "Joins a chip and a NIC of the same server.",
-    "fabric": "Joins a NIC or a network node to the network node above it.",
+    "server": "Links chips and switches of one server.",
+    "rack": "Links chips and switches of one rack.",
+    "domain": "Links chips and switches of one domain.",
+    "host": "Links a chip and a NIC of the same server.",
+    "fabric": "Links a NIC or a network node to the network node above it.",
 }
 LINK_SCOPES = tuple(LINK_SCOPE_MEANINGS)
 TRAY_KIND_MEANINGS: Final[Mapping[str, str]] = {
-    "head": "Holds the host CPUs.",
-    "compute": "Holds chips.",
+    "head": "Contains the host CPUs.",
+    "compute": "Contains chips.",
 }
 TRAY_KINDS = tuple(TRAY_KIND_MEANINGS)
 BINDING_METHOD_MEANINGS: Final[Mapping[str, str]] = {
-    "pin": "A person said so.",
-    "adopted": "The slot was made for the instance.",
-    "ultraserver": "By its place in an UltraServer, another instance of which is bound.",
-    "capacity-block": "By its capacity block, another instance of which is bound.",
-    "network-node": "By the network node above it, and there is no other slot left there.",
-    "host-name": "By its host's name, which is its slot's.",
-    "only-place": "There is no other slot for it, and no other instance for the slot.",
-    "in-order": "Slots that are alike were taken in order.",
+    "pin": "Set by a person.",
+    "adopted": "The slot was created for the instance.",
+    "ultraserver": "Inferred from its UltraServer, which has another bound instance.",
+    "capacity-block": "Inferred from its capacity block, which has another bound instance.",
+    "network-node": "Inferred from the network node above it, where no other slot is left.",
+    "host-name": "Inferred from its host name, which is the slot's.",
+    "only-place": "Inferred because no other slot and no other instance fits.",
+    "in-order": "Assigned in order among equal slots.",
 }
 CONFIDENCE_MEANINGS: Final[Mapping[str, str]] = {
-    "certain": "A person said so, or nothing else is possible.",
-    "likely": "By a convention, such as host names.",
-    "interchangeable": "Other slots would fit as well: nothing that was seen tells them apart.",
+    "certain": "Set by a person, or nothing else is possible.",
+    "likely": "Follows from a convention, such as host names.",
+    "interchangeable": "Other slots fit equally well: no observation tells them apart.",
 }
 BINDING_END_MEANINGS: Final[Mapping[str, str]] = {
     "undone": "A person undid it.",
     "replaced": "Another instance took the slot.",
     "moved": "The instance took another slot.",
-    "renewed": "More is known of the same instance in the same slot.",
+    "renewed": "The same binding was renewed with more information.",
     "unseeded": "The cluster was removed.",
 }
 

@@ -1,8 +1,8 @@
 """Compute availability, failures and repair times of groups of parts from events alone.
 
-The time that parts spent in a state between two moments is what those that are in it now would have spent, less the
-difference that each change since has made: one sum over the events, without looking at any part's own history. One
-statement counts, for each group of parts, how many there are, those that are not up, and its changes of each sort.
+The time that parts spent in a state between two times is the time that the parts in it now would have spent, minus the
+difference that each later change made: one sum over the events, without reading any part's own history. One statement
+counts, for each group of parts, all parts, the unhealthy ones and the transitions of each kind.
 """
 
 from collections import defaultdict
@@ -53,12 +53,12 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class AvailabilityBy(DescribedEnum):
-    """What parts of a kind are one group."""
+    """Grouping of the parts of one kind."""
 
-    KIND = "KIND", "All of the kind."
-    MODEL = "MODEL", "Those of the same model; NICs and network nodes have none."
-    RACK = "RACK", "Those in the same rack; links and network nodes are in none."
-    CLUSTER = "CLUSTER", "Those of the cluster."
+    KIND = "KIND", "All parts of the kind."
+    MODEL = "MODEL", "Parts of the same model; NICs and network nodes have none."
+    RACK = "RACK", "Parts in the same rack; links and network nodes are in none."
+    CLUSTER = "CLUSTER", "Parts of the same cluster."
 
 
 def availability_sums(

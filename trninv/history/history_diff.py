@@ -62,12 +62,14 @@ class DiffRange:
         )
         for point, text in ((end, until), (first, since)):
             if point.time > now.time:
-                raise InvalidTimeError(f"{text} is after {now.time.isoformat()}, as of which is asked")
+                raise InvalidTimeError(
+                    f"{text} is after {now.time.isoformat()}, the time that is read; use an earlier time"
+                )
         if first.event > end.event or (first.event == end.event and first.time > end.time):
-            raise InvalidTimeError(f"{since} is after {'now' if until is None else until}: name the earlier time first")
+            raise InvalidTimeError(f"{since} is after {'now' if until is None else until}; name the earlier time first")
         for later in first.omitted:
             if place is None:
-                raise InvalidTimeError(f"{later}: name a later time, or another cluster")
+                raise InvalidTimeError(f"{later}; name a later time, or another cluster")
             if place.cluster_id == later.id:
                 raise history_start_error(connection, later)
         return cls(first, end, place)

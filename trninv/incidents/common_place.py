@@ -14,7 +14,7 @@ from trninv.inventory.address.lookup import Place
 
 _SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("server", "domain", "cluster"))
 _LEVELS: Final = ("server", "rack", "domain", "cluster")
-"""Of a Spot, the smallest first; a rack may hold several domains, and a domain several racks."""
+"""Fields of a Location, smallest first; a rack may have several domains, and a domain several racks."""
 
 _PlaceKey = tuple[str, int]
 

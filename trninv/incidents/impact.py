@@ -19,7 +19,7 @@ _CHIP, _MODEL, _JOB, _ALLOCATION = (TABLES[name] for name in ("chip", "chip_mode
 
 
 def estimate_impact(reader: SnapshotReader, incident: Incident) -> Impact:
-    """Return what an incident costs now; the domains with most of its parts are solved with these up and as is."""
+    """Return what an incident costs now; domains with most of its parts are solved with these parts up and as is."""
     connection = reader.connection
     unusable_chips = [part.id for part in incident.members if part.kind == "chip" and not part.condition.carries]
     cores, memory = _lost_capacity(connection, unusable_chips)

@@ -103,7 +103,7 @@ def _check_same_database(
     for entry in sorted(store.entries_of(_NAMES[name]), key=lambda entry: entry.last, reverse=True):
         row = connection.execute(select(*columns).where(key == entry.last)).first()
         if entry.said["last_row"] not in _row_digests(name, row) if row else entry.last > removed_up_to:
-            says = "is the archive of another database, or of a later state of this one: name another directory"
+            says = "is the archive of another database, or of a later state of this one; use another directory"
             raise InvalidFileError(f"{store.directory} {says}")
         if row or name == "state_event":  # events are removed oldest first: earlier entries are removed too
             return
@@ -129,7 +129,7 @@ def _check_complete(store: ArchiveStore, connection: Connection) -> None:
     last_removal = last_archived_event(connection)
     is_this_directory = last_removal is not None and last_removal.directory == str(store.directory.absolute())
     if is_this_directory and last_removal.id > max((entry.last for entry in store.entries_of("events")), default=0):
-        says = f"lacks events up to {last_removal.id}, which the database no longer has: restore it from a copy"
+        says = f"lacks events up to {last_removal.id}, which the database no longer has; restore it from a copy"
         raise InvalidFileError(f"{store.directory / MANIFEST} {says}")
 
 
@@ -153,7 +153,7 @@ def _day(name: str, text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise InvalidFileError(f"a row of {name} has the time {text!r}, which is none: it can't be archived") from None
+        raise InvalidFileError(f"a row of {name} has the invalid time {text!r} and can't be archived") from None
 
 
 def _of_day(table: Table, day: str, after: int) -> tuple[Any, ...]:

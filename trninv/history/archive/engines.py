@@ -100,7 +100,7 @@ def _dataset_directories(directory: Path) -> dict[str, Path | None]:
     """Return the directories of the newest version of the parts, and of events (None if there are no events)."""
     versions = [int(file.parent.name.removeprefix("version=")) for file in directory.glob("parts/version=*/*.parquet")]
     if not versions:
-        raise InvalidFileError(f"{directory} has no parts yet: run trninv archive {directory} again")
+        raise InvalidFileError(f"{directory} has no parts yet; run trninv archive {directory} again")
     has_events = any(directory.glob("events/day=*/*.parquet"))
     return {
         "parts": directory / "parts" / f"version={max(versions)}",
@@ -112,7 +112,7 @@ def _check_columns(directory: Path, columns: Collection[str]) -> None:
     """Refuse parts without own_state, as earlier versions wrote: it can't be derived from their states."""
     if "own_state" not in columns:
         problem = "was written by an earlier trninv, whose parts have no own_state"
-        raise InvalidFileError(f"{directory} {problem}: run trninv archive {directory} once, and it is added")
+        raise InvalidFileError(f"{directory} {problem}; run trninv archive {directory} once to add it")
 
 
 def _view_statements(micros: str) -> list[str]:

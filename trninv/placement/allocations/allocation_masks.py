@@ -18,14 +18,14 @@ _T = TABLES
 
 @dataclass(frozen=True, slots=True)
 class JobAllocation:
-    """A job and the chips that it holds.
+    """A job and the chips allocated to it.
 
     Attributes
     ----------
     name
-        As ``trninv release`` takes it.
+        Its name, as ``trninv release`` accepts it.
     work, spare
-        Sets of chips by the ordinals of their domains.
+        Bit masks of its chips, by domain ordinal.
 
     """
 
@@ -38,12 +38,12 @@ class JobAllocation:
 
     @property
     def chips(self) -> int:
-        """How many it works on."""
+        """The number of chips that it works on."""
         return sum(mask.bit_count() for mask in self.work.values())
 
 
 def read_allocations(reader: SnapshotReader, cluster: int, model: PlacementModel) -> list[JobAllocation]:
-    """All that hold chips of a cluster, or are supposed to, by key."""
+    """Return the jobs with chips of a cluster, by key, in the scenario if there is one."""
     allocations: list[JobAllocation] = reader.cached(
         ("tenants", cluster),
         lambda: _load_allocations(reader.connection, read_cluster(reader.connection, cluster), model),
@@ -94,5 +94,5 @@ def _load_allocations(connection: Connection, cluster: Any, model: PlacementMode
 
 
 def qualified_name(job: Any) -> str:  # a row
-    """As ``trninv release`` takes it."""
+    """Return a job's name, as ``trninv release`` accepts it."""
     return str(job.external_id) if job.system == OWN_SYSTEM else f"{job.system}:{job.external_id}"

@@ -1,8 +1,8 @@
 """Digest the state that a plan depends on, and refuse a plan of another state.
 
-Rows of ``allocation`` begin with a new id, end once, and change in nothing else. So of one database the newest that has
-not ended and their number tell any two sets of them apart: whatever began since has a higher id, and if none of it is
-left, as many as before are the same ones. They are counted in the index of held chips, and not read one by one.
+Rows of ``allocation`` start with a new id, end once, and otherwise never change. Within one database, the newest open
+row and the number of open rows therefore identify the set: a later row has a higher id, and if none is open, the same
+number means the same rows. They are counted in the index of allocated chips, not read one by one.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _T = TABLES
 
 
 def plan_revision(connection: Connection, cluster: int) -> str:
-    """Equal for equal states of a cluster, whichever process asks."""
+    """Return a digest that is equal for equal states of a cluster, in any process."""
     job, cordon_table, server, domain, node, link = (
         _T[name] for name in ("job", "cordon", "server", "domain", "node", "link")
     )
@@ -66,7 +66,7 @@ def _digest_queries(cluster: int) -> Iterator[Executable]:
 
 
 def require_plan_revision(connection: Connection, cluster: int, expected: str) -> None:
-    """Refuse what was planned for another state; nothing may change it while the connection's transaction writes.
+    """Refuse a plan that was made for another state; call it inside the transaction that carries out the plan.
 
     Raises
     ------
@@ -74,4 +74,4 @@ def require_plan_revision(connection: Connection, cluster: int, expected: str) -
 
     """
     if (current := plan_revision(connection, cluster)) != expected:
-        raise StalePlanError(f"the plan is of revision {expected[:40]}, the fleet is at {current}: ask for a new plan")
+        raise StalePlanError(f"the plan has revision {expected[:40]}, but the fleet is at {current}; make a new plan")

@@ -21,12 +21,12 @@ _T: Final = TABLES
 
 @dataclass(frozen=True, slots=True)
 class Cordon:
-    """A server that takes no new jobs, or did until now."""
+    """A cordon: a server takes no new jobs while it lasts."""
 
-    server: Annotated[AddressText, "The server."]
-    started_at: Annotated[str, "Since when, UTC."]
-    ended_at: Annotated[str | None, "Until when; null while it is closed."]
-    who: Annotated[str, "Who closed it."]
+    server: Annotated[AddressText, "Address of the server."]
+    started_at: Annotated[str, "When it was cordoned, UTC."]
+    ended_at: Annotated[str | None, "When it was uncordoned, UTC; null while it is cordoned."]
+    who: Annotated[str, "Who cordoned it."]
     why: Annotated[str, "The reason."]
 
 
@@ -38,16 +38,16 @@ def cordon(
     Parameters
     ----------
     places
-        Servers, or racks and domains for all of theirs.
+        Servers, or racks and domains for all of their servers.
     source
-        Kept with the events: one of EVENT_SOURCES.
+        Stored with the events: one of EVENT_SOURCES.
 
     Raises
     ------
-    LimitError
+    InvalidArgumentError
         The reason or the places are missing or too long.
     WrongLevelError
-        A place is no server, rack or domain.
+        A place is not a server, rack or domain.
 
     """
     check_author(who, why)
@@ -59,7 +59,7 @@ def cordon(
 
 
 def _insert_cordons(connection: Connection, servers: Mapping[int, str], who: str, time: str) -> None:
-    """Close servers by their keys, each for its reason, but for those that are closed."""
+    """Insert cordons by server key, each with its reason; cordoned servers are skipped."""
     cordon_table = _T["cordon"]
     cordoned = set(connection.scalars(select(cordon_table.c.server_id).where(cordon_table.c.ended_at.is_(None))))
     first_id = next_id(connection, cordon_table)
@@ -79,15 +79,15 @@ def cordon_omitted_jobs(
     Parameters
     ----------
     system
-        What runs the jobs. Only what was closed for its jobs is opened.
+        The system that runs the jobs. Only servers that were cordoned for its jobs are uncordoned.
     jobs
-        What a left-out job is called, by the key of a server that it is on.
+        The name of an omitted job, by the key of its server.
     partial
-        Whether nothing is opened, since the listing does not have every job.
+        Whether the listing has only some jobs; then nothing is uncordoned.
 
     Returns
     -------
-        Keys of the servers that were opened.
+        Keys of the uncordoned servers.
 
     """
     cordon_table = _T["cordon"]
@@ -115,14 +115,14 @@ def uncordon(
     Parameters
     ----------
     who, why, source
-        Kept with the events, as in `trninv.placement.allocations.job_allocations.hold`.
+        Stored with the events, as in `trninv.placement.allocations.job_allocations.allocate`.
 
     Raises
     ------
-    LimitError
-        Who or why can't be kept, or the places are too many.
+    InvalidArgumentError
+        The author or the reason is invalid, or there are too many places.
     WrongLevelError
-        A place is no server, rack or domain.
+        A place is not a server, rack or domain.
 
     """
     cordon_table = _T["cordon"]
@@ -153,9 +153,7 @@ def _select_servers(place: Place) -> Select[Any]:
     server = _T["server"]
     columns = {"server": server.c.id, "rack": server.c.rack_id, "domain": server.c.domain_id}
     if place.level not in columns:
-        raise WrongLevelError(
-            f"{place.address} is a {place.level}: name servers, or racks and domains for all of theirs"
-        )
+        raise WrongLevelError(f"{place.address} is a {place.level}: name servers, racks or domains")
     return select(server.c.id).where(columns[place.level] == place.id).order_by(server.c.id)
 
 
