@@ -139,10 +139,10 @@ def test_a_fleet_shows_the_largest_free_block_of_each_domain(run: Run, seeded: s
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["u-trn2x64", "--propose", "4x4x1"], "say --jobs as well"),
+        (["u-trn2x64", "--propose", "4x4x1"], "add --jobs"),
         (["u-trn2x64", "--jobs", "--propose", "4x4x1", "--chips", "4"], "choose one"),
-        (["u-trn2x64", "--jobs", "--bisection"], "a picture of its own"),
-        (["lab", "--jobs", "--color-by", "pool"], "a picture of its own"),
+        (["u-trn2x64", "--jobs", "--bisection"], "choose one"),
+        (["lab", "--jobs", "--color-by", "pool"], "choose one"),
         (["lab/fabric", "--jobs"], "lab/fabric"),
         (["u-trn2x64", "--jobs", "--chips", "7"], "nearest 4 and 8"),
     ],

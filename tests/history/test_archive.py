@@ -477,7 +477,7 @@ def test_the_command_says_what_it_did(small: Engine, tmp_path: Path, run: Run) -
     assert "history: 1 event after 6, which an archive has, sealed up to 7 by " in run("verify", database=url)[1]
     _, out, _ = run("archive", str(tmp_path), "--before", at(6, 0), "--delete", database=url)
     assert out.splitlines() == [
-        "nothing new before 2026-01-06: a day is archived once it has ended, in UTC",
-        "removed nothing: events go up to a seal before which all are archived",
+        "nothing new before 2026-01-06: a day is archived after it ends, in UTC",
+        "deleted nothing: events are deleted up to a seal, once all before it are archived",
     ]
     assert run("archive", str(tmp_path), "--before", "2999-01-01T00:00:00Z", database=url)[0] == 2

@@ -128,12 +128,12 @@ def test_what_is_not_known_is_said(grown: BaseFleet, run: Run) -> None:
     url = str(grown.engine.url.render_as_string(hide_password=False))
     status, out, err = run("report", "unhealthy", "--at", first, "--format", "json", database=url)
     assert (status, len(json.loads(out)["rows"])) == (0, 1)
-    assert "left out: the history of trn1.2xlarge is known since" in err
+    assert "omitted: the history of trn1.2xlarge is known since" in err
     for command in (["show", "trn1.2xlarge"], ["topology", "trn1.2xlarge", "--as", "slurm-nodes"]):
         status, _, err = run(*command, "--at", first, database=url)
         assert status == 2
         assert "the history of trn1.2xlarge is known since" in err
-    assert "left out" not in run("show", "trn1.32xlarge", "--at", first, database=url)[2]
+    assert "omitted" not in run("show", "trn1.32xlarge", "--at", first, database=url)[2]
     with TestClient(create_app(url), base_url="http://127.0.0.1") as client:
         assert client.get("/chips/trn1.32xlarge", params={"at": first}).status_code == 200
         refused = client.get("/chips/trn1.2xlarge", params={"at": first})
