@@ -211,7 +211,7 @@ def _chips(fleet: BaseFleet) -> None:
 
 
 def _not_up(fleet: BaseFleet) -> None:
-    sql = find_report("not-up").sql(fleet.engine.dialect.name, {"cluster": NAME})
+    sql = find_report("unhealthy").sql(fleet.engine.dialect.name, {"cluster": NAME})
     run_query(fleet.engine, sql, seconds=60)
 
 

@@ -70,7 +70,7 @@ def _fill(connection: Connection, domains: int) -> int:
             for start, size in parts:
                 key = len(jobs) + 1
                 told = {"id": key, "cluster_id": 1, "name": f"j{key}", "system": "bench", "external_id": str(key)}
-                told |= {"began": "x", "pinned": 0, "who": "bench", "place": f"{NAME}/d{domain}/s{server}"}
+                told |= {"started_at": "x", "pinned": 0, "who": "bench", "place": f"{NAME}/d{domain}/s{server}"}
                 jobs.append(tuple(map(told.get, TABLES["job"].c.keys())))
                 at = first + domain * nodes + server * _SERVER + start
                 chips += [(len(chips) + 1 + n, key, at + n, "work", "x", None) for n in range(size)]
@@ -141,10 +141,10 @@ def _held(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
     """A domain that is emptied first."""
     chips = select(TABLES["node"].c.id).where(TABLES["node"].c.domain_id == 1, TABLES["node"].c.kind == "chip")
     allocation = TABLES["allocation"]
-    ours = and_(allocation.c.chip_id.in_(chips), allocation.c.ended.is_(None))
+    ours = and_(allocation.c.chip_id.in_(chips), allocation.c.ended_at.is_(None))
     with fleet.engine.begin() as connection:
         keys = list(connection.scalars(chips))
-        connection.execute(update(allocation).where(ours).values(ended="y"))
+        connection.execute(update(allocation).where(ours).values(ended_at="y"))
 
     def once() -> None:
         fleet.allocate("next", [f"{NAME}/d0"], who="bench")
@@ -156,7 +156,7 @@ def _held(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
         with fleet.engine.begin() as connection:
             connection.execute(insert(allocation).values(_rows(next(free), keys)))
         with fleet.engine.begin() as connection:
-            connection.execute(update(allocation).where(ours).values(ended="y"))
+            connection.execute(update(allocation).where(ours).values(ended_at="y"))
 
     took = seconds(once, 9)
     what = f"hold and release of {_DOMAIN} chips, {name}"
@@ -171,14 +171,14 @@ def _raced(engine: Engine, name: str) -> Row:
     with engine.begin() as connection:
         newest = select(TABLES["chip"].c.id).order_by(TABLES["chip"].c.id.desc()).limit(_RACED)
         chips = list(connection.scalars(newest))
-        ours = and_(allocation.c.chip_id.in_(chips), allocation.c.ended.is_(None))
-        connection.execute(update(allocation).where(ours).values(ended="y"))
+        ours = and_(allocation.c.chip_id.in_(chips), allocation.c.ended_at.is_(None))
+        connection.execute(update(allocation).where(ours).values(ended_at="y"))
     threads = [threading.Thread(target=partial(_race, engine, chips, number)) for number in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    held = select(allocation.c.chip_id).where(allocation.c.ended.is_(None)).group_by(allocation.c.chip_id)
+    held = select(allocation.c.chip_id).where(allocation.c.ended_at.is_(None)).group_by(allocation.c.chip_id)
     with engine.connect() as connection:
         twice = len(connection.execute(held.having(func.count() > 1)).all())
     return Row(f"chips held twice after {_RACES:,} racing transactions, {name}", twice, 1.0, "one", 0.0, "chips")
@@ -189,10 +189,12 @@ def _race(engine: Engine, chips: list[int], number: int) -> None:
     for turn in range(_RACES // 2):
         mine = sorted(draw.sample(chips, 4))
         taken = insert(allocation).values(_rows(2 * 10**8 + (turn * 2 + number) * 4, mine))
-        one = and_(allocation.c.chip_id == mine[0], allocation.c.ended.is_(None))
+        one = and_(allocation.c.chip_id == mine[0], allocation.c.ended_at.is_(None))
         try:
             with engine.connect().execution_options(writes=True) as connection, connection.begin():
-                connection.execute(update(allocation).where(one).values(ended="y") if draw.random() < 1 / 2 else taken)
+                connection.execute(
+                    update(allocation).where(one).values(ended_at="y") if draw.random() < 1 / 2 else taken
+                )
         except DBAPIError:  # refused, as one of two must be
             continue
 
@@ -200,4 +202,4 @@ def _race(engine: Engine, chips: list[int], number: int) -> None:
 def _rows(first: int, chips: list[int]) -> list[dict[str, object]]:
     """Rows of allocation."""
     made = enumerate(chips, start=first)
-    return [{"id": key, "job_id": 1, "chip_id": chip, "role": "work", "began": "x"} for key, chip in made]
+    return [{"id": key, "job_id": 1, "chip_id": chip, "role": "work", "started_at": "x"} for key, chip in made]

@@ -12,7 +12,7 @@ from trninv.inventory.seeding.verification import verify
 
 _CHANCE = {
     *("at", "created", "expires", "known_since", "revoked", "sha256", "taken_at", "seen_at", "since", "until"),
-    *("first_seen", "last_seen", "cleared_at", "began", "ended"),
+    *("first_seen", "last_seen", "cleared_at", "started_at", "ended_at"),
 }
 """Columns of the time, or of chance: only whether they have a value is compared."""
 _SCHEMA = {
