@@ -17,9 +17,9 @@ from pathlib import Path
 import orjson
 from starlette.types import ASGIApp, Message
 
-from bench.by_hand import routes
+from bench.handwritten_routes import routes
 from bench.measure import Row, seeded
-from bench.served import Request, Served, ours
+from bench.server import Request, Served, ours
 from trninv.database.engine import temporary_engine
 from trninv.reports.query_runner import stream_query
 from trninv.reports.row_formats import encode_lines, stream_rows

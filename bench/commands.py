@@ -11,9 +11,9 @@ from sqlalchemy import text
 
 import postgres
 from bench.measure import NAME, Row, seeded
-from bench.served import processor_time
+from bench.server import processor_time
 from bench.start import BASELINE, run, used
-from bench.whole import memory_row, whole_rows
+from bench.fleet_questions import memory_row, whole_rows
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database import migration

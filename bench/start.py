@@ -9,7 +9,7 @@ from os import environ
 from pathlib import Path
 
 from bench.measure import Row, pairs, seeded
-from bench.served import ours, processor_time
+from bench.server import ours, processor_time
 
 _TIMES = 5
 BASELINE = ["-c", "import sqlalchemy"]

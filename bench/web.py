@@ -9,9 +9,9 @@ import psycopg
 
 import postgres
 from bench.api import FLAT, NAMED, NESTED, TRIVIAL
-from bench.by_hand import FILE
+from bench.handwritten_routes import FILE
 from bench.measure import Row, pairs, seeded
-from bench.served import Request, Served, below, ours, processor_time, served
+from bench.server import Request, Served, below, ours, processor_time, served
 
 _ROUNDS = 5
 _ASKED = 100
@@ -31,7 +31,7 @@ def web_rows(directory: Path, domains: int) -> Iterator[Row]:
     file = directory / "ours.db"
     url = f"sqlite:///{file}"
     seeded(url, domains)
-    command = [sys.executable, "-m", "uvicorn", "--factory", "bench.by_hand:served", "--port", "{port}"]
+    command = [sys.executable, "-m", "uvicorn", "--factory", "bench.handwritten_routes:application", "--port", "{port}"]
     with ours(url) as server, served([*command, "--log-level", "error"], **{FILE: str(file)}) as hand:
         yield from _connections(server, hand)
         yield from _routed(server, domains, "SQLite")

@@ -20,7 +20,7 @@ import ladybug
 
 from bench.measure import Row, asked_about, pairs
 from bench.peers import environments
-from bench.served import Served
+from bench.server import Served
 from bench.web import routed
 
 _MARK = 1.0

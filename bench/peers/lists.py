@@ -13,7 +13,7 @@ import psycopg
 from bench.api import FLAT, NESTED
 from bench.measure import Row
 from bench.peers import environments
-from bench.served import Request, Served, served
+from bench.server import Request, Served, served
 
 _HERE = Path(__file__).parent
 _ROUNDS, _EACH = 7, 20

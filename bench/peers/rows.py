@@ -14,7 +14,7 @@ from bench import results
 from bench.measure import RAINIER, Row, seeded
 from bench.peers.graphs import graph_rows
 from bench.peers.lists import list_rows
-from bench.served import ours
+from bench.server import ours
 
 
 def recorded_rows(_directory: Path, domains: int) -> Iterator[Row]:

@@ -6,7 +6,7 @@ from statistics import median
 
 from bench.api import FLAT, NESTED, memory
 from bench.measure import NAME, Row, asked_about, pairs
-from bench.served import Request, Served, ours
+from bench.server import Request, Served, ours
 from bench.web import ROUTED, routed
 from trninv.reports.report_library import read_reports
 
