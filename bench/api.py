@@ -1,7 +1,7 @@
-"""GraphQL and exports over HTTP: compiled documents against field-by-field execution, and against hand-written routes.
+"""Measure GraphQL and exports: compiled documents against field-by-field execution and hand-written routes.
 
-Requests are made in process, at the ASGI interface, so that the client costs nothing. The tail and the export are
-measured on a separate server.
+Requests are made in process at the ASGI interface, so that the client costs nothing. The tail latency and the export
+are measured on a separate server.
 """
 
 import asyncio
@@ -32,22 +32,22 @@ _CHIPS = (
 )
 NESTED = f"{_CHIPS} links {{ nodes {{ technology scope nominal {{ gigabytesPerSecond }} }} }} }} }} }}"
 NAMED = f"{_CHIPS} links {{ nodes {{ address technology nominal {{ gigabytesPerSecond }} }} }} }} }} }}"
-"""Includes link addresses: a hand-written route makes each once, the compiled document at both of its ends."""
+"""Includes link addresses: a hand-written route builds each one once, the compiled document at both of its ends."""
 FLAT = "{ chips(first: 1000) { nodes { id address ordinal state memory { gibibytes } } } }"
 SEARCHES = {
-    "links added up": "{ links { aggregates { count bandwidth { bytesPerSecond } } } }",
-    "links added up by model": "{ links { aggregates(by: [MODEL]) { model count bandwidth { bytesPerSecond } } } }",
-    "links that carry less than 1 GB/s": (
+    "links aggregated": "{ links { aggregates { count bandwidth { bytesPerSecond } } } }",
+    "links aggregated by model": "{ links { aggregates(by: [MODEL]) { model count bandwidth { bytesPerSecond } } } }",
+    "links below 1 GB/s": (
         "{ links(filter: {bandwidth: {lt: {gigabytesPerSecond: 1}}}, first: 5) { nodes { address } } }"
     ),
 }
-"""Documents that take a look at every link; at the size of rainier the mark is 0.3 s."""
+"""Documents that read every link; at the size of Project Rainier the mark is 0.3 s."""
 FINDS = {
-    "a domain half written": '{ search(text: "rainier/d1") { kind name target { address } } }',
-    "a chip from where one is": '{ search(text: "s1/c5", near: "rainier/d0/s3") { kind name target { address } } }',
-    "what is nowhere": '{ search(text: "nowhere", near: "rainier/d0/s3") { kind name } }',
+    "a partial domain address": '{ search(text: "rainier/d1") { kind name target { address } } }',
+    "a chip near a server": '{ search(text: "s1/c5", near: "rainier/d0/s3") { kind name target { address } } }',
+    "no match": '{ search(text: "nowhere", near: "rainier/d0/s3") { kind name } }',
 }
-"""What the palette asks; at the size of rainier the mark is 0.05 s."""
+"""Searches of the command palette; at the size of Project Rainier the mark is 0.05 s."""
 CLIENTS = 8
 CHIPS = "/export/v_chip.ndjson?columns=address,model,state,hbm_gib"
 
@@ -66,7 +66,7 @@ async def _in_process(url: str, file: Path) -> list[Row]:
     rows = []
     cases: list[tuple[str, str, str, float | None]] = [
         ("100 chips nested", NESTED, "/nested", 1.35),
-        ("100 chips nested, links named", NAMED, "/named", None),
+        ("100 chips nested, with link addresses", NAMED, "/named", None),
         ("1,000 flat rows", FLAT, "/flat", 1.0),
     ]
     for name, document, path, mark in cases:
@@ -76,7 +76,7 @@ async def _in_process(url: str, file: Path) -> list[Row]:
         fast, by_hand = await _medians(asked, (hand, path, ""), times=101)
         (slow,) = await _medians((executed, "/graphql", document), times=9)
         rows.append(Row(f"GraphQL, {name}", fast, slow, "field by field with DataLoaders", 1 / 20))
-        rows.append(Row(f"GraphQL, {name}", fast, by_hand, "a route by hand", mark))
+        rows.append(Row(f"GraphQL, {name}", fast, by_hand, "a hand-written route", mark))
     fast, bare = await _medians((compiled, "/graphql", TRIVIAL), (hand, "/bare", ""), times=301)
     rows.append(Row("GraphQL, trivial", fast, bare, "a bare route", 5.0))
     for name, document in SEARCHES.items():
@@ -89,7 +89,7 @@ async def _in_process(url: str, file: Path) -> list[Row]:
 
 
 async def _answer(served: ASGIApp, path: str, document: str) -> bytes:
-    """The body of one request."""
+    """Return the body of one response."""
     sent: list[Message] = []
     body = [{"type": "http.request", "body": orjson.dumps({"query": document}), "more_body": False}]
 
@@ -110,7 +110,7 @@ async def _answer(served: ASGIApp, path: str, document: str) -> bytes:
 
 
 async def _medians(*asked: tuple[ASGIApp, str, str], times: int) -> list[float]:
-    """Seconds per request of each kind, taken in turn so that other load on the machine affects them all."""
+    """Measure seconds per request of each kind, in turn so that other load on the machine affects them all."""
     taken: list[list[float]] = [[] for _ in asked]
     for _ in range(times):
         for one, times_of in zip(asked, taken, strict=True):
@@ -127,15 +127,15 @@ def _served(url: str) -> Iterator[Row]:
         _exported(server.port, "/export/v_server.ndjson")
         few = memory(server.process)
         yield Row(
-            "export of chips as NDJSON, s for a million", _exported(server.port, CHIPS), 10.0, "100,000 rows/s", 1.0
+            "export of chips as NDJSON, per million rows", _exported(server.port, CHIPS), 10.0, "100,000 rows/s", 1.0
         )
         yield Row(
-            "server's memory after exporting the chips", memory(server.process), few, "after the servers", 1.1, "MB"
+            "server memory after exporting chips", memory(server.process), few, "after exporting servers", 1.1, "MB"
         )
 
 
 def _written(url: str) -> Row:
-    """An export's pieces beside the same made of rows in Python, both in this process, in seconds of processor."""
+    """Compare NDJSON written by SQLite with NDJSON written by Python, in processor seconds of this process."""
     query = "SELECT address, model, state, hbm_gib FROM v_chip"
 
     def by_python() -> None:
@@ -148,7 +148,7 @@ def _written(url: str) -> Row:
 
     taken = [(_used(ours), _used(by_python)) for _ in range(5)]
     took, baseline = map(statistics.median, zip(*taken, strict=True))
-    return Row("export of chips, NDJSON written by SQLite", took, baseline, "rows fetched and written by Python", 0.7)
+    return Row("export of chips, NDJSON written by SQLite", took, baseline, "NDJSON written by Python", 0.7)
 
 
 def _used(run: Callable[[], None]) -> float:
@@ -158,7 +158,7 @@ def _used(run: Callable[[], None]) -> float:
 
 
 def _exported(port: int, path: str) -> float:
-    """Seconds per million exported rows."""
+    """Export a file and return the seconds per million rows."""
     start, rows = time.perf_counter(), 0
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
     connection.request("GET", path)
@@ -169,11 +169,11 @@ def _exported(port: int, path: str) -> float:
 
 
 def _tail(server: Served) -> tuple[float, float]:
-    """Median and 99th percentile of the seconds per request, with concurrent clients."""
+    """Measure the median and the 99th percentile of seconds per request, with concurrent clients."""
     taken = sorted(server.each([Request("/graphql", {"query": NESTED})] * 60 * CLIENTS, CLIENTS))
     return taken[len(taken) // 2], taken[int(len(taken) * 0.99)]
 
 
 def memory(process: int) -> float:
-    """A process's peak memory in megabytes."""
+    """Return a process's peak memory in megabytes."""
     return int(Path(f"/proc/{process}/status").read_text().split("VmHWM:")[1].split()[0]) / 1024

@@ -1,6 +1,6 @@
-"""Archived history: what writing it costs, and availability from it in DuckDB beside Spark.
+"""Measure archived history: writing it, and reading availability from it in DuckDB and in Spark.
 
-More than the million events of ``./run bench``, by hand: ``python -m bench.archived EVENTS``.
+To measure more events than ``./run bench`` does, run ``python -m bench.archived EVENTS``.
 """
 
 import argparse
@@ -24,19 +24,19 @@ from trninv.history.archive.archive_writer import archive_history
 from trninv.history.archive.availability import archive_sums, report_row, transition_query
 from trninv.history.archive.engines import query_duckdb
 
-_NO_SPARK = "no Spark: TRNINV_TEST_SPARK names no Python with tests/history/requirements-spark.txt"
+_NO_SPARK = "no Spark: set TRNINV_TEST_SPARK to a Python with tests/history/requirements-spark.txt"
 
 
 def written_rows(name: str, engine: Engine, directory: Path) -> Iterator[Row]:
-    """What `trninv archive` takes for the history of a database, beside fetching its rows."""
+    """Measure `trninv archive` of a database's history, against fetching its rows."""
 
     def write() -> None:
         with open_for_writing(directory) as store:
             archive_history(engine, store)
 
     took, fetched = seconds(write, 1), seconds(lambda: _fetch(engine), 1)
-    yield Row(f"archive, the first time, {name}", took, fetched, "fetching its events")
-    yield Row(f"archive, with nothing new, {name}", seconds(write, 1), took, "the first time")
+    yield Row(f"first archive, {name}", took, fetched, "fetching the events")
+    yield Row(f"archive without new events, {name}", seconds(write, 1), took, "the first archive")
 
 
 def availability_rows(directory: Path, events: int) -> Iterator[Row]:
@@ -46,13 +46,13 @@ def availability_rows(directory: Path, events: int) -> Iterator[Row]:
     took, note = time.perf_counter() - start, f"{parts:,} parts, {len(ours):,} racks"
     name = f"availability by rack of {events:,} archived events, DuckDB"
     if not (python := os.environ.get("TRNINV_TEST_SPARK")):
-        yield Row(name, took, None, "Spark, its start included", note=_NO_SPARK)
+        yield Row(name, took, None, "Spark, including start-up", note=_NO_SPARK)
         return
     start = time.perf_counter()
     theirs = _in_spark(python, directory, by)
-    yield Row(name, took, time.perf_counter() - start, "Spark, its start included", note=note)
+    yield Row(name, took, time.perf_counter() - start, "Spark, including start-up", note=note)
     if theirs != ours:
-        raise AssertionError("Spark and DuckDB differ")
+        raise AssertionError("Spark and DuckDB give different answers")
 
 
 def _in_spark(python: str, directory: Path, by: str) -> list[dict[str, Any]]:

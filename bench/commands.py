@@ -1,4 +1,4 @@
-"""Whole commands about a fleet, in seconds of processor, and what the service needs for questions about all of it."""
+"""Measure whole commands about a fleet in processor seconds, and questions about a whole fleet over HTTP."""
 
 import random
 import time
@@ -23,7 +23,7 @@ from trninv.inventory.seeding import cluster_seeding
 _TIMES = 3
 _IMPORT = 'python -c "import sqlalchemy"'
 _MARKS = {"verify": 8.0, "status": 0.6, f"show {NAME}": 0.6}
-"""Seconds; the other commands have none."""
+"""Marks in seconds; the other commands have none."""
 _COMMANDS = (*_MARKS, f"bisection {NAME}", f"collectives {NAME}")
 _RACK = "trn3-gen2/r0"
 
@@ -56,7 +56,7 @@ def _whole_commands(name: str, url: str, postmaster: int | None) -> Iterator[Row
 
 
 def _damaged(name: str, url: str, postmaster: int | None, domains: int) -> Row:
-    """The bisection after one chip in a hundred went down; the last question to this database."""
+    """Measure the bisection after one chip in a hundred failed; this must be the last use of the database."""
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         chips = connection.scalars(text("SELECT id FROM chip ORDER BY id")).all()
         lost = random.Random(3).sample(chips, len(chips) // 100)
@@ -79,14 +79,14 @@ def _rack(directory: Path) -> Row:
 
 
 def _run(words: list[str], postmaster: int | None) -> tuple[float, str]:
-    """Seconds of processor, with those of the PostgreSQL processes that the command had, and what it printed."""
+    """Run a command and return its processor seconds, including its PostgreSQL processes, and its output."""
     before = _of_ended(postmaster)
     took, told = run(words, {})
     if postmaster is not None:
-        time.sleep(0.2)  # until the postmaster has noticed their end
+        time.sleep(0.2)  # the postmaster notices only after a while that its children have ended
     return took + _of_ended(postmaster) - before, told
 
 
 def _of_ended(process: int | None) -> float:
-    """Seconds of processor that the children of a process have used that ended."""
+    """Return the processor seconds that the ended children of a process have used."""
     return 0.0 if process is None else processor_time([process], ended=True)

@@ -1,8 +1,8 @@
-"""A day of jobs in 200 UltraServers: where policies put them, what room they leave, how good the places are.
+"""Simulate a day of jobs in 200 UltraServers and compare placement policies: free capacity, utilization, bandwidth.
 
-Jobs come at a load of 0.98 of the chips, of invented sizes and of log-normal times; one that fits nowhere waits, and
-those behind it may go first. All policies get the same jobs. Any box will do for a job; room is counted in sets that
-schedulers grant.
+Jobs arrive at a load of 0.98 of the chips. Their sizes are invented, their durations log-normal. A job without a
+placement waits, and jobs behind it may start first. All policies get the same jobs. A job accepts any box; free
+capacity is counted in the sets of chips that schedulers allocate.
 """
 
 import heapq
@@ -28,22 +28,22 @@ from trninv.placement.candidates.placement_model import LegalSets, PlacementMode
 from trninv.solvers.torus_blocks import contains, pack_masks
 
 _SIZES = {1: 0.25, 4: 0.2, 8: 0.15, 16: 0.2, 32: 0.12, 64: 0.08}
-"""Chips of a job, and how likely."""
+"""Chips of a job, and the probability of that size."""
 _LOAD, _MEAN, _SIGMA = 0.98, 2.0, 1.0
-"""Of the chips; hours of a job, and the spread of their logarithm."""
+"""Share of the chips that jobs ask for; mean hours of a job, and the standard deviation of their logarithm."""
 _WARM, _END, _EVERY = 6.0, 24.0, 0.1
-"""Hours: not counted, when it ends, between two looks."""
+"""Hours: end of the warm-up, end of the day, time between two samples."""
 _MOST, _SEEDS = 200, 3
 _STRANDED, _POINTS, _SLOWER = 0.85, 0.003, 1.0
-"""Marks of pack, against first fit: chips that jobs of 32 can't use, utilisation lost, all-gather at 16."""
+"""Marks of pack against first fit: chips that jobs of 32 can't use, lost utilization, all-gather of 16 chips."""
 _MODEL, _FIRST = "u-trn2x64", "first fit, good shapes listed first"
 
 Choose = Callable[[FreeCapacity, int], tuple[int, int] | None]
-"""Row and chips for a job of so many, if there are any."""
+"""Chooses a row and a mask of chips for a job of a size, or None."""
 
 
 def day_rows(directory: Path, domains: int) -> Iterator[Row]:
-    """The same figures for any number of processes: a day is drawn from its seed."""
+    """Simulate a day for each policy and seed; a day depends only on its seed, not on the number of processes."""
     domains, legal = min(domains, _MOST), _legal(directory)
     with ProcessPoolExecutor(2, get_context("spawn")) as each:
         asked = {
@@ -63,13 +63,13 @@ def day_rows(directory: Path, domains: int) -> Iterator[Row]:
         used = f"{note}; in use {100 * (1 - idle):.2f} and {100 * (1 - less):.2f} %"
         yield Row(f"chips not in use, {name.lower()}", 100 * idle, 100 * less, _FIRST, mark, "%", used)
         gather, gave = _mean(ours, "gather") / 1e9, _mean(first, "gather") / 1e9
-        note += f"; ours gives {gather:.1f}, first fit {gave:.1f} GB/s"
-        what = f"seconds of an all-gather of 1 TB a chip by jobs of 16, {name.lower()}"
+        note += f"; trninv {gather:.1f}, first fit {gave:.1f} GB/s"
+        what = f"all-gather of 1 TB per chip by jobs of 16, {name.lower()}"
         yield Row(what, 1e3 / gather, 1e3 / gave, _FIRST, _SLOWER if marked else None, "s", note)
 
 
 def day(policy: str, legal: LegalSets, domains: int, seed: int) -> "Seen":
-    """A day by a policy, or by first fit."""
+    """Simulate a day with a placement policy, or with first fit."""
     model = placement_model(_MODEL)
     sets = _boxes(model)
     choose: Choose = (
@@ -80,14 +80,14 @@ def day(policy: str, legal: LegalSets, domains: int, seed: int) -> "Seen":
 
 @dataclass(frozen=True)
 class Seen:
-    """What a day came to.
+    """The samples of a simulated day.
 
     Attributes
     ----------
     stranded, used
-        At each look, as shares: of the free chips, of all.
+        One share per sample: of the free chips, those that jobs of 32 can't use; of all chips, those in use.
     gather
-        Bytes per second of each job of 16 when it began.
+        All-gather bytes per second of each job of 16 when it started.
 
     """
 
@@ -98,7 +98,7 @@ class Seen:
 
 @dataclass
 class Day:
-    """Jobs that come, wait, run and end."""
+    """A simulation in which jobs arrive, wait, run and end."""
 
     model: PlacementModel
     legal: LegalSets
@@ -136,7 +136,7 @@ class Day:
                     row, mask = found
                     there = _held(there, row, mask)
                     heapq.heappush(ends, (now + waiting[size].popleft()[1], row, mask))
-                    if size == 16 and now >= _WARM:  # noqa: PLR2004 # what the mark is of
+                    if size == 16 and now >= _WARM:  # noqa: PLR2004 # the size that the mark is about
                         self.seen.gather.append(self.model.limits(mask).all_gather)
         return self.seen
 
@@ -152,7 +152,7 @@ def _mean(days: list[Seen], what: str) -> float:
 
 
 def _jobs(chips: int, seed: int) -> Iterator[tuple[float, int, float]]:
-    """When each comes, its chips, its hours."""
+    """Draw jobs: the hour of arrival, the chips, the hours it runs."""
     draw, now = random.Random(seed), 0.0
     mean = sum(size * share for size, share in _SIZES.items())
     while now < _END:
@@ -162,14 +162,14 @@ def _jobs(chips: int, seed: int) -> Iterator[tuple[float, int, float]]:
 
 
 def _held(there: FreeCapacity, row: int, mask: int) -> FreeCapacity:
-    """Some chips change hands."""
+    """Allocate free chips of a row, or release allocated ones."""
     held = there.allocated.copy()
     held[row] ^= pack_masks([mask], there.model.chips)[0]
     return there.with_allocated(held)
 
 
 def _boxes(model: PlacementModel) -> Mapping[int, list[int]]:
-    """By size, those that carry most first."""
+    """Return boxes by size, those with the highest bandwidth first."""
     assert model.torus
 
     def worth(mask: int) -> tuple[int, int]:
@@ -185,7 +185,7 @@ def _boxes(model: PlacementModel) -> Mapping[int, list[int]]:
 
 
 def _first_fit(sets: Mapping[int, list[int]], there: FreeCapacity, size: int) -> tuple[int, int] | None:
-    """In the first domain that has one, the first of the list."""
+    """Choose the first listed box that is free in the first domain that has one."""
     fit = contains(there.free, pack_masks(sets[size], there.model.chips))
     rows = np.flatnonzero(fit.any(axis=1))
     return (int(rows[0]), sets[size][int(fit[rows[0]].argmax())]) if len(rows) else None
@@ -194,7 +194,7 @@ def _first_fit(sets: Mapping[int, list[int]], there: FreeCapacity, size: int) ->
 def _best(
     legal: LegalSets, sets: Mapping[int, list[int]], policy: PlacementPolicy, there: FreeCapacity, size: int
 ) -> tuple[int, int] | None:
-    """As `fits` does."""
+    """Choose as `placements` does."""
     search = CandidateSearch(there, legal, sets[size])
     found = search.best(search.matches, 1, policy)
     return (found[0].row, found[0].mask) if found else None

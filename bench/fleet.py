@@ -1,4 +1,4 @@
-"""Loading a fleet, and asking about two places in it."""
+"""Measure loading a fleet, and questions about two places in it."""
 
 import csv
 import sqlite3
@@ -26,7 +26,7 @@ from trninv.routing.fleet import BaseFleet
 
 A = TypeVar("A")
 SMALLER = 500
-"""UltraServers of a fleet that is measured beside a larger one."""
+"""UltraServers of a smaller fleet, measured next to the full one."""
 
 
 def sqlite_seeding(directory: Path, domains: int) -> Row:
@@ -72,11 +72,11 @@ def postgres_seeding(url: str, domains: int) -> Row:
                         copy.write(data)
 
         baseline = seconds(load, 1)
-    return Row("seeding the same, PostgreSQL", ours, baseline, "binary COPY, then keys and indexes", 1.3)
+    return Row("seeding the same rows, PostgreSQL", ours, baseline, "binary COPY, then keys and indexes", 1.3)
 
 
 def each(ask: Callable[[A, A], object], ends: Iterable[tuple[A, A]]) -> float:
-    """Median seconds per question, over pairs of places."""
+    """Measure the median seconds per question, over pairs of places."""
     return statistics.median(seconds(partial(ask, a, b), 1) for a, b in ends)
 
 
@@ -89,7 +89,7 @@ QUESTIONS: dict[str, Callable[[BaseFleet, str, str], object]] = {
 
 
 def warm(database: Path, domains: int, question: str, place: str) -> float:
-    """Seconds per question about new pairs of places, in domains seen before."""
+    """Measure seconds per question about new pairs of places, in domains that are cached."""
     with trninv.open(f"sqlite:///{database}") as fleet:
         ask = partial(QUESTIONS[question], fleet)
         each(ask, pairs(domains, 100, place, seed=8))
@@ -97,7 +97,7 @@ def warm(database: Path, domains: int, question: str, place: str) -> float:
 
 
 def cold(database: Path, question: str, asked: list[tuple[str, str]]) -> float:
-    """Seconds per first question about its domains, in a process that has answered others."""
+    """Measure seconds of the first question about a domain, in a process that has answered questions about others."""
 
     def ask(a: str, b: str) -> float:
         with trninv.open(f"sqlite:///{database}") as fleet:
@@ -108,11 +108,11 @@ def cold(database: Path, question: str, asked: list[tuple[str, str]]) -> float:
 
 
 IN_PROCESS = {"path": 0.0003, "flow": 0.003, "pool": 0.010}
-"""Seconds that a question about a known domain may take."""
+"""Marks in seconds of a question about a cached domain."""
 
 
 def questions(database: Path, domains: int) -> Iterator[Row]:
-    """Every question between near and far places, against a search by hops with the whole fleet in memory."""
+    """Measure every question between near and far places, against networkx with the whole fleet in memory."""
     graph, number = resident(database)
     for place in ("server", "domain", "across"):
         asked = list(pairs(domains, 100, place))
@@ -121,26 +121,26 @@ def questions(database: Path, domains: int) -> Iterator[Row]:
             where = f"{question}, {'across the fabric' if place == 'across' else f'same {place}'}"
             mark = (0.5 if domains >= RAINIER else 2.0) if (question, place) == ("path", "across") else None
             ours = warm(database, domains, question, place)
-            yield Row(f"{where}, new pair of known domains", ours, baseline, "networkx path, fleet resident", mark)
+            yield Row(f"{where}, new pair, cached domains", ours, baseline, "networkx path, fleet in memory", mark)
             if place == "domain" and question in IN_PROCESS:
-                yield Row(f"{where}, new pair of known domains", ours, IN_PROCESS[question], "the mark", 1.0)
+                yield Row(f"{where}, new pair, cached domains", ours, IN_PROCESS[question], "the mark", 1.0)
             ours = cold(database, question, asked[:9])
-            yield Row(f"{where}, cold", ours, baseline, "networkx path, fleet resident")
+            yield Row(f"{where}, cold", ours, baseline, "networkx path, fleet in memory")
 
 
 def smaller(directory: Path) -> Row:
-    """A path across the fabric of a fleet that a search in memory goes through quickly."""
+    """Measure a path across the fabric of a smaller fleet, which networkx searches quickly."""
     file = directory / f"{SMALLER}.db"
     seeded(f"sqlite:///{file}", SMALLER)
     graph, number = resident(file)
     asked = [(number[a], number[b]) for a, b in pairs(SMALLER, 100)]
     baseline = each(partial(nx.bidirectional_shortest_path, graph), asked)
-    name = f"path, across the fabric, new pair of known domains, {SMALLER} domains"
-    return Row(name, warm(file, SMALLER, "path", "across"), baseline, "networkx path, fleet resident", 2.0)
+    name = f"path, across the fabric, new pair, cached domains, {SMALLER} domains"
+    return Row(name, warm(file, SMALLER, "path", "across"), baseline, "networkx path, fleet in memory", 2.0)
 
 
 def across_cypher(database: Path, domains: int) -> Row:
-    """The same graph in an embedded graph database, queried in Cypher."""
+    """Measure a path across the fabric, against an embedded graph database queried in Cypher."""
     ours = warm(database, domains, "path", "across")
     _, number = resident(database)
     with tempfile.TemporaryDirectory(prefix="b") as name, sqlite3.connect(database) as source:
@@ -158,11 +158,11 @@ def across_cypher(database: Path, domains: int) -> Row:
             return found.get_next()
 
         baseline = each(path, [(number[a], number[b]) for a, b in pairs(domains, 15)])
-    return Row("path, across the fabric, new pair of known domains", ours, baseline, "ladybug, Cypher", 0.05)
+    return Row("path, across the fabric, new pair, cached domains", ours, baseline, "ladybug, Cypher", 0.05)
 
 
 def resident(database: Path) -> tuple["nx.Graph[int]", dict[str, int]]:
-    """The whole fleet as a networkx graph, and its chips by address."""
+    """Load the whole fleet as a networkx graph; return it and the chips' keys by address."""
     with sqlite3.connect(database) as source:
         graph: nx.Graph[int] = nx.Graph(source.execute("SELECT a_id, b_id FROM link").fetchall())
         chips = source.execute(
@@ -173,7 +173,7 @@ def resident(database: Path) -> tuple["nx.Graph[int]", dict[str, int]]:
 
 
 def size_growth(directory: Path, domains: int) -> Iterator[Row]:
-    """The same questions on a large and a small cluster: with 6,250 domains, 1,000,000 and 30,016 chips."""
+    """Compare a large with a small cluster: with 6,250 domains, 1,000,000 with 29,952 chips."""
     sizes = domains * 5 // 2, max(domains * 3 // 40, 2)
     for size in sizes:
         seeded(f"sqlite:///{directory}/{size}.db", size)
@@ -183,7 +183,7 @@ def size_growth(directory: Path, domains: int) -> Iterator[Row]:
         took: list[list[float]] = [[], []]
         for fleet, size in zip(fleets, sizes, strict=True):
             each(partial(ask, fleet), pairs(size, 100, seed=8))
-        for ends in zip(*asked, strict=True):  # alternate, so that other load on the machine affects both
+        for ends in zip(*asked, strict=True):  # in turn, so that other load on the machine affects both
             for fleet, times, (a, b) in zip(fleets, took, ends, strict=True):
                 times.append(seconds(partial(ask, fleet, a, b), 1))
         large, small = map(statistics.median, took)
@@ -191,7 +191,7 @@ def size_growth(directory: Path, domains: int) -> Iterator[Row]:
 
 
 def memory(directory: Path, domains: int) -> Iterator[Row]:
-    """Peak memory of a seeding process, and of one that answers every question across the fabric."""
+    """Measure the peak memory of a process that seeds, and of one that answers questions across the fabric."""
     url = f"sqlite:///{directory}/memory.db"
     seed = (
         f"from trninv.cli.main import trninv as run; common = ['--database', {url!r}]\n"

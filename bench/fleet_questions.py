@@ -1,4 +1,4 @@
-"""Questions about all of a fleet over HTTP, each the first of its kind to a service, and the memory that this takes."""
+"""Measure questions about a whole fleet over HTTP, each the first of its kind to a service, and the service's memory."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -13,11 +13,11 @@ from trninv.reports.report_library import read_reports
 _TIMES = 3
 _MEGABYTES = 150.0
 _LIMITS = {"TRNINV_REQUEST_SECONDS": "280", "TRNINV_MAX_COST": "1000000000"}
-"""Wide ones, so that what takes long is measured and not refused."""
+"""Wide limits, so that slow answers are measured and not refused."""
 
 _DOCUMENTS = {
     "aggregates of links": ("{ links { aggregates(by: [STATE, MODEL]) { state model count } } }", 0.3),
-    "links filtered by bandwidth now": (
+    "links filtered by current bandwidth": (
         "{ links(first: 50, filter: {bandwidth: {lt: {gigabytesPerSecond: 50}}}) { totalCount nodes { address } } }",
         0.3,
     ),
@@ -45,7 +45,7 @@ def _report(name: str) -> str:
 
 
 def _first_answers(url: str, documents: Sequence[str]) -> list[float]:
-    """Seconds of each, asked of a service that has answered the like only about little."""
+    """Measure the seconds of each document in a service that has only answered similar questions about few parts."""
     with ours(url, **_LIMITS) as server:
         server.answers([Request("/graphql", {"query": each}) for each in _LITTLE])
         return [_answered(server, Request("/graphql", {"query": each})) for each in documents]
@@ -58,12 +58,12 @@ def _answered(server: Served, request: Request) -> float:
 
 
 def memory_row(url: str, domains: int) -> Row:
-    """The service's most memory while every question is asked."""
+    """Measure the peak memory of a service that answers every question."""
     with ours(url, **_LIMITS) as server:
         for request in _everything(domains):
             _answered(server, request)
         peak = memory(server.process)
-    return Row("memory of a service after every question, peak, SQLite", peak, _MEGABYTES, "the mark", 1.0, "MB")
+    return Row("peak memory of a service after every question, SQLite", peak, _MEGABYTES, "the mark", 1.0, "MB")
 
 
 def _everything(domains: int) -> Iterator[Request]:
@@ -71,7 +71,7 @@ def _everything(domains: int) -> Iterator[Request]:
         for question in ROUTED:
             yield from routed(question, pairs(domains, 40, place))
     for a, b in pairs(domains, 20):
-        fields = [f'p{at}: path(from: "{a}", to: "{b}", {how}) {{ equallyGood }}' for at, how in enumerate(_SHAPES)]
+        fields = [f'p{at}: path(from: "{a}", to: "{b}", {how}) {{ tiedPaths }}' for at, how in enumerate(_SHAPES)]
         fields.append(f'bandwidth(from: "{a}", to: "{b}") {{ definition }}')
         yield Request("/graphql", {"query": f"{{ {' '.join(fields)} }}"})
     domain = f'scope: "{NAME}/d{asked_about(domains)[0]}"'

@@ -1,4 +1,4 @@
-"""Routes as one would write them for just the benchmarks' answers: SQL, rows, dicts, orjson."""
+"""Routes written by hand for exactly the benchmarks' answers, as a baseline: SQL, rows, dicts, orjson."""
 
 import os
 import sqlite3
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FILE = "BENCH_FILE"
-"""The variable of the environment that names the database, for `served`."""
+"""The environment variable that names the database, for `application`."""
 
 
-def served() -> Starlette:
-    """Make the application in a server of its own."""
+def application() -> Starlette:
+    """Create the application for a separate server; uvicorn calls this."""
     return routes(Path(os.environ[FILE]))
 
 
 def routes(file: Path) -> Starlette:
-    """Answer from an SQLite database."""
+    """Create an application that answers from an SQLite database."""
     connection = sqlite3.connect(file, check_same_thread=False)
     address = "cluster.slug || '/d' || domain.ordinal || '/s' || server.ordinal"
     chips = f"""SELECT chip.id, {address} || '/c' || chip.ordinal, chip.ordinal, upper(node.state), device_memory_bytes,

@@ -1,4 +1,7 @@
-"""The fleet as it was, beside the fleet as it is: in the middle of a history, with as much that is not up."""
+"""Measure questions at an earlier time, against the same at present, with as many unhealthy parts.
+
+The earlier time is the middle of a history of a million events.
+"""
 
 import asyncio
 import logging
@@ -30,17 +33,17 @@ from trninv.routing.fleet import BaseFleet
 from trninv.service.event_broadcast import POLL_SECONDS, EventBroadcaster
 
 _LISTENERS, _TURNS = 1_000, 8
-_FEWEST, _A_DOMAIN = 20_000, 160
-"""Archived events; a million at Project Rainier, and as many as TRNINV_BENCH_EVENTS says."""
-_ROUNDS, _PART = 125, 200
+_MIN_EVENTS, _EVENTS_PER_DOMAIN = 20_000, 160
+"""Archived events: a million at Project Rainier; TRNINV_BENCH_EVENTS overrides the number."""
+_ROUNDS, _STEP = 125, 200
 """Rounds in which every 200th node goes down and comes up again: at Project Rainier, a million events."""
 _PATHS = 20
 _PATH, _ALL, _AVAILABILITY, _REPLAY = 0.05, 1.0, 2.0, 15.0
-"""Marks in seconds, of Project Rainier: of a path, of /chips or everything's state, of availability, and of verify."""
+"""Marks in seconds, at Project Rainier: a path; /chips or the state of all parts; availability; verify."""
 
 
 def history_rows(directory: Path, domains: int) -> Iterator[Row]:
-    events = int(os.environ.get("TRNINV_BENCH_EVENTS") or max(_FEWEST, _A_DOMAIN * domains))
+    events = int(os.environ.get("TRNINV_BENCH_EVENTS") or max(_MIN_EVENTS, _EVENTS_PER_DOMAIN * domains))
     yield from availability_rows(directory / "generated", events)
     yield from _rows("SQLite", f"sqlite:///{directory}/history.db", domains)
     with (
@@ -57,20 +60,20 @@ def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
         bare = seconds(lambda: _live(fleet.engine), 1)
         _run(fleet.engine, registry.creating(fleet.engine.dialect.name))
         lived = seconds(lambda: _live(fleet.engine), 1)
-        _run(fleet.engine, ["ANALYZE"])  # as autovacuum does, which the tests' PostgreSQL has not
+        _run(fleet.engine, ["ANALYZE"])  # the tests' PostgreSQL has no autovacuum
         with read_transaction(fleet.engine) as connection:
             events = connection.scalar(select(func.count()).select_from(TABLES["state_event"])) or 0
-        yield Row(f"{events:,} changes with their events, {name}", lived, bare, "the changes without triggers")
+        yield Row(f"{events:,} changes with events, {name}", lived, bare, "changes without triggers")
         past = fleet.at(events // 2)
         asked: dict[str, tuple[Callable[[BaseFleet], object], int, float]] = {
-            "path, remembered": (_paths, _PATHS, _PATH),
+            "path, cached,": (_paths, _PATHS, _PATH),
             "/chips": (_chips, 1, _ALL),
-            "all that is not up, why and since when": (_not_up, 1, _ALL),
+            "unhealthy parts": (_read_unhealthy, 1, _ALL),
             "each part's state, as rows,": (_states, 1, _ALL),
         }
         for what, (ask, times, mark) in asked.items():
             then, now = (_warm(ask, of) / times for of in (past, fleet))
-            row = Row(f"{what} in the middle of the history, {name}", then, now, "the fleet as it is")
+            row = Row(f"{what} at the middle of the history, {name}", then, now, "the current fleet")
             yield from _marked(row, mark, domains)
         yield from _listened(name, fleet)
         _age(fleet.engine)
@@ -78,30 +81,30 @@ def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
         with tempfile.TemporaryDirectory(prefix="b") as place:
             yield from written_rows(name, fleet.engine, Path(place))
         found = seconds(lambda: fleet.at(events // 3), 5)
-        yield Row(f"which state a moment means, {name}", found, seconds(lambda: _chips(fleet), 1), "/chips")
+        yield Row(f"resolve a time to a snapshot, {name}", found, seconds(lambda: _chips(fleet), 1), "/chips")
 
 
 def _marked(row: Row, mark: float, domains: int) -> Iterator[Row]:
     yield row
     if domains >= RAINIER:
-        yield Row(row.name, row.ours, mark, "the mark", 1.0, note=row.note)
+        yield Row(row.name, row.value, mark, "the mark", 1.0, note=row.note)
 
 
 def _summed(name: str, fleet: BaseFleet, events: int, domains: int) -> Iterator[Row]:
-    """Questions about all of a history, beside reading it once."""
+    """Measure questions about a whole history, against reading it once."""
     plain = _warm(_read, fleet)
     for by in ("kind", "rack"):
         took = _warm(partial(_available, by=by), fleet)
-        row = Row(f"availability by {by} of {events:,} events, {name}", took, plain, "count and sum of its events")
+        row = Row(f"availability by {by} of {events:,} events, {name}", took, plain, "count and sum over the events")
         yield from _marked(row, _AVAILABILITY, domains)
     with read_transaction(fleet.engine) as connection:
         took = seconds(lambda: list(verify_history(connection, hash_chain.verify_chain(connection))), 1)
-    row = Row(f"verify of {events:,} events, {name}", took, plain, "count and sum of its events")
+    row = Row(f"verify of {events:,} events, {name}", took, plain, "count and sum over the events")
     yield from _marked(row, _REPLAY, domains)
     took = _warm(lambda of: of.timeline(NAME), fleet)
-    yield Row(f"timeline of {events:,} events, {name}", took, plain, "count and sum of its events")
+    yield Row(f"timeline of {events:,} events, {name}", took, plain, "count and sum over the events")
     took = _warm(lambda of: of.diff(events // 2), fleet)
-    yield Row(f"diff since the middle of {events:,} events, {name}", took, plain, "count and sum of its events")
+    yield Row(f"diff since the middle of {events:,} events, {name}", took, plain, "count and sum over the events")
 
 
 def _read(fleet: BaseFleet) -> None:
@@ -115,9 +118,9 @@ def _available(fleet: BaseFleet, by: str) -> None:
 
 
 def _listened(name: str, fleet: BaseFleet) -> Iterator[Row]:
-    """From a commit until all who listen have heard of it, beside a loop that does nothing but ask."""
+    """Measure the time from a commit until all listeners have it, against a loop that only polls."""
     alone, (few, many) = _lag(fleet, 0), (_lag(fleet, listeners) for listeners in (1, _LISTENERS))
-    yield Row(f"from commit to a listener, {name}", few, alone, "a loop that asks as often")
+    yield Row(f"from commit to a listener, {name}", few, alone, "a polling loop")
     yield Row(f"from commit to the last of {_LISTENERS:,} listeners, {name}", many, few, "to one listener")
 
 
@@ -126,7 +129,7 @@ def _lag(fleet: BaseFleet, listeners: int) -> float:
 
 
 async def _heard(fleet: BaseFleet, listeners: int) -> float:
-    """Mean seconds until everybody has heard; nobody but the loop itself where there are no listeners."""
+    """Return the mean seconds until all listeners have an event; without listeners, until a polling loop has it."""
     engine, spent = fleet.engine, []
 
     async def watch(find: Callable[[Engine], Any], /) -> Any:
@@ -153,7 +156,7 @@ async def _heard(fleet: BaseFleet, listeners: int) -> float:
         number = newest()
         hear: list[Coroutine[Any, Any, None]] = [told(number) for _ in range(listeners)]
         waiting = [asyncio.create_task(each) for each in hear or [asyncio.to_thread(ask, number)]]
-        await asyncio.sleep(POLL_SECONDS * (1 + turn / _TURNS))  # anywhere between two looks
+        await asyncio.sleep(POLL_SECONDS * (1 + turn / _TURNS))  # anywhere between two polls
         began = time.perf_counter()
         await asyncio.to_thread(_change, engine, turn)
         await asyncio.gather(*waiting)
@@ -180,14 +183,14 @@ def _warm(ask: Callable[[BaseFleet], object], of: BaseFleet) -> float:
 
 
 def _live(engine: Engine) -> None:
-    """What goes down stays so until the next does; all of it yesterday, so that it can be archived."""
+    """Fail and recover nodes round by round; all events are from yesterday, so that they can be archived."""
     said = {"id": 1, "at": _ago(1), "who": "bench", "why": "a benchmark", "source": "sql"}
     for turn in range(_ROUNDS):
         with engine.begin() as connection:
             connection.execute(delete(TABLES["_change"]))
             connection.execute(insert(TABLES["_change"]).values(**said))
             connection.execute(text("UPDATE node SET state = 'up' WHERE state <> 'up'"))
-            connection.execute(text(f"UPDATE node SET state = 'down' WHERE id % {_PART} = {turn}"))  # noqa: S608
+            connection.execute(text(f"UPDATE node SET state = 'down' WHERE id % {_STEP} = {turn}"))  # noqa: S608
 
 
 def _age(engine: Engine) -> None:
@@ -210,7 +213,7 @@ def _chips(fleet: BaseFleet) -> None:
         read_overview(connection, NAME).to_bytes()
 
 
-def _not_up(fleet: BaseFleet) -> None:
+def _read_unhealthy(fleet: BaseFleet) -> None:
     sql = find_report("unhealthy").sql(fleet.engine.dialect.name, {"cluster": NAME})
     run_query(fleet.engine, sql, seconds=60)
 

@@ -1,4 +1,4 @@
-"""Incidents of a fleet of which 4,000 parts are not up, beside the plain query of which those are."""
+"""Measure the incidents of a fleet with 4,000 unhealthy parts, against a plain query for these parts."""
 
 import tempfile
 from collections.abc import Iterator
@@ -18,9 +18,9 @@ from trninv.inventory.state.state_change import set_state
 from trninv.placement.placement_fleet import Fleet
 
 _SERVERS, _ROWS = 60, 1_010
-"""Servers that go down, each by a change of its own and with 32 parts, and chips and links of a statement each."""
+"""Servers that go down, each with 32 parts in its own change, and the nodes and links, each in its own statement."""
 _MARK_SECONDS = 1.0
-"""Of Project Rainier."""
+"""At Project Rainier."""
 
 
 def incident_rows(directory: Path, domains: int) -> Iterator[Row]:
@@ -36,10 +36,10 @@ def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
     seeded(url, domains)
     with trninv.open(url) as fleet:
         _fail(fleet.engine, domains)
-        for of, then in ((fleet, ""), (fleet.at(_middle(fleet)), ", half of that ago")):
+        for of, then in ((fleet, ""), (fleet.at(_middle(fleet)), ", at the middle of the history")):
             plain, ours = seconds(partial(_plain, of), 3), seconds(of.incidents, 3)
             what = f"incidents{then}, {name}"
-            yield Row(what, ours, plain, "what is not up", note=f"{len(fleet.incidents()):,} now")
+            yield Row(what, ours, plain, "a query for unhealthy parts", note=f"{len(fleet.incidents()):,} now")
             if domains >= RAINIER and not then:
                 yield Row(what, ours, _MARK_SECONDS, "the mark", 1.0)
 
@@ -57,7 +57,7 @@ def _plain(fleet: Fleet) -> None:
 
 
 def _fail(engine: Engine, domains: int) -> None:
-    """Some 4,000 parts all over the fleet, of a domain at least."""
+    """Take down about 4,000 parts all over the fleet, or fewer in a small fleet."""
     step = max(domains // _SERVERS, 1)
     for domain in range(0, domains, step):
         with write_transaction(engine) as connection:
@@ -68,8 +68,8 @@ def _fail(engine: Engine, domains: int) -> None:
 
 
 def _every(connection: Connection, table: str, domains: int) -> None:
-    """So many rows of a table, a statement each."""
-    rows = connection.scalar(text(f"SELECT max(id) FROM {table}")) or 0  # noqa: S608 # names of ours
+    """Take down rows of a table, spread evenly, one statement per row."""
+    rows = connection.scalar(text(f"SELECT max(id) FROM {table}")) or 0  # noqa: S608 # the names are constants
     few = max(_ROWS * domains // RAINIER, 10)
     for number in range(few):
         down = f"UPDATE {table} SET state = 'down' WHERE id = {1 + number * rows // few} AND state = 'up'"  # noqa: S608

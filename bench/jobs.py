@@ -1,4 +1,4 @@
-"""Placement in a fleet that is two thirds full: where jobs fit, what room is left, plans, hold and release."""
+"""Measure placement in a fleet that is two thirds full: candidates, free capacity, plans, allocate and release."""
 
 import itertools
 import random
@@ -28,12 +28,12 @@ from trninv.placement.placement_fleet import Fleet
 from trninv.solvers.torus_blocks import unpack_masks
 
 _DOMAIN, _SERVER, _ROW = 64, 16, 4
-_MARK_FITS, _MARK_KNOWN, _MARK_LARGEST, _MARK_ROOM, _MARK_HOLD = 0.05, 0.015, 0.05, 0.01, 0.005
-"""Seconds, of Project Rainier."""
-_FEW = 20
-"""Domains that networkx is asked of."""
+_MARK_PLACEMENT, _MARK_CACHED_PLACEMENT, _MARK_LARGEST, _MARK_CACHED_LARGEST, _MARK_ALLOCATE = 0.05, 0.015, 0.05, 0.01, 0.005
+"""Marks in seconds, at Project Rainier."""
+_SAMPLED = 20
+"""Domains that networkx searches."""
 _RACES, _RACED = 10_000, 64
-"""Transactions, and the chips that they want four of each."""
+"""Transactions, and the chips of which each transaction takes four."""
 
 
 def job_rows(directory: Path, domains: int) -> Iterator[Row]:
@@ -46,7 +46,7 @@ def job_rows(directory: Path, domains: int) -> Iterator[Row]:
             with temporary_engine(url) as engine, write_transaction(engine) as connection:
                 held = _fill(connection, domains)
             with trninv.open(url) as fleet:
-                yield from _placed(fleet, name, f"{held:,} of {_DOMAIN * domains:,} chips held", domains)
+                yield from _placed(fleet, name, f"{held:,} of {_DOMAIN * domains:,} chips allocated", domains)
                 yield from plans(fleet, name, domains)
                 yield from failures(fleet, name, domains)
                 yield from _held(fleet, name, domains)
@@ -54,7 +54,7 @@ def job_rows(directory: Path, domains: int) -> Iterator[Row]:
 
 
 def _fill(connection: Connection, domains: int) -> int:
-    """Half of the servers are one job, of the others a third of the rows."""
+    """Allocate half of the servers to one job each, and a third of the rows of the others; return the chips."""
     draw = random.Random(7)
     first = connection.scalar(text("SELECT first_node_id FROM cluster"))
     nodes = placement_model("u-trn2x64").node_count
@@ -82,7 +82,7 @@ def _fill(connection: Connection, domains: int) -> int:
 
 def _placed(fleet: Fleet, name: str, note: str, domains: int) -> Iterator[Row]:
     def read() -> FreeCapacity:
-        with fleet._wiring_cache.open_reader() as reader:  # noqa: SLF001 # what questions are asked of
+        with fleet._wiring_cache.open_reader() as reader:  # noqa: SLF001 # the cache that questions read
             return read_capacity(reader, NAME)
 
     there = read()
@@ -99,7 +99,7 @@ def _placed(fleet: Fleet, name: str, note: str, domains: int) -> Iterator[Row]:
         return fleet.placements(NAME, "2x2x4")
 
     def anew() -> object:
-        fleet._wiring_cache._entries.clear()  # noqa: SLF001 # as after a change
+        fleet._wiring_cache._entries.clear()  # noqa: SLF001 # as it is after a change
         fleet._wiring_cache._entries.append(type(known)())  # noqa: SLF001
         return fits()
 
@@ -108,28 +108,28 @@ def _placed(fleet: Fleet, name: str, note: str, domains: int) -> Iterator[Row]:
     with fleet.connect() as connection:
         legal = read_legal_sets(connection, there.model)
     blocks = seconds(lambda: largest_of(there, legal))
-    loop = "a Python loop over ready masks, without SQL"
+    loop = "a Python loop over prepared masks, no SQL"
     rows = (
-        ("best 2×2×4 of the fleet, SQL included", whole_answer, by_hand, _MARK_FITS),
-        ("best 2×2×4 of the fleet, sets in hand", in_hand, by_hand, _MARK_KNOWN),
+        ("best 2×2×4 of the fleet, with SQL", whole_answer, by_hand, _MARK_PLACEMENT),
+        ("best 2×2×4 of the fleet, cached sets", in_hand, by_hand, _MARK_CACHED_PLACEMENT),
         ("largest free block of every domain", room, largest, _MARK_LARGEST),
-        ("largest free block of every domain, sets in hand", blocks, largest, _MARK_ROOM),
+        ("largest free block of every domain, cached sets", blocks, largest, _MARK_CACHED_LARGEST),
     )
     for what, ours, theirs, mark in rows:
         yield Row(f"{what}, {name}", ours, theirs, loop, note=note)
         if domains >= RAINIER:
             yield Row(f"{what}, {name}", ours, mark, "the mark", 1.0)
-    matched = f"networkx: whether a domain has one, of {_FEW}"
+    matched = f"networkx, one domain ({_SAMPLED} sampled)"
     yield Row(
-        f"best 2×2×4, of one domain, sets in hand, {name}", in_hand / len(free), _matched(free), matched, note=note
+        f"best 2×2×4, per domain, cached sets, {name}", in_hand / len(free), _matched(free), matched, note=note
     )
 
 
 def _matched(free: list[int]) -> float:
-    """Seconds a domain in which networkx finds a box in the free chips of a torus, or none."""
+    """Measure seconds per domain in which networkx decides whether the free chips of a torus have a box."""
     box = nx.cartesian_product(nx.grid_graph((2, 2)), nx.cycle_graph(4))
     torus = nx.convert_node_labels_to_integers(nx.grid_graph((4, 4, 4), periodic=True), ordering="sorted")
-    few = [torus.subgraph([at for at in torus if each >> at & 1]) for each in free[:: max(1, len(free) // _FEW)][:_FEW]]
+    few = [torus.subgraph([at for at in torus if each >> at & 1]) for each in free[:: max(1, len(free) // _SAMPLED)][:_SAMPLED]]
 
     def match() -> list[bool]:
         return [bool(GraphMatcher(each, box).subgraph_is_monomorphic()) for each in few]  # type: ignore[no-untyped-call]
@@ -138,7 +138,7 @@ def _matched(free: list[int]) -> float:
 
 
 def _held(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
-    """A domain that is emptied first."""
+    """Measure allocating and releasing a domain, which is emptied first."""
     chips = select(TABLES["node"].c.id).where(TABLES["node"].c.domain_id == 1, TABLES["node"].c.kind == "chip")
     allocation = TABLES["allocation"]
     ours = and_(allocation.c.chip_id.in_(chips), allocation.c.ended_at.is_(None))
@@ -159,14 +159,14 @@ def _held(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
             connection.execute(update(allocation).where(ours).values(ended_at="y"))
 
     took = seconds(once, 9)
-    what = f"hold and release of {_DOMAIN} chips, {name}"
+    what = f"allocate and release {_DOMAIN} chips, {name}"
     yield Row(what, took, seconds(plain, 9), "the same rows by plain SQL, unchecked")
     if domains >= RAINIER:
-        yield Row(what, took, _MARK_HOLD, "the mark", 1.0)
+        yield Row(what, took, _MARK_ALLOCATE, "the mark", 1.0)
 
 
 def _raced(engine: Engine, name: str) -> Row:
-    """Two threads that look at nothing hold four of 64 chips each time, or release some."""
+    """Let two threads allocate or release four of 64 chips at a time, without looking what is free."""
     allocation = TABLES["allocation"]
     with engine.begin() as connection:
         newest = select(TABLES["chip"].c.id).order_by(TABLES["chip"].c.id.desc()).limit(_RACED)
@@ -181,7 +181,7 @@ def _raced(engine: Engine, name: str) -> Row:
     held = select(allocation.c.chip_id).where(allocation.c.ended_at.is_(None)).group_by(allocation.c.chip_id)
     with engine.connect() as connection:
         twice = len(connection.execute(held.having(func.count() > 1)).all())
-    return Row(f"chips held twice after {_RACES:,} racing transactions, {name}", twice, 1.0, "one", 0.0, "chips")
+    return Row(f"chips allocated twice after {_RACES:,} racing transactions, {name}", twice, 1.0, "one", 0.0, "chips")
 
 
 def _race(engine: Engine, chips: list[int], number: int) -> None:
@@ -195,11 +195,11 @@ def _race(engine: Engine, chips: list[int], number: int) -> None:
                 connection.execute(
                     update(allocation).where(one).values(ended_at="y") if draw.random() < 1 / 2 else taken
                 )
-        except DBAPIError:  # refused, as one of two must be
+        except DBAPIError:  # the chip is already allocated
             continue
 
 
 def _rows(first: int, chips: list[int]) -> list[dict[str, object]]:
-    """Rows of allocation."""
+    """Return rows of the table allocation."""
     made = enumerate(chips, start=first)
     return [{"id": key, "job_id": 1, "chip_id": chip, "role": "work", "started_at": "x"} for key, chip in made]

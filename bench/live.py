@@ -1,4 +1,4 @@
-"""Importing what a fleet reports and comparing it: EC2's pages and a neuron-ls output a server, a line each."""
+"""Measure importing what a fleet reports and comparing it: EC2's pages and one neuron-ls output per server, as lines."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from trninv.database.engine import temporary_engine, write_transaction
 from trninv.inventory.seeding import cluster_seeding
 
 _MARK_SECONDS, _MARK_MEGABYTES = 60.0, 300.0
-"""Of Project Rainier."""
+"""At Project Rainier."""
 
 
 def live_rows(directory: Path, domains: int) -> Iterator[Row]:
@@ -41,28 +41,31 @@ def live_rows(directory: Path, domains: int) -> Iterator[Row]:
             yield Row(what, took, parsing, "json.loads of each line")
             if domains >= RAINIER:
                 yield Row(what, took, _MARK_SECONDS, "the mark", 1.0)
-            yield Row(f"the same again, {name}", _imported(url, files)[0], took, "the first time")
-            yield Row(f"memory of the importing process, {name}", max(peaks), _MARK_MEGABYTES, "the mark", 1.0, "MB")
+            yield Row(f"repeated import, {name}", _imported(url, files)[0], took, "the first import")
+            yield Row(f"memory of the import process, {name}", max(peaks), _MARK_MEGABYTES, "the mark", 1.0, "MB")
             _stood(url, domains)
             compared, (peak,) = _ran(url, ["drift", "--fail-on", "info"])
-            yield Row(f"drift of all of them, which finds nothing, {name}", compared, took, "the import", 1.0)
-            yield Row(f"memory of the comparing process, {name}", peak, _MARK_MEGABYTES, "the mark", 1.0, "MB")
+            yield Row(f"drift without findings, {name}", compared, took, "the first import", 1.0)
+            yield Row(f"memory of the drift process, {name}", peak, _MARK_MEGABYTES, "the mark", 1.0, "MB")
 
 
 def _stood(url: str, domains: int) -> None:
-    """The design that these machines are of, with each in its slot."""
+    """Seed the design of these machines and bind each machine to its slot."""
     with temporary_engine(url) as engine, write_transaction(engine) as connection:
         cluster_seeding.seed(connection, default_catalog(), default_systems().get("u-trn2x64").resized(domains))
         stand(connection, machines(domains, 0, 0))
 
 
 def _imported(url: str, files: dict[str, Path]) -> tuple[float, list[float]]:
-    """Seconds, and the most megabytes of each kind's process."""
+    """Import the files and return the seconds and each process's peak megabytes."""
     return _ran(url, *(["import", kind, str(file)] for kind, file in files.items()))
 
 
 def _ran(url: str, *commands: list[str]) -> tuple[float, list[float]]:
-    """Seconds, and the most megabytes that each process had, or this one when it began it."""
+    """Run commands and return the seconds and each process's peak megabytes.
+
+    The peak of a process counts from its fork, so it is never below the size of this process.
+    """
     start, peaks = time.perf_counter(), []
     for words in commands:
         command = [sys.executable, "-m", "trninv", "--database", url, *words]

@@ -1,6 +1,6 @@
-"""A service under load: 64 clients ask for lists while states change all the while, on SQLite and on PostgreSQL.
+"""Measure a service under load: 64 clients read lists while states change, on SQLite and on PostgreSQL.
 
-Each client has an address of its own, since one address may hold half of the service's threads at most.
+Each client has its own IP address, because one address may use at most half of the service's threads.
 """
 
 import http.client
@@ -26,7 +26,7 @@ from serving import serving
 CLIENTS = 64
 _LONG, _SHORT = 60.0, 5.0
 _MANY = 1_000
-"""UltraServers from which on the load lasts long."""
+"""UltraServers from which the load takes the long duration."""
 LISTS = (
     "{ clusters { nodes { slug } } }",
     "{ chips(first: 100) { nodes { address state memory { gibibytes } links { nodes { technology } } } } }",
@@ -38,7 +38,7 @@ _PAUSE = 0.02
 
 @dataclass
 class _Seen:
-    """What clients saw: seconds of each answer, and what came instead of one."""
+    """Results of the clients: seconds per response, and error codes of requests that failed."""
 
     lists: list[float] = field(default_factory=list)
     changes: list[float] = field(default_factory=list)
@@ -63,7 +63,7 @@ def _rows(name: str, seen: _Seen) -> Iterator[Row]:
     slowest, number = max(seen.changes), f"{len(seen.changes):,}"
     yield Row(f"{name}: slowest setState", slowest, 1.0, "a second", 1.0, note=f"of {number}")
     told = ", ".join(f"{code} {number}" for code, number in seen.refused.items()) or "TIME_LIMIT, BUSY, …"
-    yield Row(f"{name}: not answered", sum(seen.refused.values()), 1.0, "one", 0.0, "answers", note=told)
+    yield Row(f"{name}: failed requests", sum(seen.refused.values()), 1.0, "one", 0.0, "requests", note=told)
 
 
 def _asked(database: str, seconds: float) -> _Seen:

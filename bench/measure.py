@@ -1,4 +1,4 @@
-"""Shared by the benchmarks: a measured row, timing, a seeded cluster."""
+"""Helpers of all benchmarks: a measured row, timing, a seeded cluster."""
 
 import random
 import statistics
@@ -14,30 +14,32 @@ from trninv.inventory.seeding import cluster_seeding
 
 NAME = "bench"
 RAINIER = 6_250
-"""Its UltraServers."""
+"""UltraServers of Project Rainier."""
 DAMAGED = 40
-"""Randomly damaged domains of each kind."""
+"""Domains with random damage, per system."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A measurement of ours and of the baseline, and the mark that their ratio must meet, if any.
+    """A measured value of trninv, its baseline, and the highest ratio of the two that is accepted, if any.
 
     Attributes
     ----------
     baseline
-        None where there was nothing to measure against; then ``note`` says why.
+        None if the baseline could not be measured; ``note`` says why.
+    baseline_name
+        Identifies the row within its section, together with ``name``.
     note
-        What differs from run to run: name and baseline tell a row from the others of its section.
+        Details that differ from run to run.
     recorded
-        The row is that of an earlier run.
+        Whether the row comes from an earlier run.
 
     """
 
     name: str
-    ours: float
+    value: float
     baseline: float | None
-    against: str
+    baseline_name: str
     mark: float | None = None
     unit: str = "s"
     note: str = ""
@@ -45,7 +47,7 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        return None if self.baseline is None else self.ours / self.baseline
+        return None if self.baseline is None else self.value / self.baseline
 
     @property
     def verdict(self) -> str:
@@ -66,7 +68,7 @@ def seconds(run: Callable[[], object], times: int = 5) -> float:
 
 
 def seeded(url: str, domains: int) -> float:
-    """Seconds it takes to seed a cluster into an empty, migrated database."""
+    """Seed a cluster into an empty database, which is migrated first, and return the seconds of seeding."""
     system = default_systems().get("u-trn2x64").resized(domains)
     with temporary_engine(url) as engine:
         migration.migrate(engine)
@@ -79,12 +81,12 @@ def seeded(url: str, domains: int) -> float:
 
 
 def asked_about(domains: int) -> list[int]:
-    """The domains that questions are about."""
+    """Return the ordinals of the domains that questions are about."""
     return random.Random(7).sample(range(domains), min(40, domains))
 
 
 def pairs(domains: int, number: int, place: str = "across", seed: int = 7) -> Iterator[tuple[str, str]]:
-    """Random pairs of chips in one server, in one domain or in two, out of forty domains, whatever the seed."""
+    """Draw pairs of chips in one server, one domain or two; the forty domains are the same for every seed."""
     known = asked_about(domains)
     chance = random.Random(seed)
     for _ in range(number):

@@ -1,4 +1,4 @@
-"""What docs/explanation/scale.md shows of the recorded results, between its markers: ``./run bench --write-docs``."""
+"""Write the recorded results into docs/explanation/scale.md, between its markers: ``./run bench --write-docs``."""
 
 import re
 from pathlib import Path
@@ -16,12 +16,12 @@ def write() -> None:
 
 
 def filled(text: str) -> str:
-    """The page's text with what was recorded at the size of rainier."""
+    """Return the page's text with the results recorded at the size of Project Rainier."""
     return _PLACE.sub(lambda place: f"{place[1]}\n{_shown(place[2], text)}\n\n{place[3]}", text)
 
 
 def sections(text: str) -> list[str]:
-    """The sections that the page shows."""
+    """Return the names of the sections that the page shows."""
     return [place[2] for place in _PLACE.finditer(text) if place[2] != _MARKS]
 
 

@@ -1,4 +1,4 @@
-"""Plans in a fleet that is two thirds full: room by moving jobs, and what is left when parts fail."""
+"""Measure plans in a fleet that is two thirds full: make-room plans, and capacity estimates when parts fail."""
 
 import time
 from collections.abc import Iterator
@@ -7,16 +7,16 @@ from bench.measure import NAME, RAINIER, Row, seconds
 from trninv.placement.placement_fleet import Fleet
 
 _PLANNED, _WANTED, _LIMIT = 40, 16, 1.0
-"""Domains, the chips that there is to be room for, and the seconds that a proof may take."""
+"""Domains, the chips to make room for, and the seconds that a proof may take."""
 _SAMPLES, _MARK = 10_000, 15.0
 _DOWN = {"chip": 0.0005, "server": 0.004, "rack": 0.0005}
-"""How likely parts of a kind are down, invented for this."""
+"""Invented probabilities that a part of a kind is down."""
 
 
 def plans(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
-    """Domains with enough free chips, of which no sixteen are a set that schedulers grant."""
+    """Measure make-room plans for domains with enough free chips but no free set of 16 that schedulers allocate."""
     took, unproven = list[float](), 0
-    fleet.make_room(scope=f"{NAME}/d0", chips=1)  # so that jobs are in hand
+    fleet.make_room(scope=f"{NAME}/d0", chips=1)  # fills the cache of jobs
     for domain in (f"{NAME}/d{number}" for number in range(domains)):
         if len(took) == _PLANNED:
             break
@@ -29,18 +29,18 @@ def plans(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
     if took:
         note = f"{len(took)} domains; the slowest took {max(took):.2g} s"
         yield Row(
-            f"domains, {_PLANNED} at most, where room for {_WANTED} chips is not proven within a second, {name}",
+            f"make-room plans for {_WANTED} chips not proven optimal within a second, {name}",
             unproven,
             1.0,
             "one",
             1.0,
-            "domains",
+            "plans",
             note,
         )
 
 
 def failures(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
-    """Ten thousand draws: how long they take, and how far they are from what is known in closed form."""
+    """Measure capacity with 10,000 samples: the seconds, and the error against the closed form."""
     rates = "".join(f"[{kind}]\nmtbf_hours = {(1 - u) / u!r}\nmttr_hours = 1\n" for kind, u in _DOWN.items())
     answer = fleet.capacity(NAME, rates, start="new", samples=_SAMPLES)
     server = (1 - _DOWN["server"]) * (1 - _DOWN["rack"])
@@ -49,8 +49,8 @@ def failures(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
         for each in answer.sizes
         if each.standard_error
     ]
-    what = f"{_SAMPLES:,} draws of what is left when parts fail, {name}"
-    yield Row(f"{what}: the farthest mean", max(off), 4.0, "four standard errors of the closed form", 1.0, "errors")
+    what = f"capacity with {_SAMPLES:,} samples, {name}"
+    yield Row(f"{what}: largest error of a mean", max(off), 4.0, "four standard errors of the closed form", 1.0, "errors")
     if domains >= RAINIER:
         took = seconds(lambda: fleet.capacity(NAME, rates, start="new", samples=_SAMPLES, seed=1), 1)
         yield Row(what, took, _MARK, "the mark", 1.0)

@@ -1,4 +1,4 @@
-"""Bisections, limits and flows of intact and damaged domains and clusters."""
+"""Measure bisections, collectives and flows of intact and damaged domains and clusters."""
 
 import random
 import sqlite3
@@ -26,7 +26,7 @@ from trninv.solvers.max_flow import gomory_hu_tree
 
 
 def bisections(directory: Path) -> Iterator[Row]:
-    """Bisections of intact and damaged domains; the marks are seconds."""
+    """Measure bisections of intact and damaged domains; the marks are seconds."""
     url = f"sqlite:///{directory}/domains.db"
     scopes = ["trn1.32xlarge", "trn2-16.48xlarge", "u-trn2x64", "trn3-gen1", "trn3-gen2"]
     with temporary_engine(url) as engine:
@@ -48,7 +48,7 @@ def bisections(directory: Path) -> Iterator[Row]:
                 times.append(time.perf_counter() - start)
                 exact += found.lower == found.upper and times[-1] <= mark
             most = sorted(times)[DAMAGED * 19 // 20 - 1]
-            name, note = f"bisection, {scope} less up to 3 chips, 3 links: 19 of 20 in", f"{exact} of {DAMAGED} exact"
+            name, note = f"bisection, {scope} without up to 3 chips and 3 links: p95", f"{exact} of {DAMAGED} exact"
             yield Row(name, most, mark, "the mark", 1.0, note=note)
 
 
@@ -66,13 +66,13 @@ def _damaged(graph: Graph, chance: random.Random) -> tuple[Graph, list[int]]:
 
 
 def clusters(directory: Path, domains: int) -> Iterator[Row]:
-    """A whole cluster: intact, with hundreds of domains that have one chip or link down, with 1 % of its chips down."""
+    """Measure a whole cluster: intact, with one chip or link down in hundreds of domains, with 1 % of its chips down."""
     with trninv.open(f"sqlite:///{directory}/ours.db") as fleet:
         for name, ask in (("bisection", fleet.bisection), ("collectives", fleet.collectives)):
             yield Row(f"{name}, undamaged cluster", seconds(partial(ask, NAME), 1), 0.5, "the mark", 1.0)
     few = min(250, domains // 8)
     worn = {
-        "hundreds damaged": ({"node": few, "link": few}, 10.0),
+        "hundreds of failures": ({"node": few, "link": few}, 10.0),
         "1 % of its chips down": ({"node": 64 * domains // 100}, 3.0),
     }
     for name, (lost, mark) in worn.items():
@@ -87,7 +87,7 @@ def clusters(directory: Path, domains: int) -> Iterator[Row]:
 
 
 def _wear(directory: Path, lost: Mapping[str, int]) -> None:
-    """A copy with so many chips and links down."""
+    """Write a copy of the database in which a number of chips and links are down."""
     with sqlite3.connect(directory / "ours.db") as source, sqlite3.connect(directory / "damaged.db") as copy:
         source.backup(copy)
         chance = random.Random(3)
@@ -102,7 +102,7 @@ def _all_flows(graph: Graph, first: int, others: Iterable[int]) -> list[float]:
 
 
 def flows(directory: Path) -> Iterator[Row]:
-    """Questions about an intact domain, against plain networkx."""
+    """Measure questions about an intact domain, against plain networkx."""
     with trninv.open(f"sqlite:///{directory}/domains.db") as fleet:
         for scope in ("u-trn2x64", "trn3-gen2"):
             inside = _inside(fleet, scope)
@@ -110,15 +110,15 @@ def flows(directory: Path) -> Iterator[Row]:
             first, *others = inside.endpoints
             baseline = seconds(partial(_all_flows, inside.graph, first, others), 1)
             ours = seconds(partial(gomory_hu_tree, inside.graph), 3)
-            yield Row(f"all maximum flows, {scope}", ours, baseline, "networkx, flows of one chip to all", 3.0)
+            yield Row(f"all maximum flows, {scope}", ours, baseline, "networkx, flows from one chip to all others", 3.0)
             ours = seconds(partial(all_gather_rate, inside.graph, weights), 3)
-            yield Row(f"all-gather's limit, {scope}", ours, baseline, "networkx, flows of one chip to all", 3.0)
+            yield Row(f"all-gather rate, {scope}", ours, baseline, "networkx, flows from one chip to all others", 3.0)
             ours = seconds(partial(max_concurrent_flow, inside.graph, weights), 3)
-            yield Row(f"all-to-all's limit, {scope}", ours, baseline, "networkx, flows of one chip to all", 3.0)
+            yield Row(f"all-to-all rate, {scope}", ours, baseline, "networkx, flows from one chip to all others", 3.0)
 
 
 def rack(directory: Path) -> Row:
-    """The collectives of a rack, of which every link is one of two kinds."""
+    """Measure the collectives of a rack, which has links of two kinds."""
     with trninv.open(f"sqlite:///{directory}/domains.db") as fleet:
         took = seconds(partial(fleet.collectives, "trn3-gen2/r0"), 1)
     return Row("collectives, trn3-gen2/r0", took, 1.0, "the mark", 1.0)

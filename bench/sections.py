@@ -1,4 +1,4 @@
-"""The sections of ``./run bench``: what measures each, and how its rows are shown, compared and recorded."""
+"""The sections of ``./run bench``: measure one, then show, compare and record its rows."""
 
 import resource
 import tempfile
@@ -46,7 +46,7 @@ SECTIONS: dict[str, Callable[[Path, int], Iterator[Row]]] = {
 
 
 def measured(section: str, measure: Callable[[Path, int], Iterator[Row]], domains: int) -> list[Row]:
-    """Rows of a section, shown, compared and recorded."""
+    """Measure a section; show, compare and record its rows, and return them."""
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="b", ignore_cleanup_errors=True) as name:
         rows = list(measure(Path(name), domains))
@@ -60,5 +60,5 @@ def measured(section: str, measure: Callable[[Path, int], Iterator[Row]], domain
     if not all(row.recorded for row in rows):
         results.write(file, domains, rows)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"database: {megabytes:,.0f} MB; this process with its baselines: {peak:,.0f} MB\n", flush=True)
+    print(f"database: {megabytes:,.0f} MB; peak memory of this process with its baselines: {peak:,.0f} MB\n", flush=True)
     return rows

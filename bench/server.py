@@ -1,4 +1,4 @@
-"""Servers in processes of their own, and clients that keep their connections."""
+"""Start servers in separate processes, and send requests over kept-alive connections."""
 
 import asyncio
 import os
@@ -19,13 +19,13 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Request:
-    """What is posted as JSON, and where."""
+    """A path and the body to post to it as JSON."""
 
     path: str
     body: dict[str, object]
 
     def written(self) -> bytes:
-        """As HTTP/1.1 writes it."""
+        """Encode the request as HTTP/1.1."""
         body = orjson.dumps(self.body)
         head = f"POST {self.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
@@ -33,27 +33,30 @@ class Request:
 
 @dataclass(frozen=True)
 class Served:
-    """A server that answers: its port and its process."""
+    """The port and the process of a running server."""
 
     port: int
     process: int
 
     def seconds(self, requests: Sequence[Request], connections: int = 1) -> float:
-        """Seconds per request of clients that share these and ask one after another."""
+        """Send requests over some connections, one after another on each, and return the seconds per request."""
         start = time.perf_counter()
         self.answers(requests, connections)
         return (time.perf_counter() - start) / len(requests)
 
     def each(self, requests: Sequence[Request], connections: int = 1) -> list[float]:
-        """Seconds of every request of such clients."""
+        """Send requests and return the seconds of every request."""
         return [taken for taken, _ in self.timed(requests, connections)]
 
     def answers(self, requests: Sequence[Request], connections: int = 1) -> list[bytes]:
-        """The bodies that such clients get."""
+        """Send requests and return the bodies of the responses."""
         return [body for _, body in self.timed(requests, connections)]
 
     def timed(self, requests: Sequence[Request], connections: int = 1) -> list[tuple[float, bytes]]:
-        """Seconds and body of every request of such clients; one alone waits on its socket, as peers' drivers do."""
+        """Send requests and return seconds and body of each.
+
+        A single connection uses a blocking socket, as the drivers of the peers do.
+        """
         if connections == 1:
             return self._asked_alone(requests)
 
@@ -98,7 +101,7 @@ class Served:
 
 @contextmanager
 def served(command: Sequence[str], **environment: str) -> Iterator[Served]:
-    """Run a server whose command has {port} in it, until the context ends."""
+    """Run a server until the context ends; ``{port}`` in its command is replaced by a free port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -116,7 +119,7 @@ def _wait_for(port: int, process: "subprocess.Popen[bytes]") -> None:
         try:
             socket.create_connection(("127.0.0.1", port)).close()
         except OSError:
-            assert process.poll() is None, "the server ended"
+            assert process.poll() is None, "the server has ended"
             time.sleep(0.02)
         else:
             return
@@ -124,14 +127,14 @@ def _wait_for(port: int, process: "subprocess.Popen[bytes]") -> None:
 
 @contextmanager
 def ours(url: str, **environment: str) -> Iterator[Served]:
-    """``trninv serve`` of a database."""
+    """Run ``trninv serve`` on a database until the context ends."""
     command = [sys.executable, "-m", "trninv", "--database", url, "serve", "--port", "{port}"]
     with served(command, TRNINV_LOG="off", **environment) as server:
         yield server
 
 
 def processor_time(processes: Iterable[int], *, ended: bool = False) -> float:
-    """Seconds of processor that processes, or those of their children that ended, have used so far."""
+    """Return the processor seconds used so far by processes, or by those of their children that have ended."""
     return sum(_ticks(process, 13 if ended else 11) for process in processes) / _TICKS
 
 
@@ -141,7 +144,7 @@ def _ticks(process: int, at: int) -> int:
 
 
 def below(process: int, name: str) -> list[int]:
-    """The processes that a process has started and that call themselves so."""
+    """Return the child processes of a process that have a name in their command line."""
     every = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
     return [found for found in every if _is_below(found, process, name)]
 

@@ -1,4 +1,4 @@
-"""What the command line and the service take to start, in seconds of processor."""
+"""Measure how long the command line and the service take to start, in processor seconds."""
 
 import resource
 import statistics
@@ -22,7 +22,7 @@ def start_rows(directory: Path, domains: int) -> Iterator[Row]:
     ends = next(pairs(domains, 1))
     cases: list[tuple[str, list[str], Mapping[str, str], float]] = [
         ("trninv --help", ["-m", "trninv", "--help"], {}, 0.5),
-        ("completion of a command's name", ["-m", "trninv"], _COMPLETION, 0.5),
+        ("command name completion", ["-m", "trninv"], _COMPLETION, 0.5),
         ("trninv path --help", ["-m", "trninv", "path", "--help"], {}, 1.2),
         ("trninv path, cold", ["-m", "trninv", "--database", url, "path", *ends], {}, 1.2),
     ]
@@ -34,12 +34,12 @@ def start_rows(directory: Path, domains: int) -> Iterator[Row]:
 
 
 def used(command: list[str], more: Mapping[str, str]) -> float:
-    """Seconds of processor."""
+    """Run Python with arguments and return its processor seconds."""
     return run(command, more)[0]
 
 
 def run(command: list[str], more: Mapping[str, str]) -> tuple[float, str]:
-    """Seconds of processor, and what was printed."""
+    """Run Python with arguments and return its processor seconds and its output."""
     before = _of_children()
     done = subprocess.run([sys.executable, *command], check=True, stdout=subprocess.PIPE, env=environ | more, text=True)
     return _of_children() - before, done.stdout

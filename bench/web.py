@@ -1,4 +1,4 @@
-"""Requests over HTTP, with clients that keep their connections."""
+"""Measure requests over HTTP on kept-alive connections."""
 
 import statistics
 import sys
@@ -16,13 +16,13 @@ from bench.server import Request, Served, below, ours, processor_time, served
 _ROUNDS = 5
 _ASKED = 100
 _ROUTED = 2.0
-"""Times the trivial document that an answer from what is remembered may take."""
+"""An answer from the cache may take this many times as long as the trivial document."""
 _PLANNED = "-c plan_cache_mode=force_custom_plan"
-"""PostgreSQL's option (PGOPTIONS) to plan each statement each time."""
+"""PostgreSQL's option (PGOPTIONS) to plan each statement at each execution."""
 ROUTED = {
     "path": "path(from: $a, to: $b) { paths { hops bandwidth { gigabytesPerSecond } steps { kind address } } }",
-    "all shortest paths": "path(from: $a, to: $b, shape: ALL) { equallyGood links { paths source target share } }",
-    "three hops around": "memoryPool(scope: $a, maxHops: 3) { byHops { hops reached { address widest { bytesPerSecond "
+    "all shortest paths": "path(from: $a, to: $b, shape: ALL) { tiedPaths links { paths source target share } }",
+    "three-hop memory pool": "memoryPool(scope: $a, maxHops: 3) { byHops { hops reached { address widest { bytesPerSecond "
     "} } } }",
 }
 
@@ -47,7 +47,7 @@ def web_rows(directory: Path, domains: int) -> Iterator[Row]:
 
 
 def _connections(server: Served, hand: Served) -> Iterator[Row]:
-    """Requests back to back on connections that are kept."""
+    """Measure requests one after another on kept-alive connections."""
     cases = [("trivial", TRIVIAL, "/bare"), ("100 chips nested", NESTED, "/nested"), ("1,000 flat rows", FLAT, "/flat")]
     for connections in (1, 8):
         for name, document, path in cases:
@@ -55,22 +55,22 @@ def _connections(server: Served, hand: Served) -> Iterator[Row]:
             by_hand = [Request(path, {})] * 20
             taken = [(server.seconds(asked, connections), hand.seconds(by_hand, connections)) for _ in range(_ROUNDS)]
             took, baseline = map(statistics.median, zip(*taken, strict=True))
-            what = f"HTTP, {connections} connection{'s'[: connections > 1]} kept, {name}"
-            yield Row(what, took, baseline, "a route by hand, uvicorn")
+            what = f"HTTP, {connections} kept-alive connection{'s'[: connections > 1]}, {name}"
+            yield Row(what, took, baseline, "a hand-written route, uvicorn")
 
 
 def _routed(server: Served, domains: int, database: str) -> Iterator[Row]:
-    """Questions about new pairs of places inside of domains seen before."""
+    """Measure questions about new pairs of places in cached domains."""
     trivial = [Request("/graphql", {"query": TRIVIAL})] * _ASKED
     for name in ROUTED:
         server.answers(routed(name, pairs(domains, _ASKED, "domain", 8)))
         asked = routed(name, pairs(domains, _ASKED, "domain"))
         took, baseline = (statistics.median(server.each(some)) for some in (asked, trivial))
-        yield Row(f"HTTP, {name} inside a known domain, {database}", took, baseline, "the trivial document", _ROUTED)
+        yield Row(f"HTTP, {name} inside a cached domain, {database}", took, baseline, "the trivial document", _ROUTED)
 
 
 def routed(name: str, ends: Iterable[tuple[str, str]]) -> list[Request]:
-    """One of these questions, about each pair of places."""
+    """Return requests for a question, one per pair of places."""
     field = ROUTED[name]
     names = [each for each in "ab" if f"${each}" in field]
     document = f"query ({', '.join(f'${each}: Address!' for each in names)}) {{ {field} }}"
@@ -79,18 +79,18 @@ def routed(name: str, ends: Iterable[tuple[str, str]]) -> list[Request]:
 
 
 def _planned(url: str, postmaster: int) -> Iterator[Row]:
-    """Seconds of PostgreSQL's processor."""
-    for name, document in (("100 chips nested", NESTED), ("the same, links named", NAMED), ("1,000 flat rows", FLAT)):
+    """Measure PostgreSQL's processor time per request."""
+    for name, document in (("100 chips nested", NESTED), ("100 chips nested, with link addresses", NAMED), ("1,000 flat rows", FLAT)):
         asked = [Request("/graphql", {"query": document})] * 150  # a process's clock ticks every 10 ms
         with ours(url) as server:
             took = _used(server, asked, postmaster)
         with ours(url, PGOPTIONS=_PLANNED) as server:
             baseline = _used(server, asked, postmaster)
-        yield Row(f"PostgreSQL's processor, {name}", took, baseline, "planned at each request", 0.75)
+        yield Row(f"PostgreSQL processor time, {name}", took, baseline, "planned for each request", 0.75)
 
 
 def _used(server: Served, asked: Sequence[Request], postmaster: int) -> float:
-    """Of a request."""
+    """Return PostgreSQL's processor seconds per request."""
     server.answers(asked)
     backends = below(postmaster, "postgres: trninv ")
     before = processor_time(backends)

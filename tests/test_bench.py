@@ -100,7 +100,7 @@ def test_the_page_is_made_from_the_recorded_results() -> None:
 @pytest.mark.parametrize("section", page.sections(page.PAGE.read_text()))
 def test_name_and_baseline_tell_recorded_rows_apart(section: str) -> None:
     rows = results.read(results.file(section, RAINIER))
-    assert len({(row.name, row.against) for row in rows}) == len(rows)
+    assert len({(row.name, row.baseline_name) for row in rows}) == len(rows)
 
 
 def test_the_page_shows_every_section() -> None:

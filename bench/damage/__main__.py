@@ -1,8 +1,9 @@
-"""Asks randomly damaged fleets, and holds the answers to an oracle: ``./run damage [--answers N] [--seed S]``.
+"""Damage fleets at random and compare every answer with an oracle: ``./run damage [--answers N] [--seed S]``.
 
-Of clusters of two to eight domains of every system up to four chips, four links and two NICs are down, and a link
-carries half. No answer may be outside of what breadth first search, flows, every split or an integer program say, and
-of the bisections 99 in 100 are exact. Then the command line, GraphQL over HTTP, Python and SQL are asked the same.
+In clusters of two to eight domains of every system, up to four chips, four links and two NICs are down, and one link
+has half its bandwidth. No answer may be outside the bounds that breadth-first search, flows, all splits or an integer
+program give, and 99 in 100 bisections must be exact. Then the command line, GraphQL over HTTP, Python and SQL get the
+same questions.
 """
 
 import argparse
@@ -36,11 +37,11 @@ _COLUMNS = (
 
 
 def main() -> None:
-    """Print a table, and end with 1 if an answer is wrong, too few are exact, or interfaces differ."""
+    """Print a table; exit with 1 if an answer is wrong, too few bisections are exact, or interfaces differ."""
     parser = argparse.ArgumentParser(prog="./run damage", description=__doc__)
     parser.add_argument("--answers", type=int, default=5_000, help="(default: %(default)s)")
-    parser.add_argument("--interfaces", type=int, default=300, help="questions for all of them (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="of the damage (default: random)")
+    parser.add_argument("--interfaces", type=int, default=300, help="questions sent to every interface (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="seed of the damage (default: random)")
     given = parser.parse_args()
     print(f"{given.answers:,} answers, seed {given.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="d") as name:
@@ -54,7 +55,7 @@ def main() -> None:
 
 
 def judged(found: Sequence[Checked]) -> bool:
-    """Print what was found, and say whether it holds."""
+    """Print a table of the answers, and return whether all are right and enough bisections are exact."""
     groups = defaultdict[tuple[str, str], list[Checked]](list)
     for each in found:
         groups[each.question, each.system].append(each)

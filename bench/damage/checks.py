@@ -1,4 +1,4 @@
-"""Questions about a damaged fleet, and what an oracle says of their answers."""
+"""Ask questions about a damaged fleet and judge the answers with an oracle."""
 
 import random
 import time
@@ -22,24 +22,24 @@ T = TypeVar("T")
 
 _CLOSE = 1e-6
 _TRIES = 40
-"""Beginnings of a search for cheaper splits."""
+"""Starting points of a search for cheaper splits."""
 _SMALL = 16
-"""Chips of a domain of which a plain linear program answers all-to-all, and every pair is tried."""
+"""Most chips of a domain for a plain linear program of all-to-all, and for trying every pair."""
 _PAIR = 2
 
 
 @dataclass(frozen=True)
 class Checked:
-    """An answer, and the seconds of a processor that it took.
+    """A judged answer and the processor seconds that it took.
 
     Attributes
     ----------
     fault
-        What is wrong with it.
+        What is wrong with the answer; empty if it is right.
     proven
-        Whether the oracle knows the truth, and not only bounds on it.
+        Whether the oracle knows the exact value, and not only bounds.
     tightness
-        The lower bound over the upper one.
+        The answer's lower bound divided by its upper bound.
 
     """
 
@@ -55,7 +55,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an oracle says of an answer."""
+    """The oracle's judgement of an answer."""
 
     fault: str
     exact: bool = True
@@ -64,7 +64,7 @@ class Verdict:
 
 
 class Checks:
-    """The questions about one state; of a 64-chip torus an integer program may take some seconds."""
+    """The questions about one state; ``seconds`` limits the integer program for a 64-chip torus."""
 
     def __init__(self, fleet: BaseFleet, state: State, chance: random.Random, seconds: float) -> None:
         self._fleet, self._state, self._chance, self._seconds = fleet, state, chance, seconds
@@ -75,7 +75,7 @@ class Checks:
         self._took = 0.0
 
     def all(self) -> Iterator[Checked]:
-        """Each question once or a few times."""
+        """Ask each question once or a few times and yield the judged answers."""
         asked: list[tuple[str, int, Callable[[], Verdict]]] = [
             ("path by hops", 3, self._by_hops),
             ("path by bandwidth", 2, self._by_bandwidth),
@@ -103,13 +103,13 @@ class Checks:
         return found
 
     def _pair(self) -> tuple[str, str]:
-        """Two chips, of one domain or of any two."""
+        """Draw two chips, of one domain or of two."""
         every = self._state.chips(self._state.cluster)
         a = self._chance.choice(self._ends)
         return a, self._chance.choice(self._chance.choice([every, self._ends]))
 
     def _ways(self, *chips: str) -> Ways:
-        """What is between some chips."""
+        """Return the graph that paths between some chips may use."""
         domains = {chip.rpartition("/s")[0] for chip in chips}
         return oracle.ways(self._state.left, domains, fabric=len(domains) > 1)
 
@@ -136,7 +136,7 @@ class Checks:
         away = {(a, b): hops for a in sources for b in targets if (hops := oracle.hops(ways, [a], [b])) is not None}
         best = {pair for pair, hops in away.items() if hops == min(away.values())}
         told = {(pair.source, pair.target) for pair in found.best_pairs}
-        if len(sources) * len(targets) == 1:  # of one place each, none are told
+        if len(sources) * len(targets) == 1:  # the answer lists pairs only if there are several
             best = set()
         return Verdict(_unlike(f"path {sources} {targets}", told, best) or _walked(ways, found))
 
@@ -182,7 +182,7 @@ class Checks:
         return Verdict(fault or _unlike(f"the worst pair of {self._domain}", found.min_flow, least))
 
     def _alone(self) -> Named:
-        """Chips and switches of the domain."""
+        """Return the graph of the domain's chips and switches."""
         left = self._state.left
         own = (node for node in left if node.startswith(f"{self._domain}/") and left.nodes[node]["kind"] != "nic")
         return left.subgraph(own)
@@ -198,7 +198,7 @@ class Checks:
             else:
                 least, most = 0, oracle.searched(graph, self._ends, [each.chips], 4, self._chance.randrange(10**6))
             if each.lower > most or each.upper < least:
-                fault = f"profile {self._domain}: {each.chips} chips cut {least} to {most}, not {each}"
+                fault = f"profile {self._domain}: the oracle says {least} to {most} for {each.chips} chips, not {each}"
         tightness = min((each.lower / each.upper for each in found.splits if each.upper), default=1.0)
         return Verdict(fault, exact, cuts is not None, tightness)
 
@@ -210,14 +210,14 @@ class Checks:
         fault, cut = "", sum(link.bandwidth for link in gathered.links)
         kept = int(gathered.method.partition("a set of ")[2].split(" ")[0])
         if gathered.lower and not oracle.gathers(self._inner, self._ends, gathered.lower // others):
-            fault = f"{what}: no all-gather of {gathered.lower}"
+            fault = f"{what}: an all-gather of {gathered.lower} is not feasible"
         if abs(cut * others / (len(self._ends) - kept) - gathered.upper) > 1:
-            fault = f"{what}: the cut {cut} of {kept} chips does not allow {gathered.upper}"
+            fault = f"{what}: the cut {cut} of {kept} chips does not give the bound {gathered.upper}"
         is_small = len(self._ends) <= _SMALL
         if is_small:
             theta = oracle.all_to_all(self._inner, self._ends) * others
             if not to_all.lower * (1 - _CLOSE) - 1 <= theta <= to_all.upper * (1 + _CLOSE) + 1:
-                fault = f"{what}: all-to-all {theta}, not {to_all}"
+                fault = f"{what}: the oracle's all-to-all is {theta}, not {to_all}"
         tightness = min(each.lower / each.upper for each in (to_all, gathered)) if to_all.upper else 1.0
         return Verdict(fault, gathered.exact and to_all.exact, is_small, tightness)
 
@@ -247,35 +247,35 @@ class Checks:
         return oracle.searched(graph, chips, halves, _TRIES, self._chance.randrange(10**6))
 
     def _known(self, found: BisectionAnswer, cuts: Sequence[Ints], chips: Sequence[str]) -> Verdict:
-        """By what each domain cuts; failed chips of the scope fill up either half of the nominal one."""
+        """Judge by the least cuts of each domain; in the nominal bisection, failed chips may fill up either half."""
         truth = oracle.bisection(cuts, len(chips))
         lost = sum(place.startswith(f"{found.scope}/") and _is_chip(place) for place in self._state.down)
         nominal = oracle.bisection(cuts, len(chips), lost)
         if lost and not (found.nominal and found.nominal.lower <= nominal <= found.nominal.upper):
-            return Verdict(f"bisection {found.scope}: nominal {nominal}, not {found.nominal}")
+            return Verdict(f"bisection {found.scope}: the oracle's nominal is {nominal}, not {found.nominal}")
         return self._judged(found, chips, truth, truth)
 
     def _judged(self, found: BisectionAnswer, chips: Sequence[str], least: float, most: float) -> Verdict:
-        """The truth is between least and most, and not outside of the bounds; the cut parts the halves."""
+        """Judge an answer whose exact value is between two bounds, and check that its cut separates its halves."""
         fault = ""
         if found.lower > most * (1 + _CLOSE) or found.upper < least * (1 - _CLOSE):
-            fault = f"bisection {found.scope}: {least} to {most}, not {found.lower} to {found.upper}"
+            fault = f"bisection {found.scope}: the oracle says {least} to {most}, not {found.lower} to {found.upper}"
         tightness = found.lower / found.upper if found.upper else 1.0
         return Verdict(fault or self._parted(found, chips), found.exact, least >= most * (1 - _CLOSE), tightness)
 
     def _parted(self, found: BisectionAnswer, chips: Sequence[str]) -> str:
-        """What is wrong with the cut and the halves, if anything is."""
+        """Return what is wrong with the cut and the halves, or an empty text."""
         cut = {frozenset((link.a, link.b)) for link in found.cut}
         a, b = (
             [chip for place in side for chip in ([place] if _is_chip(place) else self._state.chips(place))]
             for side in (found.chips_a, found.chips_b)
         )
         if sorted([*a, *b]) != sorted(chips) or abs(len(a) - len(b)) > 1:
-            return f"bisection {found.scope}: {len(a)} and {len(b)} chips are no halves of {len(chips)}"
+            return f"bisection {found.scope}: {len(a)} and {len(b)} chips are not halves of {len(chips)}"
         ways = self._inner if found.scope == self._domain else self._ways(*chips)
         kept = ways.edge_subgraph([edge for edge in ways.edges if frozenset(map(_place, edge)) not in cut])
         if sum(link.bandwidth for link in found.cut) != found.upper or oracle.hops(kept, a, b) is not None:
-            return f"bisection {found.scope}: its cut is not {found.upper}, or does not part its halves"
+            return f"bisection {found.scope}: the cut is not {found.upper}, or does not separate the halves"
         return ""
 
 
@@ -284,7 +284,7 @@ def _is_chip(place: str) -> bool:
 
 
 def _place(node: object) -> object:
-    """The node that a port belongs to."""
+    """Return the node that a port belongs to."""
     return node[0] if isinstance(node, tuple) else node
 
 
@@ -293,10 +293,10 @@ def _unlike(what: str, found: object, wanted: object) -> str:
 
 
 def _walked(ways: Ways, found: PathAnswer) -> str:
-    """What of a path does not lead over links that are up."""
+    """Return what is wrong with a path that uses links that are not up, or an empty text."""
     places = {frozenset(map(_place, edge)) for edge in ways.edges}
     for path in found.paths:
         nodes = [step.address for step in path.steps if step.kind != "link"]
         if any(frozenset(edge) not in places for edge in pairwise(nodes)):
-            return f"path {found.source} {found.target}: not over links that are up: {nodes}"
+            return f"path {found.source} {found.target}: uses links that are not up: {nodes}"
     return ""

@@ -1,4 +1,4 @@
-"""Slow and obvious answers from what is left of the wiring: breadth first, flows of networkx, every split."""
+"""Compute slow but obviously right answers: breadth-first search, flows of networkx, all splits."""
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Sequence
@@ -13,18 +13,18 @@ from scipy.sparse import lil_array
 
 Ints = NDArray[np.int64]
 Named: TypeAlias = "nx.Graph[str]"
-"""What is up, by addresses."""
+"""Parts that are not down, by address."""
 Ways: TypeAlias = "nx.DiGraph[Hashable]"
-"""Links by direction; of a NIC there are two ports, (address, whether it leads up)."""
+"""Links by direction; a NIC is two ports, (address, whether the port leads up to the fabric)."""
 _FAR = 2**60
 _HUB = 8
-"""Links of a switch without which a domain falls into small pieces."""
+"""A switch with more links is a hub; without hubs, a domain falls into small pieces."""
 _MOST = 16
-"""Chips of such a piece, of which every split is tried."""
+"""Most chips of a piece for trying all its splits."""
 
 
 def ways(graph: Named, domains: Collection[str], *, fabric: bool) -> Ways:
-    """Links by direction between chips and switches of some domains; over the fabric each NIC is two ports."""
+    """Return the links of some domains by direction; with the fabric, each NIC is two ports."""
     kind = nx.get_node_attributes(graph, "kind")
     own = {node for node in graph if any(node.startswith(f"{domain}/") for domain in domains)}
     kept = {node for node in graph if kind[node] == "network_node" or node in own} if fabric else own
@@ -40,7 +40,7 @@ def ways(graph: Named, domains: Collection[str], *, fabric: bool) -> Ways:
 
 
 def hops(graph: Ways, sources: Collection[Hashable], targets: Collection[Hashable]) -> int | None:
-    """Links of a shortest path."""
+    """Count the links of a shortest path, or return None if there is no path."""
     starts = [node for node in sources if node in graph]
     if not starts:
         return None
@@ -49,7 +49,7 @@ def hops(graph: Ways, sources: Collection[Hashable], targets: Collection[Hashabl
 
 
 def widest(graph: Ways, sources: Collection[Hashable], targets: Collection[Hashable]) -> tuple[int, int] | None:
-    """The narrowest link of the widest path, and how many links such a path has at least."""
+    """Return the capacity of the widest path and the fewest links of a path with that capacity."""
     for width in sorted({of["capacity"] for _, _, of in graph.edges(data=True)}, reverse=True):
         wide = graph.edge_subgraph([(a, b) for a, b, of in graph.edges(data=True) if of["capacity"] >= width])
         if (found := hops(wide, sources, targets)) is not None:
@@ -58,7 +58,7 @@ def widest(graph: Ways, sources: Collection[Hashable], targets: Collection[Hasha
 
 
 def flow(graph: Ways, sources: Collection[Hashable], targets: Collection[Hashable]) -> int:
-    """All that goes from some nodes to others."""
+    """Return the maximum flow from some nodes to others."""
     joined = graph.copy()
     joined.add_edges_from(("source", node) for node in sources if node in graph)
     joined.add_edges_from((node, "target") for node in targets if node in graph)
@@ -66,7 +66,7 @@ def flow(graph: Ways, sources: Collection[Hashable], targets: Collection[Hashabl
 
 
 def distances(graph: Ways, chips: Sequence[Hashable]) -> Counter[int | None]:
-    """How many pairs are how many links apart."""
+    """Count the pairs of chips by the number of links between them; None counts pairs without a path."""
     found = Counter[int | None]()
     for at, chip in enumerate(chips):
         away = nx.single_source_shortest_path_length(graph, chip)
@@ -75,7 +75,7 @@ def distances(graph: Ways, chips: Sequence[Hashable]) -> Counter[int | None]:
 
 
 def gathers(graph: Ways, chips: Sequence[Hashable], rate: float) -> bool:
-    """Whether each chip can receive so much of every other at once."""
+    """Return whether each chip can receive at a rate from every other chip at once."""
     fed = graph.copy()
     for chip in chips:
         fed.add_edge("source", chip, capacity=rate)
@@ -83,7 +83,7 @@ def gathers(graph: Ways, chips: Sequence[Hashable], rate: float) -> bool:
 
 
 def all_to_all(graph: Ways, chips: Sequence[Hashable]) -> float:
-    """What each pair can exchange at once: a linear program with a flow from each chip over each link."""
+    """Compute the rate that all pairs can exchange at once, by a linear program with a flow per chip and link."""
     index = {node: at for at, node in enumerate(graph)}
     arcs = [(a, b, int(of["capacity"])) for a, b, of in graph.edges(data=True)]
     width, ends = len(arcs), set(chips)
@@ -111,10 +111,10 @@ def all_to_all(graph: Ways, chips: Sequence[Hashable]) -> float:
 
 
 def least_cuts(graph: Named, chips: Collection[str]) -> Ints | None:
-    """The least that k of a domain's chips cut, from its others and from the network nodes, for every k.
+    """Compute, for every k, the least cut between k of a domain's chips and its other chips and network nodes.
 
-    Every side of each switch that many chips share, and every split of each piece that is left; what is in a piece
-    beside chips stands where it is cheaper. None if a piece is too large for that.
+    Tries both sides for each hub and all splits of each piece that remains. Switches and NICs of a piece take the
+    cheaper side. Returns None if a piece is too large.
     """
     kind = nx.get_node_attributes(graph, "kind")
     hubs = [node for node in graph if kind[node] == "switch" and graph.degree[node] > _HUB]
@@ -133,7 +133,7 @@ def least_cuts(graph: Named, chips: Collection[str]) -> Ints | None:
 
 
 def _piece(graph: Named, piece: Collection[str], fixed: dict[str, bool]) -> Ints:
-    """What a piece cuts at least with each number of its chips on one side."""
+    """Compute a piece's least cut for each number of its chips on one side."""
     kind = nx.get_node_attributes(graph, "kind")
     chips = sorted(node for node in piece if kind[node] == "chip")
     subsets = np.arange(2 ** len(chips))
@@ -151,7 +151,7 @@ def _piece(graph: Named, piece: Collection[str], fixed: dict[str, bool]) -> Ints
 
 
 def _cheaper(graph: Named, node: str, on: "dict[str, NDArray[np.bool_]]", *, is_port: bool) -> Any:
-    """What a switch costs where it is cheaper; of a NIC what its chips send, but no more than what leads up."""
+    """Compute the cut at a switch on its cheaper side, or at a NIC: its chips' links, at most its uplinks."""
     carries = {near: graph.edges[node, near]["capacity"] for near in graph[node]}
     here = sum(carries[near] * on[near] for near in carries if near in on)
     there = sum(carries[near] for near in carries if near not in on)
@@ -159,7 +159,7 @@ def _cheaper(graph: Named, node: str, on: "dict[str, NDArray[np.bool_]]", *, is_
 
 
 def _sums(one: Ints, other: Ints) -> Ints:
-    """The least sum of an entry of each, by the sum of their places."""
+    """Return the (min, +) convolution: for each total index, the least sum of an entry of each array."""
     found = np.full(len(one) + len(other) - 1, _FAR)
     for at, value in enumerate(other):
         found[at : at + len(one)] = np.minimum(found[at : at + len(one)], one + value)
@@ -167,7 +167,7 @@ def _sums(one: Ints, other: Ints) -> Ints:
 
 
 def bisection(domains: Sequence[Ints], chips: int, lost: int = 0) -> int:
-    """The least that halves of the chips of some domains cut, with so many lost ones as fillers on either side."""
+    """Compute the least cut of the chips of some domains in halves; lost chips may fill up either half."""
     total = np.zeros(1, dtype=np.int64)
     for each in domains:
         total = _sums(total, each)
@@ -176,7 +176,7 @@ def bisection(domains: Sequence[Ints], chips: int, lost: int = 0) -> int:
 
 
 def solved(graph: Named, chips: Sequence[str], seconds: float) -> tuple[float, float]:
-    """Bounds on the bisection of chips that links alone join, by a plain integer program."""
+    """Compute bounds on the bisection of chips without switches, by a plain integer program."""
     index, edges = {chip: at for at, chip in enumerate(chips)}, _edges(graph.subgraph(chips))
     unit, width = max(carries for _, _, carries in edges), len(chips) + len(edges)
     rows = lil_array((2 * len(edges) + 1, width))
@@ -201,7 +201,10 @@ def solved(graph: Named, chips: Sequence[str], seconds: float) -> tuple[float, f
 
 
 def searched(graph: Named, chips: Sequence[str], sizes: Sequence[int], tries: int, seed: int) -> int:
-    """A cheap split with one of these numbers of chips on the side that pays for its NICs, each of one chip."""
+    """Search for a cheap split whose first side, of one of these sizes, also pays for its NICs.
+
+    Each NIC belongs to one chip.
+    """
     kind, rng = nx.get_node_attributes(graph, "kind"), np.random.default_rng(seed)
     index = {chip: at for at, chip in enumerate(chips)}
     wires, exits = np.zeros((len(chips), len(chips)), dtype=np.int64), np.zeros(len(chips), dtype=np.int64)
@@ -224,7 +227,7 @@ def _edges(graph: Named) -> list[tuple[str, str, int]]:
 
 
 def _swapped(wires: Ints, exits: Ints, start: Ints) -> int:
-    """What is cut once no swap of two chips cuts less; those of the start pay for their exits."""
+    """Swap pairs of chips until no swap lowers the cut, and return it; the first side also pays for its exits."""
     side = np.zeros(len(exits), dtype=bool)
     side[start] = True
     while True:

@@ -1,4 +1,4 @@
-"""Rounds of random damage: answers held to an oracle, and to one another on every interface."""
+"""Damage fleets at random, compare answers with an oracle, and compare the interfaces with one another."""
 
 import random
 import sys
@@ -11,7 +11,7 @@ from serving import serving
 from trninv.routing.fleet import BaseFleet
 
 PROVEN_EVERY = 12
-"""States of which one u-trn2x64 in so many is held to an integer program, which takes long."""
+"""The integer program, which takes long, runs for one state in this many."""
 _SECONDS = 20.0
 _AT_A_TIME = 10
 
@@ -23,7 +23,7 @@ def answers(
     systems: Sequence[str] = tuple(states.SYSTEMS),
     sizes: Sequence[int] = states.SIZES,
 ) -> Iterator[Checked]:
-    """So many answers about damaged clusters, one state after the other."""
+    """Yield checked answers about damaged clusters, one state after another, until there are enough."""
     clusters, done, at = states.intact(fleet), 0, 0
     while done < number:
         chance = random.Random(f"{seed} {at}")
@@ -38,7 +38,7 @@ def answers(
 
 
 def differences(fleet: BaseFleet, url: str, number: int, seed: int) -> Iterator[str]:
-    """Of so many questions those that an interface answers otherwise."""
+    """Yield a line for each question that an interface answers differently."""
     clusters = states.intact(fleet)
     with serving(url) as service:
         every = Interfaces(fleet, url, service)

@@ -1,4 +1,4 @@
-"""Fleets with random damage: clusters of two to eight domains of every system, of which a few things are down."""
+"""Create fleets with random damage: clusters of two to eight domains of every system, with a few failures."""
 
 import random
 from collections.abc import Iterator
@@ -27,19 +27,19 @@ SYSTEMS = {
     "trn3-gen1": "e",
     "trn3-gen2": "f",
 }
-"""Each, and what its clusters' names begin with."""
+"""Systems, and the first letter of their clusters' names."""
 SIZES = range(2, 9)
-"""Domains of a cluster."""
+"""Numbers of domains of a cluster."""
 
 
 @dataclass(frozen=True)
 class State:
-    """A cluster and what of it is down, or carries half.
+    """A cluster, its parts that are down, and its links with half their bandwidth.
 
     Attributes
     ----------
-    left
-        What carries anything, by addresses: nodes with ``kind`` and ``memory``, links with ``capacity``.
+    working
+        The graph of parts that are not down, by address: nodes with ``kind`` and ``memory``, links with ``capacity``.
 
     """
 
@@ -52,19 +52,19 @@ class State:
 
     @property
     def damage(self) -> str:
-        """In words."""
+        """Describe the damage."""
         return (
             f"{self.cluster} down: {', '.join(self.down) or 'nothing'}; halved: {', '.join(self.halved) or 'nothing'}"
         )
 
     def chips(self, within: str) -> list[str]:
-        """Healthy chips of a cluster or domain."""
+        """Return the healthy chips of a cluster or domain."""
         kind = nx.get_node_attributes(self.left, "kind")
         return [node for node in self.left if kind[node] == "chip" and node.startswith(f"{within}/")]
 
     @contextmanager
     def held(self, fleet: BaseFleet) -> Iterator[BaseFleet]:
-        """A fleet whose database has the damage."""
+        """Apply the damage to a fleet's database until the context ends."""
         self._set(fleet, Condition.from_user("down", None), Condition.from_user("degraded", 0.5))
         try:
             yield fleet
@@ -79,7 +79,7 @@ class State:
 
 
 def seed(url: str, sizes: range = SIZES) -> None:
-    """Clusters of each size of each system, such as c5: five trn2-16."""
+    """Seed a cluster of each size for each system, such as c5: five domains of trn2."""
     with temporary_engine(url) as engine:
         migration.migrate(engine)
         for system, name in SYSTEMS.items():
@@ -91,7 +91,7 @@ def seed(url: str, sizes: range = SIZES) -> None:
 
 
 def intact(fleet: BaseFleet) -> dict[str, "nx.Graph[str]"]:
-    """The clusters of an undamaged database, read from its tables."""
+    """Read the graphs of all clusters from the tables of an undamaged database."""
     found: dict[str, nx.Graph[str]] = {}
     link, node, chip, model = (TABLES[name] for name in ("link", "node", "chip", "chip_model"))
     with read_transaction(fleet.engine) as connection:
@@ -113,7 +113,7 @@ def intact(fleet: BaseFleet) -> dict[str, "nx.Graph[str]"]:
 
 
 def damaged(clusters: "dict[str, nx.Graph[str]]", system: str, size: int, chance: random.Random) -> State:
-    """Up to four chips and links and two NICs down and a link halved, anywhere in a cluster or in one domain of it."""
+    """Draw damage: up to four chips, four links and two NICs down and one link halved, in a cluster or one domain."""
     cluster = f"{SYSTEMS[system]}{size}"
     graph = clusters[cluster]
     within = f"{cluster}/d{chance.randrange(size)}/" if chance.random() < 1 / 2 else f"{cluster}/d"

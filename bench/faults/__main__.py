@@ -1,9 +1,9 @@
-"""Kills commands with -9 at random moments, and looks at what they leave: ``./run faults [--kills N] [--seed S]``.
+"""Kill commands with -9 at random moments and check what they leave: ``./run faults [--kills N] [--seed S]``.
 
-Each runs in a process of its own on a copy of a small fleet, on SQLite and on PostgreSQL, and is killed after a random
-part of the time that it usually takes. What it had said is kept; anything else is done wholly or not at all; what is
-left is as the catalog says; and what was not done is done when it is told again. A kill is no loss of power: what the
-operating system had been given survives it.
+Each command runs in its own process on a copy of a small fleet, on SQLite and on PostgreSQL, and is killed after a
+random fraction of its usual time. Whatever it reported as done must be kept; everything else must be done completely
+or not at all; the rest of the database must match the catalog; and running the command again must complete it. A kill
+is not a power failure: data handed to the operating system survives.
 """
 
 import argparse
@@ -27,10 +27,10 @@ _COLUMNS = (NOTHING, PART, ALL, TOLD, *FAULTS)
 
 
 def main() -> None:
-    """Print a table, and end with 1 if anything is lost or half done."""
+    """Print a table; exit with 1 if anything is lost or half done."""
     parser = argparse.ArgumentParser(prog="./run faults", description=__doc__)
     parser.add_argument("--kills", type=int, default=1_000, help="(default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="of the moments (default: random)")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="seed of the moments (default: random)")
     given = parser.parse_args()
     print(f"{given.kills:,} kills, seed {given.seed}", flush=True)
     for module in pkgutil.iter_modules(trninv.cli.__path__, "trninv.cli."):

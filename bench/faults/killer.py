@@ -1,4 +1,4 @@
-"""Kills commands, and judges what is left by what commands leave that were not killed."""
+"""Kill commands, and compare what they leave with what the same commands leave when not killed."""
 
 import random
 import statistics
@@ -15,14 +15,14 @@ from bench.faults.process import Ended, run
 from bench.faults.remains import Held, check, files, held
 
 NOTHING, PART, ALL, TOLD = "nothing done", "between", "all done", "acknowledged"
-LOST, HALF, STUCK, HUNG = FAULTS = ("lost", "half done", "not done again", "hung")
+LOST, HALF, STUCK, HUNG = FAULTS = ("lost", "half done", "not completed by a second run", "hung")
 _BEYOND = 1.15
-"""Kills come at up to this part of a command's time, so that some come after its end."""
+"""Kills come within this multiple of a command's time, so that some come after its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A command on databases of its own."""
+    """A command and the database and directory that it works on."""
 
     url: str
     directory: Path
@@ -31,7 +31,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the databases hold before, between and after a command that is not killed, and what it writes and takes."""
+    """The result of a command that is not killed: the database in each stage, files, lines of output, seconds."""
 
     stages: dict[str, Held]
     files: dict[str, list[str]]
@@ -40,7 +40,7 @@ class Wanted:
 
 
 class Killer:
-    """Has the templates of both kinds of databases."""
+    """Kills commands on copies of template databases of both kinds."""
 
     def __init__(self, directory: Path, kinds: dict[str, Place], chance: random.Random) -> None:
         self.kinds, self._directory, self._chance = kinds, directory, chance
@@ -57,7 +57,7 @@ class Killer:
         return url
 
     def kill(self, operation: Operation, kind: str, times: int) -> Iterator[str]:
-        """What becomes of so many kills, in the words of the table."""
+        """Kill an operation a number of times and yield the results, as named in the table."""
         wanted = self._wanted(operation, kind)
         for _ in range(times):
             moment = self._chance.uniform(0, _BEYOND * wanted.seconds)
@@ -94,7 +94,7 @@ class Killer:
 
     @contextmanager
     def _trial(self, operation: Operation, kind: str) -> Iterator[Trial]:
-        """What a command is run on, and no trace of it afterwards."""
+        """Create a database and a directory for a command, and remove them when the context ends."""
         place, directory = self.kinds[kind], self._directory / "out"
         (other,) = self.kinds.keys() - {kind}
         url = place.copy(self._templates[kind, operation.template])
@@ -132,18 +132,18 @@ class Killer:
 
 def _done(ended: Ended) -> Ended:
     if ended.status != 0:
-        raise RuntimeError(f"a command that is not killed ends with {ended.status}: {ended.said}")
+        raise RuntimeError(f"a command that was not killed exits with {ended.status}: {ended.said}")
     return ended
 
 
 def _stage(url: str, wanted: Wanted) -> str | None:
-    """The furthest that what a database holds is, if it is any."""
+    """Return the last stage that a database's content matches, or None."""
     now = held(url)
     return next((name for name in reversed(wanted.stages) if wanted.stages[name] == now), None)
 
 
 def _named(ended: Ended) -> Iterator[str]:
-    """The files that a command said it had written."""
+    """Yield the files that a command reported as written."""
     for line in ended.said:
         if line.startswith("/"):
             yield Path(line.split(": ")[0]).name

@@ -1,4 +1,4 @@
-"""What is killed: commands that write, and what they begin with."""
+"""The commands to kill: all write, each starts from a template database."""
 
 import json
 from dataclasses import dataclass
@@ -32,23 +32,23 @@ TEMPLATES["adopted"] = (
 )
 _MORE = ("import", "ec2", "{files}/more-instances.json", "{files}/more-topology.json")
 TEMPLATES["more"] = (*TEMPLATES["adopted"], _MORE)
-"""The databases that operations begin with, by name: the commands that make them."""
+"""Template databases by name, each as the commands that create it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A command.
+    """A command to kill.
 
     Attributes
     ----------
     template
-        What it begins with.
+        The database it starts from.
     words
-        Its arguments, with {database}, {source} (another database, of the other kind), {directory} and {files} in them.
+        Its arguments, with {database}, {source} (another database, of the other kind), {directory} and {files}.
     between
-        The arguments of what it does first, in a transaction of its own.
+        The arguments of a command that does its first step, which it does in a separate transaction.
     newest
-        Whether it leaves the newest revision, so that `trninv verify` can be asked.
+        Whether it leaves the newest schema version, so that `trninv verify` works.
 
     """
 
@@ -65,8 +65,8 @@ OPERATIONS = (
     Operation("seed", "used", ("seed", "u-trn2x64", "--domains", "2", "--name", "lab")),
     Operation("unseed", "used", ("unseed", "two", "--yes")),
     Operation("migrate, from nothing", "empty", ("migrate",)),
-    Operation("migrate, from an older revision", "older", ("migrate",)),
-    Operation("migrate, to an older revision", "used", ("migrate", "--to", "0004", "--yes"), newest=False),
+    Operation("migrate, from an older schema version", "older", ("migrate",)),
+    Operation("migrate, to an older schema version", "used", ("migrate", "--to", "0004", "--yes"), newest=False),
     Operation("token create", "used", ("token", "create", "backup")),
     Operation("token revoke", "used", ("token", "revoke", "grafana")),
     Operation("copy", "empty", ("copy", "{source}", "{database}"), between=("migrate",)),
@@ -80,7 +80,7 @@ OPERATIONS = (
 
 
 def write(directory: Path) -> None:
-    """What the operations import: a fleet, and the same where one instance is gone and others came."""
+    """Write the files to import: a fleet, and the same fleet with one instance removed and others added."""
     first = [*(instance(at, "trn2u.48xlarge", "cb-0") for at in range(2)), *(_plain(at) for at in range(10, 13))]
     more = [*first[:-1], instance(2, "trn2u.48xlarge", "cb-0"), *(_plain(at) for at in range(20, 24))]
     for name, fleet in (("", first), ("more-", more)):

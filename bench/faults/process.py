@@ -1,4 +1,4 @@
-"""A command in a process of its own that can be killed: a copy of this one, so that it begins at once."""
+"""Run a command in a process that can be killed: a fork of this one, so that it starts at once."""
 
 import os
 import select
@@ -10,14 +10,14 @@ from typing import NoReturn
 from trninv.cli.main import main
 
 LONGEST = 60.0
-"""Seconds after which what has not ended is called hung."""
+"""Seconds after which a command counts as hung."""
 _END = b"\0"
-"""Goes before the exit status, behind all that the command says."""
+"""Separates the command's output from its exit status."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The lines that a command said, its exit status if it got so far, and the seconds until then."""
+    """The lines that a command printed, its exit status if it got that far, and its seconds."""
 
     said: list[str]
     status: int | None
@@ -25,12 +25,12 @@ class Ended:
 
 
 def run(words: list[str], kill_after: float | None = None) -> Ended:
-    """Run a command, and kill it after so many seconds, whether it has come to its end by then or not.
+    """Run a command, and kill it after a number of seconds, even if it has ended by then.
 
     Raises
     ------
     TimeoutError
-        It does not end, or leaves a process running.
+        The command does not end, or leaves a process running.
 
     """
     reader, writer = os.pipe()
@@ -55,7 +55,7 @@ def run(words: list[str], kill_after: float | None = None) -> Ended:
 
 
 def _be(words: list[str], writer: int) -> NoReturn:
-    """Run the command, say how it ended, and wait to be killed."""
+    """Run the command in the child, write its exit status, and wait to be killed."""
     os.setsid()
     os.dup2(writer, 1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

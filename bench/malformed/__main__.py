@@ -1,8 +1,8 @@
-"""Sends malformed inputs, and looks at how they are refused: ``./run malformed [--inputs N] [--seed S]``.
+"""Send malformed inputs and check how they are rejected: ``./run malformed [--inputs N] [--seed S]``.
 
-GraphQL, SQL and HTTP go to a service on SQLite and to one on PostgreSQL, as bytes; arguments go to the command line in
-this process. None may be answered with a status of 5xx or an internal error, leave a traceback in a log or on a
-terminal, or hang. What is right but takes longer than a request may is told so and is no fault.
+GraphQL, SQL and HTTP requests go as bytes to a service on SQLite and to one on PostgreSQL; arguments go to the command
+line in this process. No input may cause a status of 5xx, an internal error, a traceback in a log or on a terminal, or
+a hang. A valid request that exceeds the time limit gets TIME_LIMIT, which is not a fault.
 """
 
 import argparse
@@ -41,13 +41,13 @@ from serving import serving
 
 _HEALTH = b"GET /healthz HTTP/1.0\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 _PATIENCE = 0.3
-"""Seconds after which half a request is not waited for any longer, but ended."""
+"""Seconds to wait for a response to an incomplete request before closing the sending side."""
 _COLUMNS = (ANSWERED, REFUSED, LIMITED, CLOSED, *FAULTS)
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of inputs for one database: how one is made, and answered; its part of all of them."""
+    """A kind of input for one database: its share of all inputs, and how to make and send one."""
 
     name: str
     database: str
@@ -57,15 +57,15 @@ class Kind:
 
 
 def main() -> None:
-    """Print a table, and end with 1 if anything broke."""
+    """Print a table; exit with 1 if anything broke."""
     parser = argparse.ArgumentParser(prog="./run malformed", description=__doc__)
     parser.add_argument("--inputs", type=int, default=10_000, help="(default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="of the inputs (default: random)")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="seed of the inputs (default: random)")
     given = parser.parse_args()
     print(f"{given.inputs:,} inputs, seed {given.seed}", flush=True)
     os.environ["TRNINV_REQUEST_SECONDS"] = str(SECONDS)
     with tempfile.TemporaryDirectory(prefix="m") as name:
-        os.chdir(name)  # whatever a command writes is written there
+        os.chdir(name)  # commands may write files into the current directory
         with _databases(Path(name)) as urls:
             total = _table(urls, Path(name), given.inputs, given.seed)
     sys.exit(1 if total.keys() & set(FAULTS) else 0)
@@ -81,7 +81,7 @@ def _databases(directory: Path) -> Iterator[dict[str, str]]:
         urls = {"sqlite": f"sqlite:///{directory}/fleet.db", "postgresql": server}
         for url in urls.values():
             seed_everything(url)
-            of_command(url, ["migrate"])  # makes the login
+            of_command(url, ["migrate"])  # creates the login
         yield urls
 
 

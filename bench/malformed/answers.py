@@ -1,4 +1,4 @@
-"""What becomes of an input: how it is answered, or which fault it shows."""
+"""Send an input and classify the response, or the fault that it shows."""
 
 import io
 import signal
@@ -10,16 +10,19 @@ from urllib.parse import urlsplit
 
 from trninv.cli.main import main
 
-ANSWERED, REFUSED, LIMITED, CLOSED = "answered", "refused", "over its time", "closed"
+ANSWERED, REFUSED, LIMITED, CLOSED = "answered", "rejected", "time limit", "closed"
 BROKEN, TRACEBACK, HANGS = FAULTS = ("5xx", "traceback", "hang")
 SECONDS = 5
-"""What one request may take, by TRNINV_REQUEST_SECONDS."""
+"""The value of TRNINV_REQUEST_SECONDS."""
 _LONGEST = 30
 _STATUSES = (0, 1, 2)
 
 
 def of_request(url: str, sent: bytes, patience: float = _LONGEST) -> str:
-    """How a service answers some bytes; after seconds of patience without an answer no more are promised."""
+    """Send bytes to a service and classify the response.
+
+    If there is no response after ``patience`` seconds, close the sending side and wait again.
+    """
     place, got = urlsplit(url), b""
     with socket.create_connection((place.hostname, place.port), patience) as connection:
         try:
@@ -28,7 +31,7 @@ def of_request(url: str, sent: bytes, patience: float = _LONGEST) -> str:
         except TimeoutError:
             if patience == _LONGEST:
                 return HANGS
-        except OSError:  # it has closed the connection
+        except OSError:  # the service has closed the connection
             pass
         else:
             return _judged(got)
@@ -48,7 +51,7 @@ def _after_the_end(connection: socket.socket) -> str:
 
 
 def _received(connection: socket.socket) -> bytes:
-    """What comes until the connection is closed, or is kept open for another request."""
+    """Receive until the connection is closed, or until a response that keeps it open."""
     got = b""
     while piece := connection.recv(2**16):
         got += piece
@@ -72,7 +75,7 @@ def _judged(got: bytes) -> str:
 
 
 def of_command(database: str, words: list[str]) -> str:
-    """How the command line, in this process, answers arguments."""
+    """Run the command line in this process with arguments and classify the result."""
     out, error = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     signal.signal(signal.SIGALRM, _give_up)
     signal.alarm(_LONGEST)
@@ -89,7 +92,7 @@ def of_command(database: str, words: list[str]) -> str:
         return REFUSED if ended.code else ANSWERED
     except _HangError:
         return HANGS
-    except Exception:  # noqa: BLE001 # which would be a traceback
+    except Exception:  # noqa: BLE001 # any exception would print a traceback
         return TRACEBACK
     finally:
         signal.alarm(0)

@@ -1,4 +1,4 @@
-"""Malformed inputs of each kind."""
+"""Make malformed inputs of each kind."""
 
 import json
 import random
@@ -13,7 +13,7 @@ _WORDS = tuple(word for words in COMMANDS for word in words)
 
 
 def graphql(chance: random.Random) -> bytes:
-    """A request with a document: changed, with odd variables, or in a body that is no JSON."""
+    """Make a request with a mutated document, odd variables, or a body that is not JSON."""
     document = chance.choice(DOCUMENTS)
     body = json.dumps(
         {"query": mutated(document, chance, DOCUMENTS), "variables": json.loads(chance.choice(VARIABLES))}
@@ -28,7 +28,7 @@ def graphql(chance: random.Random) -> bytes:
 
 
 def sql(chance: random.Random) -> bytes:
-    """A request with a statement: changed, of an odd format, or in a body that is no JSON."""
+    """Make a request with a mutated statement, an odd format, or a body that is not JSON."""
     body = json.dumps({"sql": mutated(chance.choice(STATEMENTS), chance, STATEMENTS), "format": "json"}).encode()
     match chance.randrange(10):
         case 0:
@@ -43,9 +43,9 @@ def _posted(path: str, body: bytes) -> bytes:
 
 
 def http(chance: random.Random) -> bytes:
-    """A request with odd methods, paths and headers, or bytes that are none."""
+    """Make a request with odd methods, paths and headers, or bytes that are not HTTP."""
     path = chance.choice(PATHS)
-    path = path if chance.random() < 0.3 else mutated(path, chance, PATHS)  # noqa: PLR2004 # a third are left alone
+    path = path if chance.random() < 0.3 else mutated(path, chance, PATHS)  # noqa: PLR2004 # a third stay unchanged
     lines = [f"{chance.choice(METHODS)} {path} {chance.choice(('HTTP/1.1', 'HTTP/1.1', 'HTTP/1.0', 'HTTP/9', ''))}"]
     lines += ["Host: 127.0.0.1"] * chance.choice((1, 1, 1, 1, 1, 1, 0, 2))
     lines += chance.sample(HEADERS, chance.randint(0, 3))
@@ -55,5 +55,5 @@ def http(chance: random.Random) -> bytes:
 
 
 def command(chance: random.Random) -> list[str]:
-    """Arguments of the command line."""
+    """Make arguments of the command line."""
     return mutated_words(chance.choice(COMMANDS), chance, _WORDS)

@@ -1,4 +1,4 @@
-"""Inputs that are nearly right: examples with something cut, doubled, exchanged or put in."""
+"""Mutate valid inputs: cut, double, exchange or insert something."""
 
 import random
 import re
@@ -11,11 +11,11 @@ _ODD = (
 
 
 _PARTS = (re.compile(r"[A-Za-z_0-9.]+"), re.compile(r"\"[^\"]*\"|'[^']*'"), re.compile(r"\d+"))
-"""Words, texts, numbers."""
+"""Words, quoted texts, numbers."""
 
 
 def exchanged(text: str, others: tuple[str, ...], chance: random.Random) -> str:
-    """A text of which one or two words, texts or numbers are those of others, or odd: most keep their form."""
+    """Replace one or two words, quoted texts or numbers by those of other inputs, or by odd ones."""
     for _ in range(chance.choice((1, 1, 2))):
         part = chance.choice(_PARTS)
         words, new = list(part.finditer(text)), part.findall(chance.choice(others))
@@ -27,7 +27,7 @@ def exchanged(text: str, others: tuple[str, ...], chance: random.Random) -> str:
 
 
 def mutated(text: str, chance: random.Random, others: tuple[str, ...] = ()) -> str:
-    """A text with one to four changes, mostly few; of two texts that have others, one only has words exchanged."""
+    """Change a text in one to four places, or, half of the time if there are other texts, exchange words only."""
     if others and chance.random() < 0.5:  # noqa: PLR2004 # half
         return exchanged(text, others, chance)
     for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 4))):
@@ -48,7 +48,7 @@ def mutated(text: str, chance: random.Random, others: tuple[str, ...] = ()) -> s
 
 
 def mutated_bytes(data: bytes, chance: random.Random) -> bytes:
-    """Bytes with some changed, which may not be UTF-8 any more."""
+    """Change some bytes; the result may no longer be UTF-8."""
     changed = bytearray(data)
     for _ in range(chance.randint(1, 4)):
         at = chance.randrange(len(changed) + 1)
@@ -57,7 +57,7 @@ def mutated_bytes(data: bytes, chance: random.Random) -> bytes:
 
 
 def mutated_words(words: tuple[str, ...], chance: random.Random, others: tuple[str, ...]) -> list[str]:
-    """Arguments of which one is changed, left out, doubled or put in; never what follows -o, nor the command itself."""
+    """Change, drop, double or insert one argument, but not the command itself or the value of -o."""
     first, *rest = words
     changed = [word for word in rest if word not in ("-o", "-")] or [""]
     at = chance.randrange(len(changed))

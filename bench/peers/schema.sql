@@ -1,5 +1,5 @@
--- What PostGraphile sees of a database that trninv has seeded, and what both peers need.
--- Their clients have connections of their own: just-in-time compilation takes longer than these pages.
+-- The views through which PostGraphile reads a database that trninv has seeded, and a setting for both peers:
+-- just-in-time compilation is off, since it takes longer than these pages.
 ALTER DATABASE ours SET jit = off;
 CREATE SCHEMA peer;
 
