@@ -18,7 +18,7 @@ import orjson
 from starlette.types import ASGIApp, Message
 
 from bench.handwritten_routes import routes
-from bench.measure import Row, seeded
+from bench.measure import Row, seed_cluster
 from bench.server import Request, Served, ours
 from trninv.database.engine import temporary_engine
 from trninv.reports.query_runner import stream_query
@@ -54,7 +54,7 @@ CHIPS = "/export/v_chip.ndjson?columns=address,model,state,hbm_gib"
 
 def api_rows(directory: Path, domains: int) -> Iterator[Row]:
     url = f"sqlite:///{directory}/ours.db"
-    seeded(url, domains)
+    seed_cluster(url, domains)
     yield from asyncio.run(_in_process(url, directory / "ours.db"))
     yield from _served(url)
     yield _written(url)

@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import Engine, select
 
 from bench.generated import generate
-from bench.measure import Row, seconds
+from bench.measure import Row, median_seconds
 from trninv.database.engine import read_transaction
 from trninv.database.tables import TABLES
 from trninv.history.archive.archive_store import open_for_writing
@@ -34,9 +34,9 @@ def written_rows(name: str, engine: Engine, directory: Path) -> Iterator[Row]:
         with open_for_writing(directory) as store:
             archive_history(engine, store)
 
-    took, fetched = seconds(write, 1), seconds(lambda: _fetch(engine), 1)
+    took, fetched = median_seconds(write, 1), median_seconds(lambda: _fetch(engine), 1)
     yield Row(f"first archive, {name}", took, fetched, "fetching the events")
-    yield Row(f"archive without new events, {name}", seconds(write, 1), took, "the first archive")
+    yield Row(f"archive without new events, {name}", median_seconds(write, 1), took, "the first archive")
 
 
 def availability_rows(directory: Path, events: int) -> Iterator[Row]:

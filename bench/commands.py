@@ -10,7 +10,7 @@ import psycopg
 from sqlalchemy import text
 
 import postgres
-from bench.measure import NAME, Row, seeded
+from bench.measure import NAME, Row, seed_cluster
 from bench.server import processor_time
 from bench.start import BASELINE, run, used
 from bench.fleet_questions import memory_row, whole_rows
@@ -36,7 +36,7 @@ def command_rows(directory: Path, domains: int) -> Iterator[Row]:
         postmaster = int((directory / "data" / "postmaster.pid").read_text().split()[0])
         databases = {"SQLite": (f"sqlite:///{file}", None), "PostgreSQL": (every.format("ours"), postmaster)}
         for name, (url, process) in databases.items():
-            seeded(url, domains)
+            seed_cluster(url, domains)
             yield from _whole_commands(name, url, process)
             yield from whole_rows(name, url)
         yield memory_row(databases["SQLite"][0], domains)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.measure import Row, seeded
+from bench.measure import Row, seed_cluster
 from trninv.database.engine import temporary_engine
 from trninv.placement.candidates.candidate_search import CandidateSearch, PlacementPolicy
 from trninv.placement.candidates.free_blocks import concurrent_jobs
@@ -202,6 +202,6 @@ def _best(
 
 def _legal(directory: Path) -> LegalSets:
     url = f"sqlite:///{directory}/legal.db"
-    seeded(url, 1)
+    seed_cluster(url, 1)
     with temporary_engine(url) as engine, engine.connect() as connection:
         return read_legal_sets(connection, placement_model(_MODEL))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from bench.measure import NAME, Row, seeded
+from bench.measure import NAME, Row, seed_cluster
 from browsing import FLAGS
 from serving import serving
 
@@ -43,7 +43,7 @@ _ANSWERED = """to => new Promise(done => {
 
 def explorer_rows(directory: Path, domains: int) -> Iterator[Row]:
     url = f"sqlite:///{directory}/ours.db"
-    seeded(url, domains)
+    seed_cluster(url, domains)
     chromium = shutil.which("chromium")
     if chromium is None:
         print("chromium is not installed: apt-get install chromium")

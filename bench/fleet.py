@@ -17,7 +17,7 @@ import psycopg
 
 import postgres
 import trninv
-from bench.measure import NAME, RAINIER, Row, pairs, seconds, seeded
+from bench.measure import NAME, RAINIER, Row, chip_pairs, median_seconds, seed_cluster
 from trninv.database import migration
 from trninv.database.bulk_load import deferred_indexes
 from trninv.database.engine import temporary_engine
@@ -30,7 +30,7 @@ SMALLER = 500
 
 
 def sqlite_seeding(directory: Path, domains: int) -> Row:
-    ours = seeded(f"sqlite:///{directory}/ours.db", domains)
+    ours = seed_cluster(f"sqlite:///{directory}/ours.db", domains)
     with sqlite3.connect(directory / "ours.db") as source:
         rows = {name: source.execute(f"SELECT * FROM {name} ORDER BY id").fetchall() for name in TABLES}  # noqa: S608
     with temporary_engine(f"sqlite:///{directory}/baseline.db") as engine:
@@ -45,7 +45,7 @@ def sqlite_seeding(directory: Path, domains: int) -> Row:
                 target.executemany(f"INSERT INTO {name} VALUES ({','.join('?' * len(listed[0]))})", listed)  # noqa: S608
         target.execute("COMMIT")
 
-    baseline = seconds(load, 1)
+    baseline = median_seconds(load, 1)
     target.close()
     return Row(f"seeding {sum(map(len, rows.values())):,} rows, SQLite", ours, baseline, "sqlite3 executemany", 0.8)
 
@@ -54,7 +54,7 @@ def postgres_seeding(url: str, domains: int) -> Row:
     with psycopg.connect(url.format("postgres"), autocommit=True) as server:
         for name in ("ours", "baseline"):
             server.execute(f"CREATE DATABASE {name}".encode())
-    ours = seeded(url.format("ours"), domains)
+    ours = seed_cluster(url.format("ours"), domains)
     rows = {}
     with psycopg.connect(url.format("ours")) as source, source.cursor() as cursor:
         for name in TABLES:
@@ -71,13 +71,13 @@ def postgres_seeding(url: str, domains: int) -> Row:
                     with cursor.copy(f"COPY {name} FROM STDIN (FORMAT binary)") as copy:
                         copy.write(data)
 
-        baseline = seconds(load, 1)
+        baseline = median_seconds(load, 1)
     return Row("seeding the same rows, PostgreSQL", ours, baseline, "binary COPY, then keys and indexes", 1.3)
 
 
 def each(ask: Callable[[A, A], object], ends: Iterable[tuple[A, A]]) -> float:
     """Measure the median seconds per question, over pairs of places."""
-    return statistics.median(seconds(partial(ask, a, b), 1) for a, b in ends)
+    return statistics.median(median_seconds(partial(ask, a, b), 1) for a, b in ends)
 
 
 QUESTIONS: dict[str, Callable[[BaseFleet, str, str], object]] = {
@@ -92,8 +92,8 @@ def warm(database: Path, domains: int, question: str, place: str) -> float:
     """Measure seconds per question about new pairs of places, in domains that are cached."""
     with trninv.open(f"sqlite:///{database}") as fleet:
         ask = partial(QUESTIONS[question], fleet)
-        each(ask, pairs(domains, 100, place, seed=8))
-        return each(ask, pairs(domains, 50, place))
+        each(ask, chip_pairs(domains, 100, place, seed=8))
+        return each(ask, chip_pairs(domains, 50, place))
 
 
 def cold(database: Path, question: str, asked: list[tuple[str, str]]) -> float:
@@ -102,7 +102,7 @@ def cold(database: Path, question: str, asked: list[tuple[str, str]]) -> float:
     def ask(a: str, b: str) -> float:
         with trninv.open(f"sqlite:///{database}") as fleet:
             fleet.path(f"{NAME}/d0/s0/c0", f"{NAME}/d0/s0/c0")
-            return seconds(partial(QUESTIONS[question], fleet, a, b), 1)
+            return median_seconds(partial(QUESTIONS[question], fleet, a, b), 1)
 
     return statistics.median(ask(a, b) for a, b in asked)
 
@@ -115,7 +115,7 @@ def questions(database: Path, domains: int) -> Iterator[Row]:
     """Measure every question between near and far places, against networkx with the whole fleet in memory."""
     graph, number = resident(database)
     for place in ("server", "domain", "across"):
-        asked = list(pairs(domains, 100, place))
+        asked = list(chip_pairs(domains, 100, place))
         baseline = each(partial(nx.bidirectional_shortest_path, graph), [(number[a], number[b]) for a, b in asked])
         for question in QUESTIONS:
             where = f"{question}, {'across the fabric' if place == 'across' else f'same {place}'}"
@@ -131,9 +131,9 @@ def questions(database: Path, domains: int) -> Iterator[Row]:
 def smaller(directory: Path) -> Row:
     """Measure a path across the fabric of a smaller fleet, which networkx searches quickly."""
     file = directory / f"{SMALLER}.db"
-    seeded(f"sqlite:///{file}", SMALLER)
+    seed_cluster(f"sqlite:///{file}", SMALLER)
     graph, number = resident(file)
-    asked = [(number[a], number[b]) for a, b in pairs(SMALLER, 100)]
+    asked = [(number[a], number[b]) for a, b in chip_pairs(SMALLER, 100)]
     baseline = each(partial(nx.bidirectional_shortest_path, graph), asked)
     name = f"path, across the fabric, new pair, cached domains, {SMALLER} domains"
     return Row(name, warm(file, SMALLER, "path", "across"), baseline, "networkx path, fleet in memory", 2.0)
@@ -157,7 +157,7 @@ def across_cypher(database: Path, domains: int) -> Row:
             found = other.execute(f"MATCH p=(a:N {{id: {a}}})-[:L* SHORTEST 1..10]-(b:N {{id: {b}}}) RETURN length(p)")
             return found.get_next()
 
-        baseline = each(path, [(number[a], number[b]) for a, b in pairs(domains, 15)])
+        baseline = each(path, [(number[a], number[b]) for a, b in chip_pairs(domains, 15)])
     return Row("path, across the fabric, new pair, cached domains", ours, baseline, "ladybug, Cypher", 0.05)
 
 
@@ -176,16 +176,16 @@ def size_growth(directory: Path, domains: int) -> Iterator[Row]:
     """Compare a large with a small cluster: with 6,250 domains, 1,000,000 with 29,952 chips."""
     sizes = domains * 5 // 2, max(domains * 3 // 40, 2)
     for size in sizes:
-        seeded(f"sqlite:///{directory}/{size}.db", size)
+        seed_cluster(f"sqlite:///{directory}/{size}.db", size)
     fleets = [trninv.open(f"sqlite:///{directory}/{size}.db") for size in sizes]
-    asked = [list(pairs(size, 50)) for size in sizes]
+    asked = [list(chip_pairs(size, 50)) for size in sizes]
     for question, ask in QUESTIONS.items():
         took: list[list[float]] = [[], []]
         for fleet, size in zip(fleets, sizes, strict=True):
-            each(partial(ask, fleet), pairs(size, 100, seed=8))
+            each(partial(ask, fleet), chip_pairs(size, 100, seed=8))
         for ends in zip(*asked, strict=True):  # in turn, so that other load on the machine affects both
             for fleet, times, (a, b) in zip(fleets, took, ends, strict=True):
-                times.append(seconds(partial(ask, fleet, a, b), 1))
+                times.append(median_seconds(partial(ask, fleet, a, b), 1))
         large, small = map(statistics.median, took)
         yield Row(f"{question}, {64 * sizes[0]:,} chips", large, small, f"{64 * sizes[1]:,} chips", 1.3)
 
@@ -200,7 +200,7 @@ def memory(directory: Path, domains: int) -> Iterator[Row]:
     )
     ask = (
         f"import trninv; fleet = trninv.open({url!r})\n"
-        f"for a, b in {list(pairs(domains, 200))}: fleet.path(a, b), fleet.bandwidth(a, b), fleet.memory_pool(a)"
+        f"for a, b in {list(chip_pairs(domains, 200))}: fleet.path(a, b), fleet.bandwidth(a, b), fleet.memory_pool(a)"
     )
     for name, code, most in (("seeding", seed, 300), ("routing", ask, 100)):
         watched = f"{code}\nprint(open('/proc/self/status').read())"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from bench.api import FLAT, NESTED, memory
-from bench.measure import NAME, Row, asked_about, pairs
+from bench.measure import NAME, Row, sample_domains, chip_pairs
 from bench.server import Request, Served, ours
 from bench.web import ROUTED, routed
 from trninv.reports.report_library import read_reports
@@ -69,12 +69,12 @@ def memory_row(url: str, domains: int) -> Row:
 def _everything(domains: int) -> Iterator[Request]:
     for place in ("server", "domain", "across"):
         for question in ROUTED:
-            yield from routed(question, pairs(domains, 40, place))
-    for a, b in pairs(domains, 20):
+            yield from routed(question, chip_pairs(domains, 40, place))
+    for a, b in chip_pairs(domains, 20):
         fields = [f'p{at}: path(from: "{a}", to: "{b}", {how}) {{ tiedPaths }}' for at, how in enumerate(_SHAPES)]
         fields.append(f'bandwidth(from: "{a}", to: "{b}") {{ definition }}')
         yield Request("/graphql", {"query": f"{{ {' '.join(fields)} }}"})
-    domain = f'scope: "{NAME}/d{asked_about(domains)[0]}"'
+    domain = f'scope: "{NAME}/d{sample_domains(domains)[0]}"'
     for field in ("bisection", "collectives", "cutTree", "distances", "splitProfile"):
         yield Request("/graphql", {"query": f"{{ {field}({domain}) {{ definition }} }}"})
     yield Request("/graphql", {"query": f'{{ memoryPlacement(scope: "{NAME}", bytes: "{2**40}") {{ definition }} }}'})

@@ -19,7 +19,7 @@ from sqlalchemy import Engine, delete, func, insert, select, text, update
 import postgres
 import trninv
 from bench.archived import availability_rows, written_rows
-from bench.measure import NAME, RAINIER, Row, pairs, seconds, seeded
+from bench.measure import NAME, RAINIER, Row, chip_pairs, median_seconds, seed_cluster
 from trninv.database.engine import read_transaction
 from trninv.database.tables import TABLES
 from trninv.history.events import last_event_number
@@ -54,12 +54,12 @@ def history_rows(directory: Path, domains: int) -> Iterator[Row]:
 
 
 def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
-    seeded(url, domains)
+    seed_cluster(url, domains)
     with trninv.open(url) as fleet:
         _run(fleet.engine, registry.dropping(fleet.engine.dialect.name))
-        bare = seconds(lambda: _live(fleet.engine), 1)
+        bare = median_seconds(lambda: _live(fleet.engine), 1)
         _run(fleet.engine, registry.creating(fleet.engine.dialect.name))
-        lived = seconds(lambda: _live(fleet.engine), 1)
+        lived = median_seconds(lambda: _live(fleet.engine), 1)
         _run(fleet.engine, ["ANALYZE"])  # the tests' PostgreSQL has no autovacuum
         with read_transaction(fleet.engine) as connection:
             events = connection.scalar(select(func.count()).select_from(TABLES["state_event"])) or 0
@@ -80,8 +80,8 @@ def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
         yield from _summed(name, fleet, events, domains)
         with tempfile.TemporaryDirectory(prefix="b") as place:
             yield from written_rows(name, fleet.engine, Path(place))
-        found = seconds(lambda: fleet.at(events // 3), 5)
-        yield Row(f"resolve a time to a snapshot, {name}", found, seconds(lambda: _chips(fleet), 1), "/chips")
+        found = median_seconds(lambda: fleet.at(events // 3), 5)
+        yield Row(f"resolve a time to a snapshot, {name}", found, median_seconds(lambda: _chips(fleet), 1), "/chips")
 
 
 def _marked(row: Row, mark: float, domains: int) -> Iterator[Row]:
@@ -98,7 +98,7 @@ def _summed(name: str, fleet: BaseFleet, events: int, domains: int) -> Iterator[
         row = Row(f"availability by {by} of {events:,} events, {name}", took, plain, "count and sum over the events")
         yield from _marked(row, _AVAILABILITY, domains)
     with read_transaction(fleet.engine) as connection:
-        took = seconds(lambda: list(verify_history(connection, hash_chain.verify_chain(connection))), 1)
+        took = median_seconds(lambda: list(verify_history(connection, hash_chain.verify_chain(connection))), 1)
     row = Row(f"verify of {events:,} events, {name}", took, plain, "count and sum over the events")
     yield from _marked(row, _REPLAY, domains)
     took = _warm(lambda of: of.timeline(NAME), fleet)
@@ -179,7 +179,7 @@ def _run(engine: Engine, statements: Iterable[str]) -> None:
 
 def _warm(ask: Callable[[BaseFleet], object], of: BaseFleet) -> float:
     ask(of)
-    return seconds(lambda: ask(of), 3)
+    return median_seconds(lambda: ask(of), 3)
 
 
 def _live(engine: Engine) -> None:
@@ -204,7 +204,7 @@ def _ago(days: int) -> str:
 
 
 def _paths(fleet: BaseFleet) -> None:
-    for one, other in pairs(40, _PATHS):
+    for one, other in chip_pairs(40, _PATHS):
         fleet.path(one, other)
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine, select, text
 
 import postgres
 import trninv
-from bench.measure import RAINIER, Row, seconds, seeded
+from bench.measure import RAINIER, Row, median_seconds, seed_cluster
 from trninv.database.as_of import maybe_unhealthy
 from trninv.database.engine import write_transaction
 from trninv.database.tables import TABLES, is_unhealthy
@@ -33,11 +33,11 @@ def incident_rows(directory: Path, domains: int) -> Iterator[Row]:
 
 
 def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
-    seeded(url, domains)
+    seed_cluster(url, domains)
     with trninv.open(url) as fleet:
         _fail(fleet.engine, domains)
         for of, then in ((fleet, ""), (fleet.at(_middle(fleet)), ", at the middle of the history")):
-            plain, ours = seconds(partial(_plain, of), 3), seconds(of.incidents, 3)
+            plain, ours = median_seconds(partial(_plain, of), 3), median_seconds(of.incidents, 3)
             what = f"incidents{then}, {name}"
             yield Row(what, ours, plain, "a query for unhealthy parts", note=f"{len(fleet.incidents()):,} now")
             if domains >= RAINIER and not then:

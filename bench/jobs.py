@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 import postgres
 import trninv
-from bench.measure import NAME, RAINIER, Row, seconds, seeded
+from bench.measure import NAME, RAINIER, Row, median_seconds, seed_cluster
 from bench.planning import failures, plans
 from trninv.database.bulk_load import bulk_insert
 from trninv.database.engine import temporary_engine, write_transaction
@@ -42,7 +42,7 @@ def job_rows(directory: Path, domains: int) -> Iterator[Row]:
         postgres.server(Path(place)) as pg,
     ):
         for name, url in (("SQLite", f"sqlite:///{directory}/ours.db"), ("PostgreSQL", pg.format("postgres"))):
-            seeded(url, domains)
+            seed_cluster(url, domains)
             with temporary_engine(url) as engine, write_transaction(engine) as connection:
                 held = _fill(connection, domains)
             with trninv.open(url) as fleet:
@@ -92,8 +92,8 @@ def _placed(fleet: Fleet, name: str, note: str, domains: int) -> Iterator[Row]:
     every = sorted(torus.shape_by_mask, key=int.bit_count, reverse=True)
     found = fleet.placements(NAME, "2x2x4")
     assert found.domains == sum(any(each & box == box for box in boxes) for each in free)
-    by_hand = seconds(lambda: [[box for box in boxes if each & box == box] for each in free], 3)
-    largest = seconds(lambda: [next((box for box in every if each & box == box), 0) for each in free], 1)
+    by_hand = median_seconds(lambda: [[box for box in boxes if each & box == box] for each in free], 3)
+    largest = median_seconds(lambda: [next((box for box in every if each & box == box), 0) for each in free], 1)
 
     def fits() -> object:
         return fleet.placements(NAME, "2x2x4")
@@ -104,10 +104,10 @@ def _placed(fleet: Fleet, name: str, note: str, domains: int) -> Iterator[Row]:
         return fits()
 
     known = fleet._wiring_cache._entries[0]  # noqa: SLF001
-    whole_answer, in_hand, room = seconds(anew), seconds(fits), seconds(lambda: fleet.free(NAME))
+    whole_answer, in_hand, room = median_seconds(anew), median_seconds(fits), median_seconds(lambda: fleet.free(NAME))
     with fleet.connect() as connection:
         legal = read_legal_sets(connection, there.model)
-    blocks = seconds(lambda: largest_of(there, legal))
+    blocks = median_seconds(lambda: largest_of(there, legal))
     loop = "a Python loop over prepared masks, no SQL"
     rows = (
         ("best 2×2×4 of the fleet, with SQL", whole_answer, by_hand, _MARK_PLACEMENT),
@@ -134,7 +134,7 @@ def _matched(free: list[int]) -> float:
     def match() -> list[bool]:
         return [bool(GraphMatcher(each, box).subgraph_is_monomorphic()) for each in few]  # type: ignore[no-untyped-call]
 
-    return seconds(match, 1) / len(few)
+    return median_seconds(match, 1) / len(few)
 
 
 def _held(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
@@ -158,9 +158,9 @@ def _held(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
         with fleet.engine.begin() as connection:
             connection.execute(update(allocation).where(ours).values(ended_at="y"))
 
-    took = seconds(once, 9)
+    took = median_seconds(once, 9)
     what = f"allocate and release {_DOMAIN} chips, {name}"
-    yield Row(what, took, seconds(plain, 9), "the same rows by plain SQL, unchecked")
+    yield Row(what, took, median_seconds(plain, 9), "the same rows by plain SQL, unchecked")
     if domains >= RAINIER:
         yield Row(what, took, _MARK_ALLOCATE, "the mark", 1.0)
 

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import orjson
 
 import postgres
-from bench.measure import NAME, Row, seeded
+from bench.measure import NAME, Row, seed_cluster
 from serving import serving
 
 CLIENTS = 64
@@ -52,7 +52,7 @@ def load_rows(directory: Path, domains: int) -> Iterator[Row]:
     with folder as place, postgres.server(Path(place)) as url:
         urls["PostgreSQL"] = url.format("postgres")
         for name, each in urls.items():
-            seeded(each, domains)
+            seed_cluster(each, domains)
             yield from _rows(f"{name}, {CLIENTS} clients, {seconds:.0f} s", _asked(each, seconds))
 
 

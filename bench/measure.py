@@ -58,7 +58,7 @@ class Row:
         return "held" if self.ratio <= self.mark else "MISSED"
 
 
-def seconds(run: Callable[[], object], times: int = 5) -> float:
+def median_seconds(run: Callable[[], object], times: int = 5) -> float:
     def once() -> float:
         start = time.perf_counter()
         run()
@@ -67,7 +67,7 @@ def seconds(run: Callable[[], object], times: int = 5) -> float:
     return statistics.median(once() for _ in range(times))
 
 
-def seeded(url: str, domains: int) -> float:
+def seed_cluster(url: str, domains: int) -> float:
     """Seed a cluster into an empty database, which is migrated first, and return the seconds of seeding."""
     system = default_systems().get("u-trn2x64").resized(domains)
     with temporary_engine(url) as engine:
@@ -77,25 +77,25 @@ def seeded(url: str, domains: int) -> float:
             with write_transaction(engine) as connection:
                 cluster_seeding.seed(connection, default_catalog(), system, NAME)
 
-        return seconds(seed, 1)
+        return median_seconds(seed, 1)
 
 
-def asked_about(domains: int) -> list[int]:
+def sample_domains(domains: int) -> list[int]:
     """Return the ordinals of the domains that questions are about."""
     return random.Random(7).sample(range(domains), min(40, domains))
 
 
-def pairs(domains: int, number: int, place: str = "across", seed: int = 7) -> Iterator[tuple[str, str]]:
+def chip_pairs(domains: int, number: int, place: str = "across", seed: int = 7) -> Iterator[tuple[str, str]]:
     """Draw pairs of chips in one server, one domain or two; the forty domains are the same for every seed."""
-    known = asked_about(domains)
-    chance = random.Random(seed)
+    domain_sample = sample_domains(domains)
+    rng = random.Random(seed)
     for _ in range(number):
-        one, other = chance.sample(known, 2)
-        server, far = chance.sample(range(4), 2)
-        chip, next_to = chance.sample(range(16), 2)
+        first, second = rng.sample(domain_sample, 2)
+        server, far = rng.sample(range(4), 2)
+        chip, next_to = rng.sample(range(16), 2)
         end = {
-            "server": f"{one}/s{server}/c{next_to}",
-            "domain": f"{one}/s{far}/c{next_to}",
-            "across": f"{other}/s{far}/c{next_to}",
+            "server": f"{first}/s{server}/c{next_to}",
+            "domain": f"{first}/s{far}/c{next_to}",
+            "across": f"{second}/s{far}/c{next_to}",
         }
-        yield f"{NAME}/d{one}/s{server}/c{chip}", f"{NAME}/d{end[place]}"
+        yield f"{NAME}/d{first}/s{server}/c{chip}", f"{NAME}/d{end[place]}"

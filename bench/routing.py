@@ -10,7 +10,7 @@ from pathlib import Path
 import networkx as nx
 
 import trninv
-from bench.measure import DAMAGED, NAME, Row, seconds, seeded
+from bench.measure import DAMAGED, NAME, Row, median_seconds, seed_cluster
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
 from trninv.database import migration
@@ -37,7 +37,7 @@ def bisections(directory: Path) -> Iterator[Row]:
     with trninv.open(url) as fleet:
         for scope in scopes:
             inside = _inside(fleet, scope)
-            took = seconds(partial(bisect, inside.graph, inside.endpoints))
+            took = median_seconds(partial(bisect, inside.graph, inside.endpoints))
             yield Row(f"bisection, {scope} undamaged", took, 0.05, "the mark", 1.0)
         for scope, mark in (("u-trn2x64", 5.0), ("trn3-gen1", 1.0), ("trn3-gen2", 1.0)):
             graph, times, exact = _inside(fleet, scope).graph, [], 0
@@ -69,7 +69,7 @@ def clusters(directory: Path, domains: int) -> Iterator[Row]:
     """Measure a whole cluster: intact, with one chip or link down in hundreds of domains, with 1 % of its chips down."""
     with trninv.open(f"sqlite:///{directory}/ours.db") as fleet:
         for name, ask in (("bisection", fleet.bisection), ("collectives", fleet.collectives)):
-            yield Row(f"{name}, undamaged cluster", seconds(partial(ask, NAME), 1), 0.5, "the mark", 1.0)
+            yield Row(f"{name}, undamaged cluster", median_seconds(partial(ask, NAME), 1), 0.5, "the mark", 1.0)
     few = min(250, domains // 8)
     worn = {
         "hundreds of failures": ({"node": few, "link": few}, 10.0),
@@ -108,19 +108,19 @@ def flows(directory: Path) -> Iterator[Row]:
             inside = _inside(fleet, scope)
             weights = dict.fromkeys(inside.endpoints, 1)
             first, *others = inside.endpoints
-            baseline = seconds(partial(_all_flows, inside.graph, first, others), 1)
-            ours = seconds(partial(gomory_hu_tree, inside.graph), 3)
+            baseline = median_seconds(partial(_all_flows, inside.graph, first, others), 1)
+            ours = median_seconds(partial(gomory_hu_tree, inside.graph), 3)
             yield Row(f"all maximum flows, {scope}", ours, baseline, "networkx, flows from one chip to all others", 3.0)
-            ours = seconds(partial(all_gather_rate, inside.graph, weights), 3)
+            ours = median_seconds(partial(all_gather_rate, inside.graph, weights), 3)
             yield Row(f"all-gather rate, {scope}", ours, baseline, "networkx, flows from one chip to all others", 3.0)
-            ours = seconds(partial(max_concurrent_flow, inside.graph, weights), 3)
+            ours = median_seconds(partial(max_concurrent_flow, inside.graph, weights), 3)
             yield Row(f"all-to-all rate, {scope}", ours, baseline, "networkx, flows from one chip to all others", 3.0)
 
 
 def rack(directory: Path) -> Row:
     """Measure the collectives of a rack, which has links of two kinds."""
     with trninv.open(f"sqlite:///{directory}/domains.db") as fleet:
-        took = seconds(partial(fleet.collectives, "trn3-gen2/r0"), 1)
+        took = median_seconds(partial(fleet.collectives, "trn3-gen2/r0"), 1)
     return Row("collectives, trn3-gen2/r0", took, 1.0, "the mark", 1.0)
 
 
@@ -129,5 +129,5 @@ def routing_rows(directory: Path, domains: int) -> Iterator[Row]:
     yield from flows(directory)
     yield rack(directory)
     if not (directory / "ours.db").exists():
-        seeded(f"sqlite:///{directory}/ours.db", domains)
+        seed_cluster(f"sqlite:///{directory}/ours.db", domains)
     yield from clusters(directory, domains)

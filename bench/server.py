@@ -24,7 +24,7 @@ class Request:
     path: str
     body: dict[str, object]
 
-    def written(self) -> bytes:
+    def body_bytes(self) -> bytes:
         """Encode the request as HTTP/1.1."""
         body = orjson.dumps(self.body)
         head = f"POST {self.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -32,7 +32,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Served:
+class Server:
     """The port and the process of a running server."""
 
     port: int
@@ -41,16 +41,16 @@ class Served:
     def seconds(self, requests: Sequence[Request], connections: int = 1) -> float:
         """Send requests over some connections, one after another on each, and return the seconds per request."""
         start = time.perf_counter()
-        self.answers(requests, connections)
+        self.responses(requests, connections)
         return (time.perf_counter() - start) / len(requests)
 
     def each(self, requests: Sequence[Request], connections: int = 1) -> list[float]:
         """Send requests and return the seconds of every request."""
-        return [taken for taken, _ in self.timed(requests, connections)]
+        return [taken for taken, _ in self.send(requests, connections)]
 
     def answers(self, requests: Sequence[Request], connections: int = 1) -> list[bytes]:
         """Send requests and return the bodies of the responses."""
-        return [body for _, body in self.timed(requests, connections)]
+        return [body for _, body in self.send(requests, connections)]
 
     def timed(self, requests: Sequence[Request], connections: int = 1) -> list[tuple[float, bytes]]:
         """Send requests and return seconds and body of each.
@@ -58,22 +58,22 @@ class Served:
         A single connection uses a blocking socket, as the drivers of the peers do.
         """
         if connections == 1:
-            return self._asked_alone(requests)
+            return self._send_blocking(requests)
 
         async def all_of_them() -> list[tuple[float, bytes]]:
-            asked = (self._ask(requests[number::connections]) for number in range(connections))
+            asked = (self._send_async(requests[number::connections]) for number in range(connections))
             return [answer for some in await asyncio.gather(*asked) for answer in some]
 
         return asyncio.run(all_of_them())
 
-    def _asked_alone(self, requests: Iterable[Request]) -> list[tuple[float, bytes]]:
+    def _send_blocking(self, requests: Iterable[Request]) -> list[tuple[float, bytes]]:
         found = []
         with socket.create_connection(("127.0.0.1", self.port)) as connection, connection.makefile("rb") as answers:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for request in requests:
-                written = request.written()
+                body_bytes = request.encode()
                 start = time.perf_counter()
-                connection.sendall(written)
+                connection.sendall(body_bytes)
                 status = int(answers.readline().split()[1])
                 size = 0
                 while (line := answers.readline()) != b"\r\n":
@@ -84,13 +84,13 @@ class Served:
                 assert status == HTTPStatus.OK, body
         return found
 
-    async def _ask(self, requests: Iterable[Request]) -> list[tuple[float, bytes]]:
+    async def _send_async(self, requests: Iterable[Request]) -> list[tuple[float, bytes]]:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         found = []
         for request in requests:
-            written = request.written()
+            body_bytes = request.encode()
             start = time.perf_counter()
-            writer.write(written)
+            writer.write(body_bytes)
             head = (await reader.readuntil(b"\r\n\r\n")).lower()
             body = await reader.readexactly(int(head.split(b"content-length:")[1].split(b"\r\n")[0]))
             found.append((time.perf_counter() - start, body))
@@ -100,7 +100,7 @@ class Served:
 
 
 @contextmanager
-def served(command: Sequence[str], **environment: str) -> Iterator[Served]:
+def run_server(command: Sequence[str], **environment: str) -> Iterator[Server]:
     """Run a server until the context ends; ``{port}`` in its command is replaced by a free port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -108,13 +108,13 @@ def served(command: Sequence[str], **environment: str) -> Iterator[Served]:
     words = [word.format(port=port) for word in command]
     with subprocess.Popen(words, env=os.environ | environment, stderr=subprocess.DEVNULL) as process:
         try:
-            _wait_for(port, process)
-            yield Served(port, process.pid)
+            _wait_for_port(port, process)
+            yield Server(port, process.pid)
         finally:
             process.terminate()
 
 
-def _wait_for(port: int, process: "subprocess.Popen[bytes]") -> None:
+def _wait_for_port(port: int, process: "subprocess.Popen[bytes]") -> None:
     while True:
         try:
             socket.create_connection(("127.0.0.1", port)).close()
@@ -126,10 +126,10 @@ def _wait_for(port: int, process: "subprocess.Popen[bytes]") -> None:
 
 
 @contextmanager
-def ours(url: str, **environment: str) -> Iterator[Served]:
+def run_trninv(url: str, **environment: str) -> Iterator[Server]:
     """Run ``trninv serve`` on a database until the context ends."""
     command = [sys.executable, "-m", "trninv", "--database", url, "serve", "--port", "{port}"]
-    with served(command, TRNINV_LOG="off", **environment) as server:
+    with run_server(command, TRNINV_LOG="off", **environment) as server:
         yield server
 
 
@@ -143,13 +143,13 @@ def _ticks(process: int, at: int) -> int:
     return int(after_name[at]) + int(after_name[at + 1])
 
 
-def below(process: int, name: str) -> list[int]:
+def child_processes(process: int, name: str) -> list[int]:
     """Return the child processes of a process that have a name in their command line."""
     every = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
-    return [found for found in every if _is_below(found, process, name)]
+    return [found for found in every if _is_child(found, process, name)]
 
 
-def _is_below(process: int, parent: int, name: str) -> bool:
+def _is_child(process: int, parent: int, name: str) -> bool:
     try:
         above = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
         return above == parent and name in Path(f"/proc/{process}/cmdline").read_text()

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from os import environ
 from pathlib import Path
 
-from bench.measure import Row, pairs, seeded
+from bench.measure import Row, chip_pairs, seed_cluster
 from bench.server import ours, processor_time
 
 _TIMES = 5
@@ -18,8 +18,8 @@ _COMPLETION = {"_TRNINV_COMPLETE": "bash_complete", "COMP_WORDS": "trninv ", "CO
 
 def start_rows(directory: Path, domains: int) -> Iterator[Row]:
     url = f"sqlite:///{directory}/ours.db"
-    seeded(url, domains)
-    ends = next(pairs(domains, 1))
+    seed_cluster(url, domains)
+    ends = next(chip_pairs(domains, 1))
     cases: list[tuple[str, list[str], Mapping[str, str], float]] = [
         ("trninv --help", ["-m", "trninv", "--help"], {}, 0.5),
         ("command name completion", ["-m", "trninv"], _COMPLETION, 0.5),

@@ -10,7 +10,7 @@ import psycopg
 import postgres
 from bench.api import FLAT, NAMED, NESTED, TRIVIAL
 from bench.handwritten_routes import FILE
-from bench.measure import Row, pairs, seeded
+from bench.measure import Row, chip_pairs, seed_cluster
 from bench.server import Request, Served, below, ours, processor_time, served
 
 _ROUNDS = 5
@@ -30,7 +30,7 @@ ROUTED = {
 def web_rows(directory: Path, domains: int) -> Iterator[Row]:
     file = directory / "ours.db"
     url = f"sqlite:///{file}"
-    seeded(url, domains)
+    seed_cluster(url, domains)
     command = [sys.executable, "-m", "uvicorn", "--factory", "bench.handwritten_routes:application", "--port", "{port}"]
     with ours(url) as server, served([*command, "--log-level", "error"], **{FILE: str(file)}) as hand:
         yield from _connections(server, hand)
@@ -39,7 +39,7 @@ def web_rows(directory: Path, domains: int) -> Iterator[Row]:
         with psycopg.connect(every.format("postgres"), autocommit=True) as made:
             made.execute("CREATE DATABASE ours")
         url = every.format("ours")
-        seeded(url, domains)
+        seed_cluster(url, domains)
         postmaster = int((directory / "data" / "postmaster.pid").read_text().split()[0])
         with ours(url) as server:
             yield from _routed(server, domains, "PostgreSQL")
@@ -63,8 +63,8 @@ def _routed(server: Served, domains: int, database: str) -> Iterator[Row]:
     """Measure questions about new pairs of places in cached domains."""
     trivial = [Request("/graphql", {"query": TRIVIAL})] * _ASKED
     for name in ROUTED:
-        server.answers(routed(name, pairs(domains, _ASKED, "domain", 8)))
-        asked = routed(name, pairs(domains, _ASKED, "domain"))
+        server.answers(routed(name, chip_pairs(domains, _ASKED, "domain", 8)))
+        asked = routed(name, chip_pairs(domains, _ASKED, "domain"))
         took, baseline = (statistics.median(server.each(some)) for some in (asked, trivial))
         yield Row(f"HTTP, {name} inside a cached domain, {database}", took, baseline, "the trivial document", _ROUTED)
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import ladybug
 
-from bench.measure import Row, asked_about, pairs
+from bench.measure import Row, sample_domains, chip_pairs
 from bench.peers import environments
 from bench.server import Served
 from bench.web import routed
@@ -32,7 +32,7 @@ Answers = list[tuple[float, Any]]
 
 
 def graph_rows(servers: Mapping[str, Served], file: Path, domains: int) -> Iterator[Row]:
-    asked = list(pairs(domains, _EACH, "domain"))
+    asked = list(chip_pairs(domains, _EACH, "domain"))
     addresses, links = _chips_and_links(file, domains)
     number = {address: key for key, address in addresses.items()}
     ends = [(number[a], number[b]) for a, b in asked]
@@ -58,14 +58,14 @@ def _taken(server: Served, domains: int) -> dict[str, float]:
     spent: dict[str, list[float]] = {name: [] for name in _ASKED}
     for turn in range(_ROUNDS):
         for name in _ASKED:
-            each = server.each(routed(name, pairs(domains, _EACH, "domain", _SEED + turn)))
+            each = server.each(routed(name, chip_pairs(domains, _EACH, "domain", _SEED + turn)))
             spent[name] += each if turn else ()
     return {name: statistics.median(each) for name, each in spent.items()}
 
 
 def _chips_and_links(file: Path, domains: int) -> tuple[dict[int, str], list[tuple[int, int]]]:
     """Read the chips' addresses by key and the scale-up links of the domains that questions are about."""
-    listed = [json.dumps(asked_about(domains))]
+    listed = [json.dumps(sample_domains(domains))]
     with sqlite3.connect(file) as source:
         chips = source.execute(
             "SELECT c.id, cluster.slug || '/d' || d.ordinal || '/s' || s.ordinal || '/c' || c.ordinal FROM chip c "

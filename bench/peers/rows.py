@@ -11,7 +11,7 @@ import psycopg
 
 import postgres
 from bench import results
-from bench.measure import RAINIER, Row, seeded
+from bench.measure import RAINIER, Row, seed_cluster
 from bench.peers.graphs import graph_rows
 from bench.peers.lists import list_rows
 from bench.server import ours
@@ -27,12 +27,12 @@ def recorded_rows(_directory: Path, domains: int) -> Iterator[Row]:
 
 def peer_rows(directory: Path, domains: int) -> Iterator[Row]:
     file = directory / "ours.db"
-    seeded(f"sqlite:///{file}", domains)
+    seed_cluster(f"sqlite:///{file}", domains)
     with postgres.server(directory) as every:
         with psycopg.connect(every.format("postgres"), autocommit=True) as made:
             made.execute("CREATE DATABASE ours")
         url = every.format("ours")
-        seeded(url, domains)
+        seed_cluster(url, domains)
         with ours(url) as server:
             yield from list_rows(server, url)
             with ours(f"sqlite:///{file}") as other:
