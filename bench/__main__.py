@@ -12,7 +12,7 @@ from multiprocessing import get_context
 from bench import page, results
 from bench.measure import RAINIER
 from bench.peers.rows import peer_rows
-from bench.sections import SECTIONS, measured
+from bench.sections import SECTIONS, measure_section
 
 
 def main() -> None:
@@ -34,15 +34,18 @@ def main() -> None:
         "--peers", action="store_true", help="install the peers and measure them; without it, show recorded rows"
     )
     parser.add_argument("--write-docs", action="store_true", help=f"only write {page.PAGE.name} from recorded results")
-    given = parser.parse_args()
-    if given.write_docs:
+    arguments = parser.parse_args()
+    if arguments.write_docs:
         page.write()
         return
-    sections = SECTIONS | ({"peers": peer_rows} if given.peers else {})
+    sections = SECTIONS | ({"peers": peer_rows} if arguments.peers else {})
     # one process per section, so that memory kept by one section is not counted in the next
-    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as each:
-        done = (each.submit(measured, name, sections[name], given.domains) for name in given.section or sections)
-        print(results.summary([row for section in done for row in section.result()]))
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
+        futures = (
+            pool.submit(measure_section, name, sections[name], arguments.domains)
+            for name in arguments.section or sections
+        )
+        print(results.summary([row for section in futures for row in section.result()]))
 
 
 if __name__ == "__main__":

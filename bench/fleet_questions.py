@@ -1,13 +1,13 @@
-"""Measure questions about a whole fleet over HTTP, each the first of its kind to a service, and the service's memory."""
+"""Measure a service's first answers to questions about a whole fleet, over HTTP, and the service's memory."""
 
 import json
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from bench.api import FLAT, NESTED, memory
-from bench.measure import NAME, Row, sample_domains, chip_pairs
-from bench.server import Request, Served, ours
-from bench.web import ROUTED, routed
+from bench.api import FLAT, NESTED, peak_memory
+from bench.measure import NAME, Row, chip_pairs, sample_domains
+from bench.server import Request, Server, run_trninv
+from bench.web import QUESTIONS, question_requests
 from trninv.reports.report_library import read_reports
 
 _TIMES = 3
@@ -25,53 +25,58 @@ _DOCUMENTS = {
     "collectives of the cluster": (f'{{ collectives(scope: "{NAME}") {{ chips }} }}', 0.5),
 }
 _SERVER = f'scope: "{NAME}/d0/s0"'
-_LITTLE = (
+_SMALL_DOCUMENTS = (
     "{ clusters { nodes { slug } aggregates { count } } links(first: 1) { nodes { address } } }",
     f"{{ bisection({_SERVER}) {{ definition }} collectives({_SERVER}) {{ definition }} }}",
     '{ report(name: "disputed") { rows } }',
 )
-_SHAPES = ("by: TIME", "by: BANDWIDTH, k: 4", "shape: LINK_DISJOINT", "shape: NODE_DISJOINT")
+_PATH_OPTIONS = ("by: TIME", "by: BANDWIDTH, k: 4", "shape: LINK_DISJOINT", "shape: NODE_DISJOINT")
 
 
 def whole_rows(name: str, url: str) -> Iterator[Row]:
-    asked = _DOCUMENTS | {f"report {each}": (_report(each), 1.0) for each in read_reports()}
-    taken = [_first_answers(url, [document for document, _ in asked.values()]) for _ in range(_TIMES)]
-    for (what, (_, mark)), took in zip(asked.items(), zip(*taken, strict=True), strict=True):
-        yield Row(f"HTTP, {what}, {name}", median(took), mark, "the mark", 1.0)
+    documents = _DOCUMENTS | {f"report {report}": (_report_document(report), 1.0) for report in read_reports()}
+    measurements = [
+        _measure_first_answers(url, [document for document, _ in documents.values()]) for _ in range(_TIMES)
+    ]
+    for (question, (_, mark)), value in zip(documents.items(), zip(*measurements, strict=True), strict=True):
+        yield Row(f"HTTP, {question}, {name}", median(value), mark, "the mark", 1.0)
 
 
-def _report(name: str) -> str:
+def _report_document(name: str) -> str:
     return f'{{ report(name: "{name}") {{ rows }} }}'
 
 
-def _first_answers(url: str, documents: Sequence[str]) -> list[float]:
+def _measure_first_answers(url: str, documents: Sequence[str]) -> list[float]:
     """Measure the seconds of each document in a service that has only answered similar questions about few parts."""
-    with ours(url, **_LIMITS) as server:
-        server.answers([Request("/graphql", {"query": each}) for each in _LITTLE])
-        return [_answered(server, Request("/graphql", {"query": each})) for each in documents]
+    with run_trninv(url, **_LIMITS) as server:
+        server.responses([Request("/graphql", {"query": document}) for document in _SMALL_DOCUMENTS])
+        return [_measure_request(server, Request("/graphql", {"query": document})) for document in documents]
 
 
-def _answered(server: Served, request: Request) -> float:
-    ((taken, body),) = server.timed([request])
+def _measure_request(server: Server, request: Request) -> float:
+    ((seconds, body),) = server.send([request])
     assert "errors" not in json.loads(body), body
-    return taken
+    return seconds
 
 
 def memory_row(url: str, domains: int) -> Row:
     """Measure the peak memory of a service that answers every question."""
-    with ours(url, **_LIMITS) as server:
-        for request in _everything(domains):
-            _answered(server, request)
-        peak = memory(server.process)
+    with run_trninv(url, **_LIMITS) as server:
+        for request in _all_requests(domains):
+            _measure_request(server, request)
+        peak = peak_memory(server.process)
     return Row("peak memory of a service after every question, SQLite", peak, _MEGABYTES, "the mark", 1.0, "MB")
 
 
-def _everything(domains: int) -> Iterator[Request]:
+def _all_requests(domains: int) -> Iterator[Request]:
     for place in ("server", "domain", "across"):
-        for question in ROUTED:
-            yield from routed(question, chip_pairs(domains, 40, place))
+        for question in QUESTIONS:
+            yield from question_requests(question, chip_pairs(domains, 40, place))
     for a, b in chip_pairs(domains, 20):
-        fields = [f'p{at}: path(from: "{a}", to: "{b}", {how}) {{ tiedPaths }}' for at, how in enumerate(_SHAPES)]
+        fields = [
+            f'p{index}: path(from: "{a}", to: "{b}", {option}) {{ tiedPaths }}'
+            for index, option in enumerate(_PATH_OPTIONS)
+        ]
         fields.append(f'bandwidth(from: "{a}", to: "{b}") {{ definition }}')
         yield Request("/graphql", {"query": f"{{ {' '.join(fields)} }}"})
     domain = f'scope: "{NAME}/d{sample_domains(domains)[0]}"'
@@ -79,5 +84,5 @@ def _everything(domains: int) -> Iterator[Request]:
         yield Request("/graphql", {"query": f"{{ {field}({domain}) {{ definition }} }}"})
     yield Request("/graphql", {"query": f'{{ memoryPlacement(scope: "{NAME}", bytes: "{2**40}") {{ definition }} }}'})
     lists = [document for document, _ in _DOCUMENTS.values()] + [NESTED, FLAT]
-    for document in [*lists, *map(_report, read_reports())]:
+    for document in [*lists, *map(_report_document, read_reports())]:
         yield Request("/graphql", {"query": document})

@@ -48,15 +48,15 @@ _EVENTS = """
 def generate(directory: Path, events: int, memory: str = "2GB") -> int:
     """Write an archive with a number of events and return its number of parts."""
     parts = max(events // _EVENTS_PER_PART, 100)
-    named = {"parts": parts, "failing": parts - parts // 1000, "events": events, "spacing": _YEAR / max(events, 1)}
+    parameters = {"parts": parts, "failing": parts - parts // 1000, "events": events, "spacing": _YEAR / max(events, 1)}
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
-    with duckdb.connect() as made:
-        made.execute(f"SET memory_limit = '{memory}'; SET temp_directory = '{directory}/.spill'")
-        made.execute("SET preserve_insertion_order = false")
-        for name, rows, by in (("parts", _PARTS, "version"), ("events", _EVENTS, "day")):
-            how = f"FORMAT parquet, COMPRESSION zstd, PARTITION_BY ({by}), FILENAME_PATTERN 'part-{{i}}'"
-            made.execute(f"COPY ({rows.format(**named)}) TO '{directory}/{name}' ({how})")
+    with duckdb.connect() as connection:
+        connection.execute(f"SET memory_limit = '{memory}'; SET temp_directory = '{directory}/.spill'")
+        connection.execute("SET preserve_insertion_order = false")
+        for name, rows, partition in (("parts", _PARTS, "version"), ("events", _EVENTS, "day")):
+            options = f"FORMAT parquet, COMPRESSION zstd, PARTITION_BY ({partition}), FILENAME_PATTERN 'part-{{i}}'"
+            connection.execute(f"COPY ({rows.format(**parameters)}) TO '{directory}/{name}' ({options})")
     shutil.rmtree(directory / ".spill", ignore_errors=True)
     return parts
 

@@ -35,13 +35,13 @@ def incident_rows(directory: Path, domains: int) -> Iterator[Row]:
 def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
     seed_cluster(url, domains)
     with trninv.open(url) as fleet:
-        _fail(fleet.engine, domains)
-        for of, then in ((fleet, ""), (fleet.at(_middle(fleet)), ", at the middle of the history")):
-            plain, ours = median_seconds(partial(_plain, of), 3), median_seconds(of.incidents, 3)
-            what = f"incidents{then}, {name}"
-            yield Row(what, ours, plain, "a query for unhealthy parts", note=f"{len(fleet.incidents()):,} now")
-            if domains >= RAINIER and not then:
-                yield Row(what, ours, _MARK_SECONDS, "the mark", 1.0)
+        _fail_parts(fleet.engine, domains)
+        for snapshot, suffix in ((fleet, ""), (fleet.at(_middle(fleet)), ", at the middle of the history")):
+            plain, value = median_seconds(partial(_query_unhealthy, snapshot), 3), median_seconds(snapshot.incidents, 3)
+            row_name = f"incidents{suffix}, {name}"
+            yield Row(row_name, value, plain, "a query for unhealthy parts", note=f"{len(fleet.incidents()):,} now")
+            if domains >= RAINIER and not suffix:
+                yield Row(row_name, value, _MARK_SECONDS, "the mark", 1.0)
 
 
 def _middle(fleet: Fleet) -> int:
@@ -49,14 +49,14 @@ def _middle(fleet: Fleet) -> int:
         return int(connection.scalar(text("SELECT max(id) / 2 FROM state_event")) or 0)
 
 
-def _plain(fleet: Fleet) -> None:
+def _query_unhealthy(fleet: Fleet) -> None:
     with fleet.connect() as connection:
         for name in ("server", "node", "link"):
             table = TABLES[name]
             connection.execute(select(table).where(is_unhealthy(table), maybe_unhealthy(connection, table))).all()
 
 
-def _fail(engine: Engine, domains: int) -> None:
+def _fail_parts(engine: Engine, domains: int) -> None:
     """Take down about 4,000 parts all over the fleet, or fewer in a small fleet."""
     step = max(domains // _SERVERS, 1)
     for domain in range(0, domains, step):
@@ -64,13 +64,13 @@ def _fail(engine: Engine, domains: int) -> None:
             set_state(connection, [f"bench/d{domain}/s0"], Condition("down"), why="a bench", who="bench")
     with engine.begin() as connection:
         for table in ("node", "link"):
-            _every(connection, table, domains)
+            _fail_rows(connection, table, domains)
 
 
-def _every(connection: Connection, table: str, domains: int) -> None:
+def _fail_rows(connection: Connection, table: str, domains: int) -> None:
     """Take down rows of a table, spread evenly, one statement per row."""
     rows = connection.scalar(text(f"SELECT max(id) FROM {table}")) or 0  # noqa: S608 # the names are constants
-    few = max(_ROWS * domains // RAINIER, 10)
-    for number in range(few):
-        down = f"UPDATE {table} SET state = 'down' WHERE id = {1 + number * rows // few} AND state = 'up'"  # noqa: S608
+    count = max(_ROWS * domains // RAINIER, 10)
+    for number in range(count):
+        down = f"UPDATE {table} SET state = 'down' WHERE id = {1 + number * rows // count} AND state = 'up'"  # noqa: S608
         connection.execute(text(down))

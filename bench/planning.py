@@ -13,21 +13,21 @@ _DOWN = {"chip": 0.0005, "server": 0.004, "rack": 0.0005}
 """Invented probabilities that a part of a kind is down."""
 
 
-def plans(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
+def plan_rows(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
     """Measure make-room plans for domains with enough free chips but no free set of 16 that schedulers allocate."""
-    took, unproven = list[float](), 0
+    durations, unproven = list[float](), 0
     fleet.make_room(scope=f"{NAME}/d0", chips=1)  # fills the cache of jobs
     for domain in (f"{NAME}/d{number}" for number in range(domains)):
-        if len(took) == _PLANNED:
+        if len(durations) == _PLANNED:
             break
         if fleet.free(domain).free < _WANTED or fleet.placements(domain, chips=_WANTED).placements:
             continue
         start = time.perf_counter()
         plan = fleet.make_room(scope=domain, chips=_WANTED)
-        took.append(time.perf_counter() - start)
-        unproven += not plan.exact or took[-1] > _LIMIT
-    if took:
-        note = f"{len(took)} domains; the slowest took {max(took):.2g} s"
+        durations.append(time.perf_counter() - start)
+        unproven += not plan.exact or durations[-1] > _LIMIT
+    if durations:
+        note = f"{len(durations)} domains; the slowest took {max(durations):.2g} s"
         yield Row(
             f"make-room plans for {_WANTED} chips not proven optimal within a second, {name}",
             unproven,
@@ -39,18 +39,25 @@ def plans(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
         )
 
 
-def failures(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
+def capacity_rows(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
     """Measure capacity with 10,000 samples: the seconds, and the error against the closed form."""
     rates = "".join(f"[{kind}]\nmtbf_hours = {(1 - u) / u!r}\nmttr_hours = 1\n" for kind, u in _DOWN.items())
     answer = fleet.capacity(NAME, rates, start="new", samples=_SAMPLES)
     server = (1 - _DOWN["server"]) * (1 - _DOWN["rack"])
-    off = [
-        abs(each.mean - 64 * domains * (1 - _DOWN["chip"]) ** (each.job_chips or 0) * server) / each.standard_error
-        for each in answer.sizes
-        if each.standard_error
+    deviations = [
+        abs(size.mean - 64 * domains * (1 - _DOWN["chip"]) ** (size.job_chips or 0) * server) / size.standard_error
+        for size in answer.sizes
+        if size.standard_error
     ]
-    what = f"capacity with {_SAMPLES:,} samples, {name}"
-    yield Row(f"{what}: largest error of a mean", max(off), 4.0, "four standard errors of the closed form", 1.0, "errors")
+    row_name = f"capacity with {_SAMPLES:,} samples, {name}"
+    yield Row(
+        f"{row_name}: largest error of a mean",
+        max(deviations),
+        4.0,
+        "four standard errors of the closed form",
+        1.0,
+        "errors",
+    )
     if domains >= RAINIER:
-        took = median_seconds(lambda: fleet.capacity(NAME, rates, start="new", samples=_SAMPLES, seed=1), 1)
-        yield Row(what, took, _MARK, "the mark", 1.0)
+        value = median_seconds(lambda: fleet.capacity(NAME, rates, start="new", samples=_SAMPLES, seed=1), 1)
+        yield Row(row_name, value, _MARK, "the mark", 1.0)

@@ -27,17 +27,17 @@ def read(path: Path) -> list[Row]:
 
 
 def write(path: Path, domains: int, rows: Iterable[Row]) -> None:
-    told = {"domains": domains, "rows": [asdict(row) | {"ratio": row.ratio} for row in rows]}
-    path.write_text(json.dumps(told, indent=2) + "\n")
+    content = {"domains": domains, "rows": [asdict(row) | {"ratio": row.ratio} for row in rows]}
+    path.write_text(json.dumps(content, indent=2) + "\n")
 
 
-def worse(rows: Iterable[Row], before: Iterable[Row]) -> Iterator[str]:
+def regressions(rows: Iterable[Row], before: Iterable[Row]) -> Iterator[str]:
     """Yield a line for each row whose ratio is more than a fifth worse than the recorded one."""
     recorded = {(row.name, row.baseline_name): row.ratio for row in before}
     for row in rows:
-        past = recorded.get((row.name, row.baseline_name))
-        if row.ratio is not None and past is not None and row.ratio > past * _WORSE:
-            yield f"{row.name}, to {row.baseline_name}: worse than recorded: {past:.2g} → {row.ratio:.2g}"
+        recorded_ratio = recorded.get((row.name, row.baseline_name))
+        if row.ratio is not None and recorded_ratio is not None and row.ratio > recorded_ratio * _WORSE:
+            yield f"{row.name}, to {row.baseline_name}: worse than recorded: {recorded_ratio:.2g} → {row.ratio:.2g}"
 
 
 def summary(rows: Iterable[Row]) -> str:
@@ -45,10 +45,10 @@ def summary(rows: Iterable[Row]) -> str:
     rows = [row for row in rows if not row.recorded]
     with_mark = [row for row in rows if row.verdict in {"held", "MISSED"}]
     missed = [f"{row.name} (to {row.baseline_name})" for row in with_mark if row.verdict == "MISSED"]
-    without = [f"{row.name} (to {row.baseline_name})" for row in rows if row.verdict == "not measured"]
-    told = f"{len(with_mark) - len(missed)} of {len(with_mark)} marks held"
-    told += f"; MISSED: {'; '.join(missed)}" if missed else ""
-    return told + (f"; not measured: {'; '.join(without)}" if without else "")
+    unmeasured = [f"{row.name} (to {row.baseline_name})" for row in rows if row.verdict == "not measured"]
+    text = f"{len(with_mark) - len(missed)} of {len(with_mark)} marks held"
+    text += f"; MISSED: {'; '.join(missed)}" if missed else ""
+    return text + (f"; not measured: {'; '.join(unmeasured)}" if unmeasured else "")
 
 
 def cells(row: Row) -> list[str]:

@@ -24,7 +24,7 @@ class Request:
     path: str
     body: dict[str, object]
 
-    def body_bytes(self) -> bytes:
+    def encode(self) -> bytes:
         """Encode the request as HTTP/1.1."""
         body = orjson.dumps(self.body)
         head = f"POST {self.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -44,15 +44,15 @@ class Server:
         self.responses(requests, connections)
         return (time.perf_counter() - start) / len(requests)
 
-    def each(self, requests: Sequence[Request], connections: int = 1) -> list[float]:
+    def response_seconds(self, requests: Sequence[Request], connections: int = 1) -> list[float]:
         """Send requests and return the seconds of every request."""
-        return [taken for taken, _ in self.send(requests, connections)]
+        return [seconds for seconds, _ in self.send(requests, connections)]
 
-    def answers(self, requests: Sequence[Request], connections: int = 1) -> list[bytes]:
+    def responses(self, requests: Sequence[Request], connections: int = 1) -> list[bytes]:
         """Send requests and return the bodies of the responses."""
         return [body for _, body in self.send(requests, connections)]
 
-    def timed(self, requests: Sequence[Request], connections: int = 1) -> list[tuple[float, bytes]]:
+    def send(self, requests: Sequence[Request], connections: int = 1) -> list[tuple[float, bytes]]:
         """Send requests and return seconds and body of each.
 
         A single connection uses a blocking socket, as the drivers of the peers do.
@@ -60,43 +60,43 @@ class Server:
         if connections == 1:
             return self._send_blocking(requests)
 
-        async def all_of_them() -> list[tuple[float, bytes]]:
-            asked = (self._send_async(requests[number::connections]) for number in range(connections))
-            return [answer for some in await asyncio.gather(*asked) for answer in some]
+        async def send_all() -> list[tuple[float, bytes]]:
+            connection_results = (self._send_async(requests[number::connections]) for number in range(connections))
+            return [response for results in await asyncio.gather(*connection_results) for response in results]
 
-        return asyncio.run(all_of_them())
+        return asyncio.run(send_all())
 
     def _send_blocking(self, requests: Iterable[Request]) -> list[tuple[float, bytes]]:
-        found = []
-        with socket.create_connection(("127.0.0.1", self.port)) as connection, connection.makefile("rb") as answers:
+        results = []
+        with socket.create_connection(("127.0.0.1", self.port)) as connection, connection.makefile("rb") as stream:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for request in requests:
-                body_bytes = request.encode()
+                encoded = request.encode()
                 start = time.perf_counter()
-                connection.sendall(body_bytes)
-                status = int(answers.readline().split()[1])
+                connection.sendall(encoded)
+                status = int(stream.readline().split()[1])
                 size = 0
-                while (line := answers.readline()) != b"\r\n":
+                while (line := stream.readline()) != b"\r\n":
                     name, _, value = line.partition(b":")
                     size = int(value) if name.lower() == b"content-length" else size
-                body = answers.read(size)
-                found.append((time.perf_counter() - start, body))
+                body = stream.read(size)
+                results.append((time.perf_counter() - start, body))
                 assert status == HTTPStatus.OK, body
-        return found
+        return results
 
     async def _send_async(self, requests: Iterable[Request]) -> list[tuple[float, bytes]]:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        found = []
+        results = []
         for request in requests:
-            body_bytes = request.encode()
+            encoded = request.encode()
             start = time.perf_counter()
-            writer.write(body_bytes)
+            writer.write(encoded)
             head = (await reader.readuntil(b"\r\n\r\n")).lower()
             body = await reader.readexactly(int(head.split(b"content-length:")[1].split(b"\r\n")[0]))
-            found.append((time.perf_counter() - start, body))
+            results.append((time.perf_counter() - start, body))
             assert int(head.split()[1]) == HTTPStatus.OK, body
         writer.close()
-        return found
+        return results
 
 
 @contextmanager
@@ -138,20 +138,20 @@ def processor_time(processes: Iterable[int], *, ended: bool = False) -> float:
     return sum(_ticks(process, 13 if ended else 11) for process in processes) / _TICKS
 
 
-def _ticks(process: int, at: int) -> int:
+def _ticks(process: int, field: int) -> int:
     after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return int(after_name[at]) + int(after_name[at + 1])
+    return int(after_name[field]) + int(after_name[field + 1])
 
 
-def child_processes(process: int, name: str) -> list[int]:
+def child_processes(parent: int, name: str) -> list[int]:
     """Return the child processes of a process that have a name in their command line."""
-    every = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
-    return [found for found in every if _is_child(found, process, name)]
+    processes = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
+    return [child for child in processes if _is_child(child, parent, name)]
 
 
 def _is_child(process: int, parent: int, name: str) -> bool:
     try:
-        above = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-        return above == parent and name in Path(f"/proc/{process}/cmdline").read_text()
+        parent_process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+        return parent_process == parent and name in Path(f"/proc/{process}/cmdline").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return False

@@ -19,7 +19,7 @@ from tabulate import tabulate
 
 import trninv
 from bench.damage import states
-from bench.damage.checks import Checked
+from bench.damage.checks import CheckedAnswer
 from bench.damage.run import answers, differences
 
 _EXACT = 0.99
@@ -40,49 +40,54 @@ def main() -> None:
     """Print a table; exit with 1 if an answer is wrong, too few bisections are exact, or interfaces differ."""
     parser = argparse.ArgumentParser(prog="./run damage", description=__doc__)
     parser.add_argument("--answers", type=int, default=5_000, help="(default: %(default)s)")
-    parser.add_argument("--interfaces", type=int, default=300, help="questions sent to every interface (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="seed of the damage (default: random)")
-    given = parser.parse_args()
-    print(f"{given.answers:,} answers, seed {given.seed}", flush=True)
+    parser.add_argument(
+        "--interfaces", type=int, default=300, help="questions sent to every interface (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=secrets.randbelow(10**6), help="seed of the damage (default: random)"
+    )
+    arguments = parser.parse_args()
+    print(f"{arguments.answers:,} answers, seed {arguments.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="d") as name:
         url = f"sqlite:///{Path(name) / 'fleet.db'}"
         states.seed(url)
         with trninv.open(url) as fleet:
-            held = judged(list(answers(fleet, given.answers, given.seed)))
-            unlike = list(differences(fleet, url, given.interfaces, given.seed))
-    print(f"{given.interfaces} questions on all interfaces: {len(unlike)} differ", *unlike, sep="\n")
-    sys.exit(0 if held and not unlike else 1)
+            is_right = judge(list(answers(fleet, arguments.answers, arguments.seed)))
+            different = list(differences(fleet, url, arguments.interfaces, arguments.seed))
+    print(f"{arguments.interfaces} questions on all interfaces: {len(different)} differ", *different, sep="\n")
+    sys.exit(0 if is_right and not different else 1)
 
 
-def judged(found: Sequence[Checked]) -> bool:
+def judge(checked_answers: Sequence[CheckedAnswer]) -> bool:
     """Print a table of the answers, and return whether all are right and enough bisections are exact."""
-    groups = defaultdict[tuple[str, str], list[Checked]](list)
-    for each in found:
-        groups[each.question, each.system].append(each)
-        groups[each.question, "all"].append(each)
-    print(tabulate([_row(*key, of) for key, of in sorted(groups.items())], headers=_COLUMNS))
-    halves = [each.exact for each in found if each.question.startswith("bisection")]
-    outside = sum(bool(each.fault) for each in found)
-    print(f"{len(found):,} answers, {outside} outside of their bounds; of {len(halves)} bisections {sum(halves)} exact")
+    groups = defaultdict[tuple[str, str], list[CheckedAnswer]](list)
+    for answer in checked_answers:
+        groups[answer.question, answer.system].append(answer)
+        groups[answer.question, "all"].append(answer)
+    print(tabulate([_row(*key, group) for key, group in sorted(groups.items())], headers=_COLUMNS))
+    halves = [answer.exact for answer in checked_answers if answer.question.startswith("bisection")]
+    outside = sum(bool(answer.fault) for answer in checked_answers)
+    print(f"{len(checked_answers):,} answers, {outside} outside the bounds; {sum(halves)} of {len(halves)} bisections exact")
     return not outside and sum(halves) >= _EXACT * len(halves)
 
 
-def _row(question: str, system: str, of: Sequence[Checked]) -> tuple[str | int | float, ...]:
+def _row(question: str, system: str, group: Sequence[CheckedAnswer]) -> tuple[str | int | float, ...]:
     outside, exact, proven = (
-        sum(map(bool, values)) for values in zip(*((each.fault, each.exact, each.proven) for each in of), strict=True)
+        sum(map(bool, values))
+        for values in zip(*((answer.fault, answer.exact, answer.proven) for answer in group), strict=True)
     )
-    took = [each.took for each in of]
-    tightness = min(each.tightness for each in of)
+    durations = [answer.took for answer in group]
+    tightness = min(answer.tightness for answer in group)
     return (
         question,
         system,
-        len(of),
+        len(group),
         outside,
         exact,
         proven,
         f"{tightness:.3f}",
-        f"{median(took):.2f}",
-        f"{max(took):.2f}",
+        f"{median(durations):.2f}",
+        f"{max(durations):.2f}",
     )
 
 

@@ -30,7 +30,9 @@ def main() -> None:
     """Print a table; exit with 1 if anything is lost or half done."""
     parser = argparse.ArgumentParser(prog="./run faults", description=__doc__)
     parser.add_argument("--kills", type=int, default=1_000, help="(default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="seed of the moments (default: random)")
+    parser.add_argument(
+        "--seed", type=int, default=secrets.randbelow(10**6), help="seed of the moments (default: random)"
+    )
     given = parser.parse_args()
     print(f"{given.kills:,} kills, seed {given.seed}", flush=True)
     for module in pkgutil.iter_modules(trninv.cli.__path__, "trninv.cli."):

@@ -60,7 +60,9 @@ def main() -> None:
     """Print a table; exit with 1 if anything broke."""
     parser = argparse.ArgumentParser(prog="./run malformed", description=__doc__)
     parser.add_argument("--inputs", type=int, default=10_000, help="(default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="seed of the inputs (default: random)")
+    parser.add_argument(
+        "--seed", type=int, default=secrets.randbelow(10**6), help="seed of the inputs (default: random)"
+    )
     given = parser.parse_args()
     print(f"{given.inputs:,} inputs, seed {given.seed}", flush=True)
     os.environ["TRNINV_REQUEST_SECONDS"] = str(SECONDS)

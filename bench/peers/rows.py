@@ -14,7 +14,7 @@ from bench import results
 from bench.measure import RAINIER, Row, seed_cluster
 from bench.peers.graphs import graph_rows
 from bench.peers.lists import list_rows
-from bench.server import ours
+from bench.server import run_trninv
 
 
 def recorded_rows(_directory: Path, domains: int) -> Iterator[Row]:
@@ -26,14 +26,14 @@ def recorded_rows(_directory: Path, domains: int) -> Iterator[Row]:
 
 
 def peer_rows(directory: Path, domains: int) -> Iterator[Row]:
-    file = directory / "ours.db"
+    file = directory / "fleet.db"
     seed_cluster(f"sqlite:///{file}", domains)
-    with postgres.server(directory) as every:
-        with psycopg.connect(every.format("postgres"), autocommit=True) as made:
-            made.execute("CREATE DATABASE ours")
-        url = every.format("ours")
+    with postgres.server(directory) as server_url:
+        with psycopg.connect(server_url.format("postgres"), autocommit=True) as connection:
+            connection.execute("CREATE DATABASE fleet")
+        url = server_url.format("fleet")
         seed_cluster(url, domains)
-        with ours(url) as server:
+        with run_trninv(url) as server:
             yield from list_rows(server, url)
-            with ours(f"sqlite:///{file}") as other:
-                yield from graph_rows({"SQLite": other, "PostgreSQL": server}, file, domains)
+            with run_trninv(f"sqlite:///{file}") as sqlite_server:
+                yield from graph_rows({"SQLite": sqlite_server, "PostgreSQL": server}, file, domains)

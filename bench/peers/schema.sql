@@ -1,6 +1,6 @@
 -- The views through which PostGraphile reads a database that trninv has seeded, and a setting for both peers:
 -- just-in-time compilation is off, since it takes longer than these pages.
-ALTER DATABASE ours SET jit = off;
+ALTER DATABASE fleet SET jit = off;
 CREATE SCHEMA peer;
 
 CREATE VIEW peer.rack AS
