@@ -45,6 +45,9 @@ class Question:
     @property
     def words(self) -> list[str]:
         """Return the question as arguments of the command line."""
+        if self.name == "memory_placement":
+            scope, memory = self.arguments.values()
+            return ["place", scope, "--memory", memory, "--nearest", "best", "--format", "json"]
         return [find(self.name).command, *self.arguments.values(), "--format", "json"]
 
     @property

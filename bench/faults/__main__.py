@@ -20,8 +20,8 @@ from tabulate import tabulate
 
 import trninv.cli
 from bench.faults.killer import ALL, FAULTS, NOTHING, PART, TOLD, Killer
+from bench.faults.places import open_databases
 from bench.faults.operations import OPERATIONS
-from bench.faults.places import places
 
 _COLUMNS = (NOTHING, PART, ALL, TOLD, *FAULTS)
 
@@ -33,25 +33,25 @@ def main() -> None:
     parser.add_argument(
         "--seed", type=int, default=secrets.randbelow(10**6), help="seed of the moments (default: random)"
     )
-    given = parser.parse_args()
-    print(f"{given.kills:,} kills, seed {given.seed}", flush=True)
+    arguments = parser.parse_args()
+    print(f"{arguments.kills:,} kills, seed {arguments.seed}", flush=True)
     for module in pkgutil.iter_modules(trninv.cli.__path__, "trninv.cli."):
         importlib.import_module(module.name)  # so that no kill hits an import
-    with tempfile.TemporaryDirectory(prefix="f") as name, places() as kinds:
-        found = _table(Killer(Path(name), kinds, random.Random(given.seed)), given.kills)
-    sys.exit(1 if found.keys() & set(FAULTS) else 0)
+    with tempfile.TemporaryDirectory(prefix="f") as name, open_databases() as kinds:
+        total = _table(Killer(Path(name), kinds, random.Random(arguments.seed)), arguments.kills)
+    sys.exit(1 if total.keys() & set(FAULTS) else 0)
 
 
 def _table(killer: Killer, kills: int) -> Counter[str]:
     lines, total = [], Counter[str]()
-    chosen = [(operation, kind) for operation in OPERATIONS for kind in killer.kinds]
-    for number, (operation, kind) in enumerate(chosen):
-        share = kills * (number + 1) // len(chosen) - kills * number // len(chosen)
-        if share:
-            counted = Counter(killer.kill(operation, kind, share))
-            lines.append([operation.name, kind, share, *(counted[column] for column in _COLUMNS)])
-            total += counted
-            print(f"{operation.name} on {kind}: {dict(counted)}", file=sys.stderr)
+    cases = [(operation, kind) for operation in OPERATIONS for kind in killer.kinds]
+    for number, (operation, kind) in enumerate(cases):
+        count = kills * (number + 1) // len(cases) - kills * number // len(cases)
+        if count:
+            results = Counter(killer.kill(operation, kind, count))
+            lines.append([operation.name, kind, count, *(results[column] for column in _COLUMNS)])
+            total += results
+            print(f"{operation.name} on {kind}: {dict(results)}", file=sys.stderr)
     lines.append(["all", "", kills, *(total[column] for column in _COLUMNS)])
     print(tabulate(lines, headers=["command", "database", "kills", *_COLUMNS]))
     return total

@@ -9,7 +9,7 @@ from seen import below, instance
 
 _CHIPS = [f"two/d0/s0/c{chip}" for chip in range(8)]
 _LINKS = ["one/d0/s0/c0--one/d0/s0/c1", "two/d0/s0/c8--two/d0/s0/c9"]
-_SAID = ("--who", "faults", "--why", "a test by kills")
+_REASON = ("--who", "faults", "--why", "a test by kills")
 
 TEMPLATES = {
     "empty": (),
@@ -18,7 +18,7 @@ TEMPLATES = {
         ("migrate",),
         ("seed", "trn1", "--name", "one"),
         ("seed", "trn2", "--name", "two"),
-        ("set", "one/d0/s0", "two/d0/s0/c3", *_LINKS, "maintenance", *_SAID),
+        ("set", "one/d0/s0", "two/d0/s0/c3", *_LINKS, "maintenance", *_REASON),
         ("token", "create", "grafana"),
     ),
 }
@@ -60,8 +60,8 @@ class Operation:
 
 
 OPERATIONS = (
-    Operation("set", "used", ("set", "one/d0/s0/c3", *_CHIPS, "down", *_SAID)),
-    Operation("set, a server up again", "used", ("set", "one/d0/s0", *_LINKS, "up", *_SAID)),
+    Operation("set", "used", ("set", "one/d0/s0/c3", *_CHIPS, "down", *_REASON)),
+    Operation("set, a server up again", "used", ("set", "one/d0/s0", *_LINKS, "up", *_REASON)),
     Operation("seed", "used", ("seed", "u-trn2x64", "--domains", "2", "--name", "lab")),
     Operation("unseed", "used", ("unseed", "two", "--yes")),
     Operation("migrate, from nothing", "empty", ("migrate",)),
@@ -81,10 +81,13 @@ OPERATIONS = (
 
 def write(directory: Path) -> None:
     """Write the files to import: a fleet, and the same fleet with one instance removed and others added."""
-    first = [*(instance(at, "trn2u.48xlarge", "cb-0") for at in range(2)), *(_plain(at) for at in range(10, 13))]
-    more = [*first[:-1], instance(2, "trn2u.48xlarge", "cb-0"), *(_plain(at) for at in range(20, 24))]
-    for name, fleet in (("", first), ("more-", more)):
-        topology = [below(each, "nn-0", "nn-1", "nn-2" if each in first else "nn-3") for each in fleet]
+    initial = [
+        *(instance(number, "trn2u.48xlarge", "cb-0") for number in range(2)),
+        *(_plain(number) for number in range(10, 13)),
+    ]
+    grown = [*initial[:-1], instance(2, "trn2u.48xlarge", "cb-0"), *(_plain(number) for number in range(20, 24))]
+    for name, fleet in (("", initial), ("more-", grown)):
+        topology = [below(machine, "nn-0", "nn-1", "nn-2" if machine in initial else "nn-3") for machine in fleet]
         _write(directory / f"{name}instances.json", {"Reservations": [{"Instances": fleet}]})
         _write(directory / f"{name}topology.json", {"Instances": topology})
 

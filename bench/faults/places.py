@@ -15,7 +15,7 @@ import postgres
 from bench.faults.process import LONGEST
 
 
-class Place(Protocol):
+class DatabaseHost(Protocol):
     """A place for databases of one kind."""
 
     kind: str
@@ -30,7 +30,7 @@ class Place(Protocol):
         """Remove a database."""
 
 
-class Files:
+class SqliteFiles:
     """SQLite databases in a directory."""
 
     kind = "sqlite"
@@ -56,7 +56,7 @@ def _file(url: str) -> Path:
     return Path(url.removeprefix("sqlite:///"))
 
 
-class Server:
+class PostgresServer:
     """PostgreSQL databases; a backend notices that its client has gone only when it next writes."""
 
     kind = "postgresql"
@@ -91,12 +91,12 @@ def _name(url: str) -> str:
 
 
 @contextmanager
-def places() -> Iterator[dict[str, Place]]:
+def open_databases() -> Iterator[dict[str, DatabaseHost]]:
     """Provide both kinds, each in a temporary directory with a short path."""
     with ExitStack() as stack:
-        ours, its = (
+        sqlite_directory, postgres_directory = (
             Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="f", ignore_cleanup_errors=True)))
             for _ in range(2)
         )
-        server = stack.enter_context(postgres.server(its))
-        yield {place.kind: place for place in (Files(ours), Server(server))}
+        server = stack.enter_context(postgres.server(postgres_directory))
+        yield {host.kind: host for host in (SqliteFiles(sqlite_directory), PostgresServer(server))}

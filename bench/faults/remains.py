@@ -26,21 +26,21 @@ _SCHEMA = {
     ],
 }
 
-Held = dict[str, Any]
+Content = dict[str, Any]
 
 
-def held(url: str) -> Held:
+def read_database(url: str) -> Content:
     """Read every row and the schema; return an empty dict if there are no tables."""
     with temporary_engine(url) as engine:
         file = database_file(engine)
         if file and not file_exists(file):
             return {}
         with engine.connect() as connection:
-            found: Held = {name: _rows(connection, name) for name in inspect(connection).get_table_names()}
-            if not found:
+            content: Content = {name: _rows(connection, name) for name in inspect(connection).get_table_names()}
+            if not content:
                 return {}
-            found["schema"] = [connection.execute(text(each)).all() for each in _SCHEMA[engine.dialect.name]]
-    return found
+            content["schema"] = [connection.execute(text(query)).all() for query in _SCHEMA[engine.dialect.name]]
+    return content
 
 
 def _rows(connection: Connection, table: str) -> list[tuple[Any, ...]]:
@@ -57,7 +57,7 @@ def check(url: str) -> None:
             assert list(verify(connection, default_catalog(), default_systems())) == []
 
 
-def files(directory: Path) -> dict[str, list[str]]:
+def read_files(directory: Path) -> dict[str, list[str]]:
     """Read the sorted lines of each file, except unfinished ones, whose names begin with a dot."""
-    found = [] if not directory.exists() else [file for file in directory.iterdir() if not file.name.startswith(".")]
-    return {file.name: sorted(file.read_text().splitlines()) for file in found}
+    paths = [] if not directory.exists() else [file for file in directory.iterdir() if not file.name.startswith(".")]
+    return {file.name: sorted(file.read_text().splitlines()) for file in paths}

@@ -33,8 +33,8 @@ from bench.malformed.answers import (
     REFUSED,
     SECONDS,
     TRACEBACK,
-    of_command,
-    of_request,
+    classify_command,
+    classify_request,
 )
 from conftest import seed_everything
 from serving import serving
@@ -51,7 +51,7 @@ class Kind:
 
     name: str
     database: str
-    part: float
+    share: float
     make: Callable[[random.Random], Any]
     answer: Callable[[Any], str]
 
@@ -63,27 +63,27 @@ def main() -> None:
     parser.add_argument(
         "--seed", type=int, default=secrets.randbelow(10**6), help="seed of the inputs (default: random)"
     )
-    given = parser.parse_args()
-    print(f"{given.inputs:,} inputs, seed {given.seed}", flush=True)
+    arguments = parser.parse_args()
+    print(f"{arguments.inputs:,} inputs, seed {arguments.seed}", flush=True)
     os.environ["TRNINV_REQUEST_SECONDS"] = str(SECONDS)
     with tempfile.TemporaryDirectory(prefix="m") as name:
         os.chdir(name)  # commands may write files into the current directory
         with _databases(Path(name)) as urls:
-            total = _table(urls, Path(name), given.inputs, given.seed)
+            total = _table(urls, Path(name), arguments.inputs, arguments.seed)
     sys.exit(1 if total.keys() & set(FAULTS) else 0)
 
 
 @contextmanager
 def _databases(directory: Path) -> Iterator[dict[str, str]]:
     with ExitStack() as stack:
-        below = stack.enter_context(tempfile.TemporaryDirectory(prefix="p", ignore_cleanup_errors=True))
-        server = stack.enter_context(postgres.server(Path(below))).format("postgres")
+        postgres_directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="p", ignore_cleanup_errors=True))
+        server = stack.enter_context(postgres.server(Path(postgres_directory))).format("postgres")
         login = make_url(server).set(username="malformed", password=secrets.token_hex(8))
         os.environ["TRNINV_SQL_URL"] = login.render_as_string(hide_password=False)
         urls = {"sqlite": f"sqlite:///{directory}/fleet.db", "postgresql": server}
         for url in urls.values():
             seed_everything(url)
-            of_command(url, ["migrate"])  # creates the login
+            classify_command(url, ["migrate"])  # creates the login
         yield urls
 
 
@@ -93,10 +93,12 @@ def _table(urls: dict[str, str], directory: Path, number: int, seed: int) -> Cou
         log = directory / f"{backend}.log"
         with log.open("wb") as file, serving(url, file) as service:
             for kind in _kinds(backend, url, service):
-                found = _counted(kind, round(number * kind.part), random.Random(f"{seed} {kind.name} {backend}"))
-                lines.append([kind.name, backend, found.total(), *(found[column] for column in _COLUMNS)])
-                total += found
-            if of_request(service, _HEALTH) != ANSWERED:
+                results = _count_results(
+                    kind, round(number * kind.share), random.Random(f"{seed} {kind.name} {backend}")
+                )
+                lines.append([kind.name, backend, results.total(), *(results[column] for column in _COLUMNS)])
+                total += results
+            if classify_request(service, _HEALTH) != ANSWERED:
                 total[HANGS] += 1
         traces = [line for line in log.read_text(errors="replace").split("\n{") if "Traceback" in line]
         total[TRACEBACK] += len(traces)
@@ -107,22 +109,22 @@ def _table(urls: dict[str, str], directory: Path, number: int, seed: int) -> Cou
 
 
 def _kinds(backend: str, url: str, service: str) -> Iterator[Kind]:
-    ask = partial(of_request, service)
-    yield Kind("GraphQL", backend, 0.15, inputs.graphql, ask)
-    yield Kind("SQL", backend, 0.1, inputs.sql, ask)
-    yield Kind("HTTP", backend, 0.15, inputs.http, partial(of_request, service, patience=_PATIENCE))
-    yield Kind("command line", backend, 0.1, inputs.command, partial(of_command, url))
+    ask = partial(classify_request, service)
+    yield Kind("GraphQL", backend, 0.15, inputs.make_graphql, ask)
+    yield Kind("SQL", backend, 0.1, inputs.make_sql, ask)
+    yield Kind("HTTP", backend, 0.15, inputs.make_http, partial(classify_request, service, patience=_PATIENCE))
+    yield Kind("command line", backend, 0.1, inputs.make_command, partial(classify_command, url))
 
 
-def _counted(kind: Kind, number: int, chance: random.Random) -> Counter[str]:
-    found = Counter[str]()
+def _count_results(kind: Kind, number: int, rng: random.Random) -> Counter[str]:
+    results = Counter[str]()
     for _ in range(number):
-        given = kind.make(chance)
-        became = kind.answer(given)
-        found[became] += 1
-        if became in FAULTS:
-            print(f"{became}: {kind.name} on {kind.database}: {given!r}", file=sys.stderr)
-    return found
+        example = kind.make(rng)
+        result = kind.answer(example)
+        results[result] += 1
+        if result in FAULTS:
+            print(f"{result}: {kind.name} on {kind.database}: {example!r}", file=sys.stderr)
+    return results
 
 
 if __name__ == "__main__":
