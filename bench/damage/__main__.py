@@ -67,9 +67,8 @@ def judge(checked_answers: Sequence[CheckedAnswer]) -> bool:
     print(tabulate([_row(*key, group) for key, group in sorted(groups.items())], headers=_COLUMNS))
     halves = [answer.exact for answer in checked_answers if answer.question.startswith("bisection")]
     outside = sum(bool(answer.fault) for answer in checked_answers)
-    print(
-        f"{len(checked_answers):,} answers, {outside} outside the bounds; {sum(halves)} of {len(halves)} bisections exact"
-    )
+    exact = f"{sum(halves)} of {len(halves)} bisections exact"
+    print(f"{len(checked_answers):,} answers, {outside} outside the bounds; {exact}")
     return not outside and sum(halves) >= _EXACT * len(halves)
 
 

@@ -164,11 +164,11 @@ def _cheaper_side(graph: AddressGraph, node: str, side_of: "dict[str, NDArray[np
     )
 
 
-def _min_plus(left: Ints, right: Ints) -> Ints:
+def _min_plus(first: Ints, second: Ints) -> Ints:
     """Return the (min, +) convolution: for each total index, the least sum of an entry of each array."""
-    sums = np.full(len(left) + len(right) - 1, _INFINITE)
-    for index, value in enumerate(right):
-        sums[index : index + len(left)] = np.minimum(sums[index : index + len(left)], left + value)
+    sums = np.full(len(first) + len(second) - 1, _INFINITE)
+    for index, value in enumerate(second):
+        sums[index : index + len(first)] = np.minimum(sums[index : index + len(first)], first + value)
     return sums
 
 

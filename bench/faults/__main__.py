@@ -20,8 +20,8 @@ from tabulate import tabulate
 
 import trninv.cli
 from bench.faults.killer import ALL, FAULTS, NOTHING, PART, TOLD, Killer
-from bench.faults.places import open_databases
 from bench.faults.operations import OPERATIONS
+from bench.faults.places import open_databases
 
 _COLUMNS = (NOTHING, PART, ALL, TOLD, *FAULTS)
 
