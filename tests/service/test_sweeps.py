@@ -100,7 +100,7 @@ def test_a_process_that_dies_has_failed(worker: TestClient, lite: str, place: Pa
     os.kill(jobs._children[0].pid, signal.SIGKILL)
     jobs._children[0].wait()
     ended = _ended(worker, key)
-    assert (ended["state"], ended["error"]) == ("FAILED", "its process has ended: start it again")
+    assert (ended["state"], ended["error"]) == ("FAILED", "its process has ended; start it again")
 
 
 def test_what_runs_ends_with_the_service(lite: str, place: Path) -> None:
