@@ -60,9 +60,9 @@ def test_nothing_joins_what_efa_does_not_either(clusters: BaseFleet) -> None:
     assert (
         lost.path(*ENDS).reason
         == lost.bandwidth(*ENDS).reason
-        == ("no scale-up links that are up join them; via ANY, over EFA as well, there is none either")
+        == ("no scale-up links that are up join them; via ANY, over EFA as well, there is no path either")
     )
-    assert (lost.distances(U).reason or "").endswith("none of them is joined")
+    assert (lost.distances(U).reason or "").endswith("none of them is connected")
     assert lost.path(*ENDS, via="any").reason == "no links that are up join them"
 
 

@@ -1,5 +1,5 @@
--- title: Changes by which something is not up
--- answers: Which changes are not undone, since when, by whom and why, and how many parts do they keep from being up?
+-- title: Changes that left parts unhealthy
+-- answers: Which changes still leave parts unhealthy, since when, by whom and why, and how many parts?
 -- parameter: cluster = '' of v_cluster.address — only this one
 SELECT
     change, min(since) AS since, min(CASE WHEN address = cause THEN who END) AS who,

@@ -1,5 +1,5 @@
--- title: Wounded jobs
--- answers: Which jobs hold chips that carry nothing now, and which chips?
+-- title: Jobs with failed chips
+-- answers: Which jobs have chips that carry nothing now, and which chips?
 -- parameter: cluster = '' of v_cluster.address — only this one
 SELECT job, system, external_id, cluster, address AS chip, role, state, began
 FROM v_allocation
