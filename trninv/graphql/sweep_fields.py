@@ -15,7 +15,7 @@ SweepIdArgument = Annotated[strawberry.ID, strawberry.argument(description="The 
 
 @strawberry.type(name="SweepJob", description="A sweep that the service runs or has run.")
 class SweepJobType:
-    id: strawberry.ID = strawberry.field(description="Id to query it by; whoever knows it may do so.")
+    id: strawberry.ID = strawberry.field(description="Id to query it by; anyone who knows it can.")
     state: Any = strawberry.field(description="State of the sweep.", graphql_type=enum_type(SweepState))
     done: int = strawberry.field(description="Number of failure classes that are solved.")
     total: int | None = strawberry.field(description="Number of failure classes; null until the first is solved.")

@@ -43,7 +43,7 @@ def export_tables(
                 progress(name, index, len(TABLES_AND_VIEWS))
             yield name, _write(engine, name, directory / f"{name}.{file_format}", file_format)
     except OSError as error:
-        raise UnreachableError(f"cannot write {error.filename or directory}: {error.strerror}") from None
+        raise UnreachableError(f"can't write {error.filename or directory}: {error.strerror}") from None
 
 
 def _write(engine: Engine, name: str, file: Path, file_format: str) -> int:

@@ -76,7 +76,7 @@ def bandwidth(
     target: Annotated[str, Argument(_PLACES, name="to", metavar="B")],
     via: Annotated[LinkSelection | None, Argument(VIA_DESCRIPTION)] = None,
 ) -> BandwidthAnswer:
-    """Find the widest path, maximum flow and minimum cut between two places."""
+    """Find how much flows between two places: widest path, maximum flow, minimum cut."""
     endpoints = Endpoints.resolve(reader, [source], [target], via=via)
     if endpoints.sources & endpoints.targets:
         raise SamePlaceError(f"{source} and {target} share chips; name two separate places")

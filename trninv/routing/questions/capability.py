@@ -62,7 +62,7 @@ def capability(
     reader: SnapshotReader,
     scope: Annotated[str, Argument("Domain, or a server or rack in one.", metavar="SCOPE")],
 ) -> CapabilityAnswer:
-    """Summarize a domain: chips, idle links, memory pool, bisection, all-gather."""
+    """Summarize what a domain can do: chips, idle links, memory pool, bisection, all-gather."""
     return compute_capability(reader, scope)
 
 

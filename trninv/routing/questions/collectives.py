@@ -117,7 +117,7 @@ def collectives(
     scope: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="SCOPE")],
     chips: Annotated[tuple[str, ...], Argument("Only these chips of the scope.", metavar="ADDRESS")] = (),
 ) -> CollectivesAnswer:
-    """Find the limits of the wiring on all-to-all, all-gather, reduce-scatter and all-reduce."""
+    """Find the limits of the wiring on collectives: all-to-all, all-gather, reduce-scatter, all-reduce."""
     resolved_scope = Scope.resolve(reader, scope, chips)
     if len(resolved_scope.domains) == 1:
         scope_graph = resolved_scope.graph(reader, "this")

@@ -62,7 +62,10 @@ def cut_tree(
     reader: SnapshotReader,
     scope: Annotated[str, Argument("Server, rack, domain, or another place in one domain.", metavar="SCOPE")],
 ) -> CutTreeAnswer:
-    """Find the worst connected pair of chips, from the Gomory-Hu tree; other chips may forward."""
+    """Find the worst connected pair of chips, from the Gomory-Hu tree.
+
+    Other chips may forward traffic.
+    """
     resolved_scope = Scope.resolve(reader, scope, forwarding=True)
     scope_graph = resolved_scope.graph(reader, "a Gomory-Hu tree")
     graph, endpoints = scope_graph.graph, scope_graph.endpoints

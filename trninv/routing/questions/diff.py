@@ -253,7 +253,7 @@ def diff(
     ] = 1_000,
     skip: Annotated[int, Argument("Lines of each list to skip.", metavar="N")] = 0,
 ) -> DiffAnswer:
-    """Compare two points in time: states, jobs, cordons and bindings."""
+    """List what changed between two times: states, jobs, cordons, bindings."""
     if reader.changes.nodes or reader.changes.links:
         raise InvalidArgumentError("a scenario has no history; omit what is down or derated")
     connection = reader.connection

@@ -59,7 +59,10 @@ def split_profile(
         int | None, Argument("Only this number of chips, solved exactly if possible.", minimum=1, metavar="N")
     ] = None,
 ) -> SplitProfileAnswer:
-    """Find the least capacity between i chips and the rest, for each i up to half of a scope."""
+    """Find the least capacity between i chips and the rest, for each i.
+
+    i goes up to half of the scope's chips.
+    """
     resolved_scope = Scope.resolve(reader, scope)
     scope_graph = resolved_scope.graph(reader, "a split profile")
     count = len(scope_graph.endpoints)

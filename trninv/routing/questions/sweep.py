@@ -130,7 +130,7 @@ def sweep(
     journal: Path | None = None,
     progress: Progress = lambda *_: None,
 ) -> SweepAnswer:
-    """Rank single failures, or pairs of failures, by what they cost.
+    """Rank single failures, or pairs of them, by what they cost.
 
     Equivalent failures are solved once and counted.
     """
