@@ -230,7 +230,7 @@ def test_up_serves_a_damaged_fleet(run: Run, databases: Databases) -> None:
         connection.execute(update(TABLES["node"]).where(TABLES["node"].c.id == lost).values(state="down"))
     status, out, _ = run("up", "--check", database=url)
     assert status == 0
-    assert f"no: nothing of {U}/s0/c0 is up" in out
+    assert f"no: every part of {U}/s0/c0 is down" in out
 
 
 def test_asking_makes_no_file(run: Run, tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_what_is_not_up_is_listed_and_its_links_say_so(run: Run, databases: Data
     assert f"up, {U}/s0/c1 is down" in run("show", f"{U}/s0/c0--{U}/s0/c1", database=url)[1]
     asked = f'{{ resolve(address: "{U}/s0/c0--{U}/s0/c1") {{ ... on Link {{ bandwidth {{ bytesPerSecond }} }} }} }}'
     assert '"bytesPerSecond": "0"' in run("query", asked, database=url)[1]
-    assert f"nothing of {U}/s0/c1 is up" in run("path", f"{U}/s0/c0", f"{U}/s0/c1", database=url)[1]
+    assert f"every part of {U}/s0/c1 is down" in run("path", f"{U}/s0/c0", f"{U}/s0/c1", database=url)[1]
 
 
 def test_a_port_in_use_is_said_before_anything_is_announced(run: Run) -> None:

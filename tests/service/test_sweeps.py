@@ -127,7 +127,7 @@ def test_few_run_at_a_time(worker: TestClient, lite: str, place: Path) -> None:
             lock = stack.enter_context((_kept(place, number) / "lock").open("w"))
             fcntl.flock(lock, fcntl.LOCK_EX)
         assert _sent(worker, 'mutation { startSweep(scope: "trn1.32xlarge") { id } }') == "BUSY"
-        with pytest.raises(BusyError, match="2 sweeps run already"):
+        with pytest.raises(BusyError, match="2 sweeps are running"):
             SweepStore(place, lite).start(scope="trn1.32xlarge")
     with pytest.raises(InvalidArgumentError, match="at most 2,000 classes"):
         SweepStore(place, lite).start(scope="trn1.32xlarge", limit=2_001)

@@ -122,9 +122,9 @@ class BindingDiff:
 
     server: Annotated[AddressText, "The slot."]
     instance_before: Annotated[str | None, "Instance at the start; null if none is known."]
-    host_before: Annotated[str | None, "Its host name."]
+    host_before: Annotated[str | None, "Host name at the start."]
     instance: Annotated[str | None, "Instance at the end."]
-    host: Annotated[str | None, "Its host name."]
+    host: Annotated[str | None, "Host name at the end."]
     since: Annotated[str, "Time of the change."]
     who: Annotated[str | None, "Who made the change."]
 
