@@ -108,7 +108,7 @@ def test_verify_ends_with_1_on_a_difference(run: Run, databases: Databases) -> N
             ["2,048 GiB/sec/device", "2.56 TB/sec", "704 GB/s", "190 TFLOPS", "over 100,000", "rounding"],
         ),
         (["audit"], ["13,120 GB/s", "conflict", "rounds", "truncates"]),
-        (["path", f"{U}/s0/c0", f"{U}/s2/c10"], ["6 hops, 64 GB/s", "720 paths in all", "evidence:", "disputed"]),
+        (["path", f"{U}/s0/c0", f"{U}/s2/c10"], ["6 hops, 64 GB/s", "720 paths are tied", "evidence:", "disputed"]),
         (["bandwidth", f"{U}/s0", f"{U}/s2"], ["2,048 GB/s one direction (4,096 GB/s both)", "32 links"]),
         (["pool", f"{U}/s0/c0", "--hops", "1"], ["672 GiB on 7 chips"]),
         (["pool", f"{U}/s0/c0", "--min-bandwidth", "128 GB/s"], ["1,536 GiB on 16 chips"]),
@@ -161,7 +161,7 @@ def _keys(value: object, skip: str) -> list[str]:
         (["bandwidth", f"{U}/s0/c0", "trn3-gen1/d0/s0/c0"], 1, ""),
         (["path", "??", "b"], 2, "is not an address"),
         (["path", f"{U}/s0/c0"], 2, "trninv path: B is missing\n  trninv path "),
-        (["path", f"{U}/s0/c0", f"{U}/s0/c1", "-k", "0"], 2, "ask for 1 to 100"),
+        (["path", f"{U}/s0/c0", f"{U}/s0/c1", "-k", "0"], 2, "use 1 to 100"),
         (["pool", f"{U}/s0/c0", "--min-bandwidth", "64"], 2, "'64' is not a bandwidth"),
         (["seed", "trn9"], 1, "no system 'trn9'"),
         (["seed", "--all", "trn1"], 2, "omit SYSTEM"),
@@ -230,7 +230,7 @@ def test_up_serves_a_damaged_fleet(run: Run, databases: Databases) -> None:
         connection.execute(update(TABLES["node"]).where(TABLES["node"].c.id == lost).values(state="down"))
     status, out, _ = run("up", "--check", database=url)
     assert status == 0
-    assert f"no: nothing of {U}/s0/c0 is up" in out
+    assert f"no: every part of {U}/s0/c0 is down" in out
 
 
 def test_asking_makes_no_file(run: Run, tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_what_is_not_up_is_listed_and_its_links_say_so(run: Run, databases: Data
     assert f"up, {U}/s0/c1 is down" in run("show", f"{U}/s0/c0--{U}/s0/c1", database=url)[1]
     asked = f'{{ resolve(address: "{U}/s0/c0--{U}/s0/c1") {{ ... on Link {{ bandwidth {{ bytesPerSecond }} }} }} }}'
     assert '"bytesPerSecond": "0"' in run("query", asked, database=url)[1]
-    assert f"nothing of {U}/s0/c1 is up" in run("path", f"{U}/s0/c0", f"{U}/s0/c1", database=url)[1]
+    assert f"every part of {U}/s0/c1 is down" in run("path", f"{U}/s0/c0", f"{U}/s0/c1", database=url)[1]
 
 
 def test_a_port_in_use_is_said_before_anything_is_announced(run: Run) -> None:

@@ -79,7 +79,7 @@ def test_show_says_when_it_names_not_all_that_is_not_up(run: Run, own: str) -> N
         (["path", f"{U}/s0/c0", f"{U}/s0/c1", "--link-disjoint", "--by", "time"], 2, "by hops"),
         (["path", f"{U}/s0/c0", f"{U}/s0/c0", "--node-disjoint"], 2, "separate places"),
         (["path", f"{U}/s0/c0", f"{U}/s0/c1", "--bytes", "5"], 2, "by time"),
-        (["place", U, "--memory", "0 B"], 2, "ask for 1 to"),
+        (["place", U, "--memory", "0 B"], 2, "use 1 to"),
         (["draw", U, "-o", "-", "--bisection", "--path", f"{U}/s0/c0", f"{U}/s0/c1"], 2, "choose one"),
         (["sweep", "trn1.32xlarge", "--pairs", "--limit", "3"], 2, "496 failures of 11 kinds"),
     ],
@@ -95,7 +95,7 @@ def test_of_two_factors_the_lesser_holds_in_any_order(run: Run) -> None:
     for one, other in (("0.5", "0.75"), ("0.75", "0.5")):
         out = run("path", a, b, "--derate", f"{a}={one}", "--derate", f"{a}={other}")[1]
         assert "64 GB/s" in out
-        assert "against the wiring as it is: +0 hops, -64 GB/s" in out
+        assert "compared with the baseline: +0 hops, -64 GB/s" in out
 
 
 def test_every_way_of_asking_prints_something(run: Run) -> None:

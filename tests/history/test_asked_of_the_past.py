@@ -141,7 +141,7 @@ def test_http_takes_a_time(lived: str) -> None:
         assert (refused.status_code, refused.json()["errors"][0]["extensions"]["code"]) == (400, "BAD_TIME")
         change = 'mutation { setState(input: {addresses: [], state: UP, why: "a"}) { clientMutationId } }'
         told = client.post("/graphql", json={"query": change, "at": "1"}).json()["errors"][0]["message"]
-        assert told == "what was can't be changed: send a mutation without at"
+        assert told == "the past cannot be changed; send the mutation without at"
 
 
 def test_sql_over_http_takes_a_time(databases: Databases) -> None:

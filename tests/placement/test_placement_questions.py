@@ -189,7 +189,7 @@ def test_what_is_avoided_is_left_alone(own: Fleet) -> None:
     [
         (ULTRA, {}, InvalidArgumentError, "give exactly one of"),
         (ULTRA, {"chips": 4, "servers": 1}, InvalidArgumentError, "give exactly one of"),
-        (ULTRA, {"chips": 0}, InvalidArgumentError, "ask for 1"),
+        (ULTRA, {"chips": 0}, InvalidArgumentError, "use 1"),
         (ULTRA, {"chips": 7}, IllegalSizeError, "7 chips are not legal on u-trn2x64; the nearest are 4 and 8"),
         (ULTRA, {"chips": 5, "any_block": True}, InvalidArgumentError, "no box"),
         (ULTRA, {"chips": 100}, InvalidArgumentError, "100 chips are not whole domains of 64; ask for 64 or 128"),

@@ -151,11 +151,11 @@ _SKIPPED_FIELDS = {"facts", "baseline"}
 
 @dataclass(frozen=True, slots=True)
 class ServerInstance:
-    """What stands in a server."""
+    """The instance in a server."""
 
     server: Annotated[AddressText, "The server."]
     instance: Annotated[str | None, "The instance's id."]
-    host: Annotated[str | None, "The name of its host."]
+    host: Annotated[str | None, "Its host name."]
 
 
 def servers_in_answer(answer: Answer, limit: int = MAX_INSTANCES) -> list[str]:

@@ -1,5 +1,5 @@
 -- title: Free chips that jobs cannot use
--- answers: How many jobs of each size that schedulers grant fit at once, and how many free chips do they leave over (trninv fragmentation says why)?
+-- answers: How many jobs of each size that schedulers allow fit at once, and how many free chips can they not use (trninv fragmentation says why)?
 -- parameter: cluster = '' of v_cluster.address — only this one
 WITH low AS (
     SELECT 0 AS ordinal, CAST(1 AS BIGINT) AS value

@@ -1,5 +1,5 @@
 -- title: Changes that left parts unhealthy
--- answers: Which changes left parts unhealthy that still are, when, by whom and why, and how many parts does each affect?
+-- answers: Which changes still leave parts unhealthy, since when, by whom and why, and how many parts?
 -- parameter: cluster = '' of v_cluster.address — only this one
 SELECT
     change, min(since) AS since, min(CASE WHEN address = cause THEN who END) AS who,
