@@ -190,7 +190,9 @@ def _render_result(
             [item.address, item.instance, item.host, item.method, item.confidence, item.evidence]
             for item in bindings_made
         )
-        print_table(["would be bound to" if dry_run else "slot", "instance", "host", "method", "confidence", "by"], cells)
+        print_table(
+            ["would be bound to" if dry_run else "slot", "instance", "host", "method", "confidence", "by"], cells
+        )
     elif not unplaced:
         print_wrapped("no new bindings: every reported machine is bound already")
     for item in ended:
