@@ -17,9 +17,8 @@ import trninv
 from conftest import Databases, examples
 from trninv.catalog.facts import default_catalog
 from trninv.catalog.models import default_systems
-from trninv.database.allocation_bits import allocated_mask, allocation_bits_row
 from trninv.database.engine import read_transaction, temporary_engine, write_transaction
-from trninv.database.tables import JOB_TABLES, TABLES
+from trninv.database.tables import JOB_TABLES, TABLES, allocated_mask, allocation_bits_row
 from trninv.errors import (
     BusyError,
     ConflictError,

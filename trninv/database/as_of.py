@@ -21,8 +21,7 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, Engine, Table, column, select, table, true
 
-from trninv.database.allocation_bits import BITMASK_WORDS
-from trninv.database.tables import NODE_KINDS, TABLES
+from trninv.database.tables import BITMASK_WORDS, NODE_KINDS, TABLES
 from trninv.units import format_timestamp
 
 SCHEMA: Final = "trninv_past"

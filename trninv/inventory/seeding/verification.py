@@ -9,9 +9,8 @@ from sqlalchemy import Connection, RowMapping, Select, Subquery, Table, and_, fu
 
 from trninv.catalog.facts import Catalog, Fact, render_value
 from trninv.catalog.models import System, SystemCatalog
-from trninv.database.allocation_bits import allocation_bits_row
 from trninv.database.sql_constructs import OrderedJoin
-from trninv.database.tables import INSERT_ORDER, TABLES
+from trninv.database.tables import INSERT_ORDER, TABLES, allocation_bits_row
 from trninv.deadline import Progress, silent
 from trninv.errors import AddressError
 from trninv.inventory.address.syntax import parse_cluster_name

@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from trninv.database.allocation_bits import BITMASK_WORDS
+from trninv.database.tables import BITMASK_WORDS
 from trninv.inventory.triggers.declaration import Function, Trigger
 
 _BIT: Final = """SELECT server.domain_id AS id, server.ordinal * server_model.chips + chip.ordinal AS bit
