@@ -58,7 +58,7 @@ def test_show_says_when_it_names_not_all_that_is_not_up(run: Run, own: str) -> N
     run("set", chips[20], "down", "--why", "x", database=own)
     assert f"{chips[19]} (down){others}" in run("show", U, database=own)[1]
     found = json.loads(run("show", U, "--format", "json", database=own)[1])
-    assert (len(found["notUp"]), found["hasMoreNotUp"]) == (20, True)
+    assert (len(found["unhealthy"]), found["hasMoreUnhealthy"]) == (20, True)
 
 
 @pytest.mark.parametrize(

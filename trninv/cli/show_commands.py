@@ -42,8 +42,8 @@ def show(database: str, address: str, as_of: str | None, style: str) -> None:
         "attributes": description.attributes,
         "parts": description.parts,
         "links": description.links,
-        "notUp": description.not_up,
-        "hasMoreNotUp": description.has_more_not_up,
+        "unhealthy": description.unhealthy,
+        "hasMoreUnhealthy": description.has_more_unhealthy,
         "facts": [_fact_to_json(fact) for fact in description.facts],
     }
     put(style, fields, lambda: _render_description(description))
@@ -202,9 +202,9 @@ def _render_description(description: Description) -> None:
     print_table(["", ""], description.attributes.items())
     if description.parts:
         print_wrapped(f"\nparts: {', '.join(_abbreviate_parts(description.parts))}")
-    if description.not_up:
-        remark = " and others: trninv report unhealthy lists all" if description.has_more_not_up else ""
-        print_wrapped(f"\nunhealthy: {', '.join(description.not_up)}{remark}")
+    if description.unhealthy:
+        remark = " and others: trninv report unhealthy lists all" if description.has_more_unhealthy else ""
+        print_wrapped(f"\nunhealthy: {', '.join(description.unhealthy)}{remark}")
     if description.links:
         click.echo()
         print_table(

@@ -46,9 +46,9 @@ class Description:
     ----------
     attributes
         Names and values, formatted for people; totals cover everything installed.
-    not_up
+    unhealthy
         The first MAX_UNHEALTHY unhealthy servers, nodes and links of the place, with their states.
-    has_more_not_up
+    has_more_unhealthy
         Whether there are more of them.
     """
 
@@ -57,8 +57,8 @@ class Description:
     attributes: dict[str, str]
     parts: tuple[str, ...]
     links: tuple[LinkSummary, ...]
-    not_up: tuple[str, ...]
-    has_more_not_up: bool
+    unhealthy: tuple[str, ...]
+    has_more_unhealthy: bool
     facts: tuple[Fact, ...]
 
 
