@@ -168,7 +168,7 @@ def test_what_a_cluster_has_stays_as_it_is(databases: Databases, backend: str) -
         told = asked.availability("lab", time)  # of parts that came and parts that were there, since all are known
         assert (told.since, told.requested_since) == (since, time)
         with pytest.raises(
-            InvalidTimeError, match=f"the history of lab is known since {re.escape(since)}: name a later --until"
+            InvalidTimeError, match=f"the history of lab starts at {re.escape(since)}; use a later --until"
         ):
             asked.availability("lab", time, since)
         assert len(standing(engine)) == 5

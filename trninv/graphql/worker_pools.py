@@ -60,7 +60,7 @@ class FairLimiter:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Hold a slot, waiting until one is free.
+        """Acquire a slot, waiting until one is free.
 
         Raises
         ------
