@@ -144,7 +144,7 @@ def test_a_fleet_shows_the_largest_free_block_of_each_domain(run: Run, seeded: s
         (["u-trn2x64", "--jobs", "--bisection"], "a picture of its own"),
         (["lab", "--jobs", "--color-by", "pool"], "a picture of its own"),
         (["lab/fabric", "--jobs"], "lab/fabric"),
-        (["u-trn2x64", "--jobs", "--chips", "7"], "nearest 4 and 8"),
+        (["u-trn2x64", "--jobs", "--chips", "7"], "the nearest are 4 and 8"),
     ],
 )
 def test_what_can_not_be_drawn(run: Run, lite: str, arguments: list[str], says: str) -> None:
