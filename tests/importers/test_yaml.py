@@ -76,7 +76,7 @@ def test_words_are_text_unless_json_has_them() -> None:
         ("nodes: 1\nnodes: 2\n", "f:2:1: has the key 'nodes' twice in one object"),
         (
             "nodes: !!python/object/apply:os.system [x]\n",
-            "f:1:8: has the tag 'tag:yaml.org,2002:python/object/apply:os.system', ",
+            "f:1:8: has the tag 'tag:yaml.org,2002:python/object/apply:os.system'; ",
         ),
         (f"nodes:\n  {'k' * 257}: 1\n", "f:2:3: has a key of more than 256 characters"),
         ("nodes: !x y\n", "f:1:8: has the tag '!x'; remove the tag"),

@@ -133,7 +133,7 @@ def test_what_is_wrongly_asked_is_told_what_would_do(own: Fleet) -> None:
         own.placements("2x2", "4x4")
     with pytest.raises(IllegalSizeError, match=r"the nearest are 4 and 8 \(--any-block for"):
         own.placements(ULTRA, chips=6)
-    with pytest.raises(IllegalSizeError, match=r"nearest 4 and 8 \(a shape for"):
+    with pytest.raises(IllegalSizeError, match=r"the nearest are 4 and 8 \(a shape for"):
         own.make_room(scope=ULTRA, chips=6)
 
 

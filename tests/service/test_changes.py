@@ -118,7 +118,7 @@ def test_a_scope_narrows_to_a_place_what_it_holds_and_its_links(lite_copy: tuple
     [
         ("", {"last_event_id": "x"}, "BAD_REQUEST", "not the number of an event"),
         ("?lastEventId=-1", {}, "BAD_REQUEST", "not the number of an event"),
-        ("?lastEventId=1", {}, "BAD_TIME", "there is no event 1; the last one is 0"),
+        ("?lastEventId=1", {}, "BAD_TIME", "there is no event 1: the last one is 0"),
         ("?lastEventId=0", {"last_event_id": "7"}, "BAD_TIME", "there is no event 7"),
         ("?scope=nowhere", {}, "UNKNOWN_ADDRESS", "nowhere"),
         (f"?scope={U}/s0/c0/nc0", {}, "WRONG_LEVEL", "name its chip"),

@@ -54,7 +54,7 @@ _LIST_LENGTHS: Final[Mapping[tuple[str, str], int]] = {
     ("SetStatePayload", "changes"): 32,
     ("ChipModel", "compute"): 6,
     ("Layout", "places"): 182,
-    ("Layout", "wrapping"): 96,
+    ("Layout", "wrapLinks"): 96,
     ("Query", "clusters"): 32,
     ("Query", "systems"): 16,
     ("Query", "sources"): 64,
@@ -64,7 +64,7 @@ _LIST_LENGTHS: Final[Mapping[tuple[str, str], int]] = {
     ("Impact", "domains"): 4,
     ("Path", "steps"): 32,
     ("PoolAnswer", "byHops"): 16,
-    ("PoolRing", "reached"): 64,
+    ("HopRing", "reached"): 64,
     ("SweepAnswer", "classes"): 2_000,
 }
 """Longest lists in documented systems."""

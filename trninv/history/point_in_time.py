@@ -134,7 +134,7 @@ def _point_of_event(connection: Connection, number: int) -> PointInTime:
 def last_event_by(connection: Connection, time: datetime) -> int:
     """Return the last event recorded up to a time; event numbers decide the order if the clock went back."""
     time_text = format_timestamp(time)
-    back = select(_EVENT.c.id).where(text("clock_went_back"))  # as its index says it
+    back = select(_EVENT.c.id).where(text("clock_went_back"))  # written like the expression of its index
     first = connection.scalar(back.where(_EVENT.c.at <= time_text).order_by(_EVENT.c.id.desc()).limit(1)) or 0
     until = connection.scalar(back.where(_EVENT.c.id > first).order_by(_EVENT.c.id).limit(1))
     query = select(_EVENT.c.id).where(_EVENT.c.at <= time_text, _EVENT.c.id >= first)

@@ -119,7 +119,7 @@ def _list_devices() -> list[Any] | dict[str, Any]:
 
 def _run_neuron_ls(command: tuple[str, ...]) -> subprocess.CompletedProcess[bytes]:
     try:
-        return subprocess.run(  # noqa: S603 # words of our own
+        return subprocess.run(  # noqa: S603 # a fixed command
             command, capture_output=True, timeout=_TIMEOUT_SECONDS, check=False
         )
     except FileNotFoundError:

@@ -30,7 +30,7 @@ _CHIP_KEYS = (
 )
 """The keys of a device that determine its chip."""
 MACHINE_KEYS = frozenset({"instance_id", "instance_type", "logical_neuroncore_config"})
-"""Keys of a device that may instead stand once beside the list of devices."""
+"""Keys of a device that may instead appear once beside the list of devices."""
 DEVICE_KEYS = MACHINE_KEYS | {*_CHIP_KEYS, "cpu_affinity", "neuroncore_ids"}
 PROCESSES_KEY = "neuron_processes"
 _COLLECTED_KEYS = frozenset({"host", "neuron_ls", "sysfs"})

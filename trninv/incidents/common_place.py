@@ -56,7 +56,7 @@ def _common_places(locations: Collection[Location]) -> Iterator[_PlaceKey]:
 def _rank(place: _PlaceKey, sizes: Mapping[str, Mapping[int, int]]) -> tuple[float, int]:
     level, key = place
     servers = sizes[level][key] if level in sizes else 0 if level == "server" else inf
-    return servers, -_LEVELS.index(level)  # a domain that is its rack goes by the name of the domain
+    return servers, -_LEVELS.index(level)  # if a domain has the same servers as its rack, use the domain
 
 
 def _count_servers(connection: Connection, level: str, keys: Iterable[int]) -> dict[int, int]:

@@ -133,7 +133,7 @@ _STATE_COLUMNS: Final = (("own_before", "before"), ("own_state", "state"))
 
 def _latest_event(kind: ColumnElement[str], key: ColumnElement[int], *where: ColumnElement[bool]) -> ColumnElement[int]:
     """Select the last event of a part that meets conditions, in the part's current cluster."""
-    number = _EVENT.c.id + literal_column("0")  # else PostgreSQL reads all events backwards
+    number = _EVENT.c.id + literal_column("0")  # otherwise PostgreSQL scans all events backwards
     query = select(func.max(number)).where(
         _EVENT.c.kind == kind, _EVENT.c.part_id == key, _EVENT.c.id > _HISTORY_FROM_EVENT
     )

@@ -128,7 +128,7 @@ class Incident:
 
     id: Annotated[str, "Number of its first change, or an address if that is unknown; stable while it lasts."]
     rule: Annotated[IncidentRule, "Rule that groups its parts."]
-    severity: Annotated[IncidentSeverity, "Severity."]
+    severity: Annotated[IncidentSeverity, "Severity of the incident."]
     place: Annotated[
         AddressText | None, "Smallest place that contains its causes; null if they are in several clusters."
     ]
@@ -157,7 +157,7 @@ class Incident:
 class AffectedJob:
     """Job with chips in an incident."""
 
-    name: Annotated[str, "Name."]
+    name: Annotated[str, "Name of the job."]
     system: Annotated[str, "The system that runs it; trninv if it was allocated here."]
     external_id: Annotated[str, "Its id in that system."]
     chips: Annotated[int, "All chips allocated to the job."]

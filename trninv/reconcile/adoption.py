@@ -225,7 +225,7 @@ def _result(
     skipped: tuple[SkippedMachine, ...],
     previous_plan: ClusterPlan | None = None,
 ) -> AdoptionResult:
-    """Return what was added."""
+    """Build the result from the added domains and tiers."""
     names = dict.fromkeys(domain.model.name for domain in domains)
     models = tuple(
         _summarize_model(name, [domain for domain in domains if domain.model.name == name]) for name in names

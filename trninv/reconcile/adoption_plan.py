@@ -195,7 +195,7 @@ def _assign_servers(members: Sequence[GroupMember], model: DomainModel) -> tuple
             waiting.append(member.machine)
         elif (
             server := ring[position] if position < len(ring) else position
-        ) in free:  # of two with one place, the first by name
+        ) in free:  # of two with one position, the first by name
             free.remove(server)
             by_position[server] = member.machine
     by_name = dict(zip(free, waiting, strict=False))

@@ -124,7 +124,7 @@ def _findings_of(row: Row[Any], comparison: _ComparisonKey) -> tuple[tuple[str, 
     return _check_chip(chip, comparison.model) if chip.ordinal < comparison.model.chips else ()
 
 
-@lru_cache(maxsize=10_000)  # most are like the one of their number on other servers
+@lru_cache(maxsize=10_000)  # most equal the chip with the same number on other servers
 def _check_chip(chip: ComparedChip, model: SlotModel) -> tuple[tuple[str, str, str], ...]:
     drafts = ((rule, check(chip, model)) for rule, check in CHIP_RULES.rules.items())
     return tuple((rule, *draft) for rule, draft in drafts if draft)

@@ -204,7 +204,7 @@ _InferenceKey = tuple[str, str | None, str, str | None]
 
 
 def _inference_key(binding: ProposedBinding | Binding) -> _InferenceKey:
-    """Return the key of an inference: what it states and about which machine and slot."""
+    """Return the key of an inference: slot, machine, method and evidence."""
     return binding.address, binding.instance or binding.host, binding.method, binding.evidence
 
 

@@ -233,7 +233,7 @@ def _read_observations(connection: Connection) -> Iterator[MachineObservation]:
     partition = [_SERVER.c.instance, _SERVER.c.host, *(column.is_(None) for column in fact_columns), has_chips]
     rows = _rank_rows(_SERVER, partition, has_chips)
     query = select(*(rows.c[name] for name in MachineObservation._fields)).where(rows.c.number == 1)
-    interned = dict[str, str]()  # most texts come many times
+    interned = dict[str, str]()  # most texts repeat
     for row in connection.execute(query, execution_options={"yield_per": _FETCH_SIZE}):
         values: Any = (interned.setdefault(value, value) if isinstance(value, str) else value for value in row)
         yield MachineObservation(*values)

@@ -239,7 +239,7 @@ def _group_key(member: GroupMember, servers: int) -> str:
 
 
 def _join_by_block(groups: Iterable[MachineGroup], sizes: Mapping[str, int]) -> Iterator[MachineGroup]:
-    """Join groups that share a capacity block, unless they hold several UltraServers or too many machines."""
+    """Join groups that share a capacity block, unless they have several UltraServers or too many machines."""
     by_block = defaultdict[str, list[MachineGroup]](list)
     for group in groups:
         blocks = {block for group_member in group.members if (block := group_member.machine.value("capacity_block"))}

@@ -34,7 +34,7 @@ _NAMES = [column.name for column in SEALED_COLUMNS]
 
 @dataclass(frozen=True, slots=True)
 class PruneResult:
-    """What was deleted from the database.
+    """The events deleted from the database.
 
     Attributes
     ----------

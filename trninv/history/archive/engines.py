@@ -13,10 +13,10 @@ from trninv.errors import InvalidFileError, UsageError
 _SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # or it runs a task a day only to list files
-    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # tasks of a size, not one a core at least
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # otherwise one task per day only lists files
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # size tasks by bytes, not at least one per core
 }
-_SCHEMAS: Final = {  # or Spark reads footers to learn them
+_SCHEMAS: Final = {  # otherwise Spark reads footers to infer them
     "parts": "kind STRING, part_id BIGINT, cluster STRING, rack STRING, model STRING, state STRING, own_state STRING, "
     "known_from BIGINT, since TIMESTAMP_NTZ",
     "events": "id BIGINT, previous_id BIGINT, clock_went_back BOOLEAN, kind STRING, part_id BIGINT, before STRING, "

@@ -98,6 +98,6 @@ def _runs(chips: NDArray[np.int64], jobs: NDArray[np.int64]) -> NDArray[np.int64
 def _largest_blocks(reader: SnapshotReader, cluster: str) -> Sequence[int] | None:
     try:
         capacity = read_capacity(reader, cluster)
-    except InvalidArgumentError:  # it has domains of several models
+    except InvalidArgumentError:  # the cluster has domains of several models
         return None
     return [block.chips for block in largest_blocks(capacity, read_legal_sets(reader.connection, capacity.model))]

@@ -68,7 +68,7 @@ def _assumed_allocations(
     return [*(allocation for allocation in current if allocation.key not in jobs.ended), *added]
 
 
-def _load_allocations(connection: Connection, cluster: Any, model: PlacementModel) -> list[JobAllocation]:  # of a row
+def _load_allocations(connection: Connection, cluster: Any, model: PlacementModel) -> list[JobAllocation]:  # a row
     job, allocation = _T["job"], _T["allocation"]
     last = cluster.first_node_id + cluster.domains * model.node_count
     query = select(allocation.c.job_id, allocation.c.chip_id, allocation.c.role).where(

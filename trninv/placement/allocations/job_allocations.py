@@ -48,7 +48,7 @@ class Job:
     """A job and its allocated chips."""
 
     key: HiddenInt
-    name: Annotated[str, "Name."]
+    name: Annotated[str, "Name of the job."]
     system: Annotated[str, "The system that runs it; trninv if it was allocated here."]
     external_id: Annotated[str, "Its id in that system."]
     cluster: Annotated[AddressText, "The cluster of its chips."]

@@ -373,7 +373,7 @@ def _allocate_changed(
         statement = update(job).where(job.c.id == bindparam("key"))
         connection.execute(
             statement.values(moved_at=bindparam("at"), chip_ids=bindparam("chips")), job_updates
-        )  # an event of where it was
+        )  # an event at the previous place
         connection.execute(statement.values(place=bindparam("to")), job_updates)
     bulk_insert(connection, allocation, allocation_rows)
     return len(started_late)

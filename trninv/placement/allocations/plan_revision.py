@@ -22,7 +22,9 @@ def plan_revision(connection: Connection, cluster: int) -> str:
     job, cordon_table, server, domain, node, link = (
         _T[name] for name in ("job", "cordon", "server", "domain", "node", "link")
     )
-    in_cluster = node.c.cluster_id + 0 == cluster  # the few that are not up go first, not the cluster's millions
+    in_cluster = (
+        node.c.cluster_id + 0 == cluster
+    )  # use the index of the few unhealthy nodes, not the cluster's millions
     cordoned_servers = select(cordon_table.c.server_id).join(server, server.c.id == cordon_table.c.server_id)
     queries = (
         *_digest_queries(cluster),

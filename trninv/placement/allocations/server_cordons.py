@@ -157,7 +157,9 @@ def _select_servers(place: Place) -> Select[Any]:
     return select(server.c.id).where(columns[place.level] == place.id).order_by(server.c.id)
 
 
-def _read_cordons(connection: Connection, condition: Any, limit: int | None = None) -> list[Cordon]:  # of SQLAlchemy
+def _read_cordons(
+    connection: Connection, condition: Any, limit: int | None = None
+) -> list[Cordon]:  # an SQLAlchemy condition
     cordon_table, server, domain, cluster = (_T[name] for name in ("cordon", "server", "domain", "cluster"))
     query = (
         select(cordon_table, address_expression("server").label("address"))

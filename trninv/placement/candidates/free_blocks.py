@@ -70,7 +70,7 @@ def _shape_order(model: PlacementModel) -> Sequence[Shape]:
 
     def worth(shape: Shape) -> tuple[int, ...]:
         chips, rate = primary[shape]
-        needed = ties[chips, rate] > 1  # of others than the same block turned: it may take a solver
+        needed = ties[chips, rate] > 1  # a solver is needed only if another block, not a rotation, ties
         return (-chips, -rate, -model.limits(torus.blocks(shape)[0].mask).bisection if needed else 0, *shape)
 
     return sorted(torus.shapes, key=worth)

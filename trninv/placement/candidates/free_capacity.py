@@ -143,9 +143,7 @@ class FreeCapacity:
     def with_allocated(self, allocated: MaskRows) -> "FreeCapacity":
         """Return a copy with other chips allocated."""
         updated = replace(self, allocated=allocated)
-        updated.__dict__["failures_by_row"] = (
-            self.failures_by_row
-        )  # takes long to find, and does not depend on who holds what
+        updated.__dict__["failures_by_row"] = self.failures_by_row  # slow to compute, and independent of allocations
         return updated
 
     def all_up(self) -> "FreeCapacity":
@@ -233,7 +231,7 @@ def _read_with_scope(
     return capacity, None if place.level == "cluster" else _chips_of_place(reader.connection, place, cluster, capacity)
 
 
-def _apply_job_scenario(reader: SnapshotReader, cluster: Any, capacity: FreeCapacity) -> FreeCapacity:  # of a row
+def _apply_job_scenario(reader: SnapshotReader, cluster: Any, capacity: FreeCapacity) -> FreeCapacity:  # a row
     jobs, allocated = resolve_jobs(reader.connection, reader.changes), capacity.allocated
     for chips in jobs.ended.values():
         allocated = allocated & ~pack_by_domain(chips, cluster, capacity.model)
@@ -242,7 +240,7 @@ def _apply_job_scenario(reader: SnapshotReader, cluster: Any, capacity: FreeCapa
     return capacity.with_allocated(allocated)
 
 
-def masks_by_domain(chips: Iterable[int], cluster: Any, model: PlacementModel) -> dict[int, int]:  # of a row
+def masks_by_domain(chips: Iterable[int], cluster: Any, model: PlacementModel) -> dict[int, int]:  # a row
     """Return masks of chips by domain ordinal; chips of other clusters are skipped."""
     masks: dict[int, int] = {}
     for key in chips:
@@ -252,7 +250,7 @@ def masks_by_domain(chips: Iterable[int], cluster: Any, model: PlacementModel) -
     return masks
 
 
-def pack_by_domain(chips: Iterable[int], cluster: Any, model: PlacementModel) -> MaskRows:  # of a row
+def pack_by_domain(chips: Iterable[int], cluster: Any, model: PlacementModel) -> MaskRows:  # a row
     """Return masks of chips, one row per domain of the cluster."""
     packed = np.zeros((cluster.domains, pack_masks([model.full], model.chips).shape[1]), np.uint64)
     for row, mask in masks_by_domain(chips, cluster, model).items():
@@ -280,7 +278,7 @@ def read_cluster(connection: Connection, key: int) -> Any:  # a row
     return row
 
 
-def _load_capacity(connection: Connection, cluster: Any) -> FreeCapacity:  # of a row
+def _load_capacity(connection: Connection, cluster: Any) -> FreeCapacity:  # a row
     model = placement_model(cluster.model)
     all_chips = np.tile(pack_masks([model.full], model.chips), (cluster.domains, 1))
     allocated = _read_allocated_words(connection, cluster, all_chips.shape[1])
@@ -293,7 +291,7 @@ def _load_capacity(connection: Connection, cluster: Any) -> FreeCapacity:  # of 
     return _with_unhealthy_parts(capacity, _read_unhealthy_parts(connection, cluster, model))
 
 
-def _read_allocated_words(connection: Connection, cluster: Any, width: int) -> MaskRows:  # of a row
+def _read_allocated_words(connection: Connection, cluster: Any, width: int) -> MaskRows:  # a row
     """Return the allocated chips by domain, in ``width`` words."""
     table, first_id = _T["domain_allocated"], cluster.first_domain_id
     columns = list(table.c)[: 1 + width]
@@ -318,7 +316,7 @@ def _read_cordoned(connection: Connection, cluster: int) -> list[tuple[int, int]
     return [(row[0], row[1]) for row in connection.execute(query)]
 
 
-def _read_unhealthy_parts(connection: Connection, cluster: Any, model: PlacementModel) -> UnhealthyParts:  # of a row
+def _read_unhealthy_parts(connection: Connection, cluster: Any, model: PlacementModel) -> UnhealthyParts:  # a row
     node, link = _T["node"], _T["link"]
     parts: list[tuple[tuple[int, ...], Any]] = [
         ((row.id,), row)
@@ -326,13 +324,13 @@ def _read_unhealthy_parts(connection: Connection, cluster: Any, model: Placement
     ]
     unhealthy_links = select(link).where(
         is_unhealthy(link), maybe_unhealthy(connection, link)
-    )  # by its index: _local sorts out the rest
+    )  # by its index; _to_local_parts drops other clusters
     parts += [((row.a_id, row.b_id), row) for row in connection.execute(unhealthy_links)]
     carried = ((ids, (row.factor_ppm or PPM) if row.state in CARRYING_STATES else 0) for ids, row in parts)
     return _to_local_parts(cluster, model, carried)
 
 
-def _assumed_part_states(reader: SnapshotReader, cluster: Any, model: PlacementModel) -> UnhealthyParts:  # of a row
+def _assumed_part_states(reader: SnapshotReader, cluster: Any, model: PlacementModel) -> UnhealthyParts:  # a row
     link, changes = _T["link"], reader.changes
     keys = list(changes.links)
     ends = reader.connection.execute(select(link).where(link.c.id.in_(keys))) if keys else ()
@@ -342,7 +340,7 @@ def _assumed_part_states(reader: SnapshotReader, cluster: Any, model: PlacementM
 
 def _to_local_parts(
     cluster: Any, model: PlacementModel, parts: Iterable[tuple[tuple[int, ...], int]]
-) -> UnhealthyParts:  # of a row
+) -> UnhealthyParts:  # a row
     """Map nodes and links from ids to domain rows and local numbers; parts elsewhere are skipped."""
     parts_by_row: dict[int, dict[LocalPart, int]] = {}
     for ids, carried_ppm in parts:
@@ -369,7 +367,7 @@ def _with_unhealthy_parts(capacity: FreeCapacity, added: UnhealthyParts) -> Free
     return replace(capacity, up=up, unhealthy_parts=unhealthy_parts)
 
 
-def _chips_of_place(connection: Connection, place: Place, cluster: Any, capacity: FreeCapacity) -> MaskRows:  # of a row
+def _chips_of_place(connection: Connection, place: Place, cluster: Any, capacity: FreeCapacity) -> MaskRows:  # a row
     """Return the chips of a place, as rows of its cluster."""
     if place.level == "cluster":
         return capacity.in_scope

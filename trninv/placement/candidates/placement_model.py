@@ -72,7 +72,7 @@ class RackServers:
 
 @dataclass(frozen=True)
 class LegalSets:
-    """The sets that a job may have in a domain: listed sets by size, and numbers of any servers of a rack."""
+    """The legal sets of a domain: listed sets by size, and sizes that any servers of a rack form."""
 
     sets: Mapping[int, tuple[int, ...]]
     any_of: Mapping[int, AnyServers]
@@ -298,7 +298,7 @@ def placement_model(slug: str) -> PlacementModel:
 
 
 def read_legal_sets(connection: Connection, model: PlacementModel) -> LegalSets:
-    """Load the sets that a job may have in a domain."""
+    """Load the legal sets of a domain model."""
     table, domain_model = TABLES["legal_set"], TABLES["domain_model"]
     query = select(table).join(domain_model, domain_model.c.id == table.c.domain_model_id)
     sets: dict[int, dict[int, None]] = {}

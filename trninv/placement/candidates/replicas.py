@@ -156,7 +156,7 @@ class ReplicaSearch:
         return [self.excluded_chips(mask) for mask in self.search.masks_in_row(self.matches, row)]
 
     def excluded_chips(self, mask: int) -> int:
-        """Return the chips of a domain that no other replica may have beside a set."""
+        """Return the chips of a domain that other replicas must not use if one uses a set."""
         model = self.capacity.model
         groups = [[index] for index in range(model.servers)] if self.spread_level is SpreadLevel.SERVER else model.racks
         match self.spread_level:

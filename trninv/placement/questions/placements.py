@@ -88,13 +88,13 @@ class PlacementsAnswer(Answer):
 
     def render(self) -> Rendered:
         if self.reason:
-            yield f"{self._job()} fits nowhere in {self.scope}: {self.reason}"
+            yield f"no place for {self._job()} in {self.scope}: {self.reason}"
             yield RenderedTable(
                 ["a domain that", "domains"], ([step.condition, f"{step.domains:,}"] for step in self.filter_steps)
             )
             return
         where = f"{pluralize(self.domains, 'domain')} of {self.scope}"
-        yield f"{self._job()} fits in {where}, {pluralize(self.positions, 'position')}"
+        yield f"{self._job()}: {pluralize(self.positions, 'position')} in {where}"
         yield RenderedTable(
             ["place", "all-gather", "bisection", "fragments", "free left"],
             (

@@ -135,7 +135,7 @@ def check_state_differs(slot: OccupiedSlot, drift_input: DriftInput) -> FindingD
     for observed in drift_input.best_values(slot.machine, "condition").values():
         is_up, is_slot_up = observed.value.state in CARRYING_STATES, slot.state in CARRYING_STATES
         if slot.is_cordoned and observed.source in _SCHEDULERS and observed.value.state == "maintenance":
-            continue  # it takes no jobs, as was wanted
+            continue  # the cordon is intended
         if is_up != is_slot_up and not _is_failed_check(observed) and (not is_up or observed.source in _SCHEDULERS):
             reason = f" ({observed.value.reason})" if observed.value.reason else ""
             yield _finding_for(slot, slot.state, f"{observed.value.state} by {observed.source}{reason}", observed)
