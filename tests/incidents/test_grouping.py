@@ -129,6 +129,14 @@ def test_incidents_are_what_their_definition_says(opened: Fleet, seed: int) -> N
         rows = run_query(opened.engine, "SELECT DISTINCT cause, change FROM v_unhealthy", seconds=60).rows
         assert sorted(cause for cause, _ in rows) == sorted(cause for each in found for cause in each.causes)
         assert {number for _, number in rows} == {number for each in found for number in each.changes}
+        roots = run_query(opened.engine, "SELECT address, change, cascaded FROM v_incident", seconds=60).rows
+        assert sorted(roots) == sorted(
+            (cause, number, members - 1)
+            for cause, number, members in run_query(
+                opened.engine, "SELECT cause, change, count(*) FROM v_unhealthy GROUP BY cause, change", seconds=60
+            ).rows
+        )
+        assert sum(1 + row[2] for row in roots) == sum(len(each.members) for each in found)
     for number in dice.sample(sorted(then), 4):
         assert told(opened.at(number).incidents()) == then[number]
 
