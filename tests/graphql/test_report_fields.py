@@ -51,7 +51,7 @@ def test_values_narrow_a_report(ask: Ask) -> None:
         (
             'name: "capacity", values: [{name: "generation", value: "a"}, {name: "generation", value: "b"}]',
             "LIMIT",
-            "given twice",
+            "set twice",
         ),
     ],
 )

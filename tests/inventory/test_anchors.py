@@ -138,7 +138,7 @@ def test_where_nothing_is_sealed_that_is_said(run: Run) -> None:
 def test_what_is_not_compared_is_told(run: Run, url: str, engine: Engine) -> None:
     with engine.begin() as connection:
         connection.exec_driver_sql(
-            "INSERT INTO job (id, cluster_id, name, system, external_id, began, who) "
+            "INSERT INTO job (id, cluster_id, name, system, external_id, started_at, who) "
             "SELECT 1, id, 'p', 'x', 'p', '2026', 'me' FROM cluster WHERE slug = 'u-trn2x64'"
         )
     _, out, _ = run("verify", database=url)

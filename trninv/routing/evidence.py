@@ -46,7 +46,7 @@ def has_observed_wiring(connection: Connection, place: str) -> bool:
         .join(_BINDING, is_bound_machine)
         .join(_SERVER, _SERVER.c.id == _BINDING.c.server_id)
         .join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
-        .where(in_scope, _BINDING.c.until.is_(None), _OBSERVED_CHIP.c.neighbours.is_not(None))
+        .where(in_scope, _BINDING.c.ended_at.is_(None), _OBSERVED_CHIP.c.neighbours.is_not(None))
     )
     return connection.scalar(query.limit(1)) is not None
 
@@ -151,11 +151,11 @@ _SKIPPED_FIELDS = {"facts", "baseline"}
 
 @dataclass(frozen=True, slots=True)
 class ServerInstance:
-    """What stands in a server."""
+    """The instance in a server."""
 
     server: Annotated[AddressText, "The server."]
     instance: Annotated[str | None, "The instance's id."]
-    host: Annotated[str | None, "The name of its host."]
+    host: Annotated[str | None, "Its host name."]
 
 
 def servers_in_answer(answer: Answer, limit: int = MAX_INSTANCES) -> list[str]:

@@ -1,5 +1,5 @@
--- title: What is documented against what is seeded
--- answers: Do the chips, servers and HBM of each cluster, up or not, or of one of its domains where the system is one domain, agree with what the documents say?
+-- title: Documented and seeded totals
+-- answers: Do the chips, servers and HBM of each cluster, healthy or not, agree with the documents (of one of its domains, if the system is one domain)?
 WITH seeded AS (
     SELECT
         cluster.address AS cluster, cluster.system,
