@@ -52,7 +52,7 @@ def test_plain_alembic_and_the_seed_scripts(
     alembic("upgrade", "head")
     for name in ("trn1", "trn2", "trn3"):
         assert script(name)[1].count(": seeded") == 2
-    assert "as the catalog says" in run("verify", database=url)[1]
+    assert "matches the catalog" in run("verify", database=url)[1]
     alembic("downgrade", "base")
 
 

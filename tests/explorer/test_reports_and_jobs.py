@@ -146,7 +146,9 @@ def test_a_report_of_ones_own_has_the_chart_that_its_header_declares(
         page.evaluate("location.hash = '#/reports/flat'")
         expect(page.locator("#plot circle")).to_have_count(2)
         page.evaluate("location.hash = '#/reports/less'")
-        expect(page.get_by_text("No chart: the report header names cores, which is not a column of the report.")).to_be_visible()
+        expect(
+            page.get_by_text("No chart: the report header names cores, which is not a column of the report.")
+        ).to_be_visible()
         assert page.locator("#plot").count() == 0
 
 

@@ -286,7 +286,12 @@ def test_many_chips_take_their_number_and_come_back_as_they_were(
 @pytest.mark.slow
 def test_a_panel_asks_about_its_chip_and_the_palette_sets_its_state(opened: Open) -> None:  # noqa: F811
     page = opened(f"#/domain/{D}?sel=s0/c0")
-    for chip, name in (("s0/c0", "From"), ("s2/c10", "To"), ("s0/c1", "What if down?"), ("s0/c1", "Remove from scenario")):
+    for chip, name in (
+        ("s0/c0", "From"),
+        ("s2/c10", "To"),
+        ("s0/c1", "What if down?"),
+        ("s0/c1", "Remove from scenario"),
+    ):
         page.evaluate("to => { location.hash = location.hash.replace(/sel=[^&]*/, `sel=${to}`) }", chip)
         panel = page.get_by_role("complementary", name=f"About {D}/{chip}")
         panel.get_by_role("link", name=name, exact=True).click()

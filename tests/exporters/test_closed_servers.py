@@ -89,7 +89,7 @@ def test_a_reason_breaks_no_line(run: Run, databases: Databases, why: str, says:
     """Also one of plain SQL, which no length and no character is refused."""
     url = exporting.lab(databases)
     with temporary_engine(url) as engine, engine.begin() as connection:
-        row = {"id": 1, "server_id": 1, "since": "2026-01-01T00:00:00", "who": "me", "why": why}
+        row = {"id": 1, "server_id": 1, "started_at": "2026-01-01T00:00:00", "who": "me", "why": why}
         connection.execute(insert(TABLES["cordon"]).values(row))
     lines = exported(run, url, "lab", "slurm-nodes")
     assert _node(lines, "lab-d0-s0")["Reason"] == f"trninv: closed: {says}"

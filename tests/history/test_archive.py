@@ -267,7 +267,7 @@ def test_a_line_that_was_not_written_to_its_end_is_none(small: Engine, tmp_path:
 def test_a_file_that_changed_went_or_came_is_told(small: Engine, tmp_path: Path, run: Run) -> None:
     url = small.url.render_as_string(hide_password=False)
     assert run("archive", str(tmp_path), "--before", at(6, 0), database=url)[0] == 0
-    assert run("archive", str(tmp_path), "--check", database=url)[1].startswith("all as written: ")
+    assert run("archive", str(tmp_path), "--check", database=url)[1].startswith("no differences: ")
     one, two = sorted((tmp_path / "events").rglob("*.parquet"))[:2]
     one.write_bytes(one.read_bytes()[:-1])
     two.rename(two.with_name("part-000000000009-000000000009.parquet"))
@@ -473,7 +473,7 @@ def test_the_command_says_what_it_did(small: Engine, tmp_path: Path, run: Run) -
     url = small.url.render_as_string(hide_password=False)
     status, out, _ = run("archive", str(tmp_path), "--before", at(6, 0), "--delete", "--who", "me", database=url)
     assert (status, out.splitlines()[0]) == (0, "events: 6 rows")
-    assert out.splitlines()[-1].startswith("removed 6 events up to 6: history is known since ")
+    assert out.splitlines()[-1].startswith("deleted 6 events up to 6: history now starts at ")
     assert "history: 1 event after 6, which an archive has, sealed up to 7 by " in run("verify", database=url)[1]
     _, out, _ = run("archive", str(tmp_path), "--before", at(6, 0), "--delete", database=url)
     assert out.splitlines() == [

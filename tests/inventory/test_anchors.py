@@ -113,7 +113,7 @@ def test_what_is_no_seal_is_refused(run: Run, written: str) -> None:
 def test_a_seal_is_of_the_whole_history(run: Run) -> None:
     status, _, err = run("verify", "u-trn2x64", "--sealed", f"3:{'0' * 64}")
     assert status == 2
-    assert "leave out the cluster" in err
+    assert "omit CLUSTER" in err
 
 
 def test_the_newest_seal_is_told_by_status_and_metrics(run: Run, url: str, engine: Engine) -> None:
@@ -131,7 +131,7 @@ def test_the_newest_seal_is_told_by_status_and_metrics(run: Run, url: str, engin
 
 
 def test_where_nothing_is_sealed_that_is_said(run: Run) -> None:
-    assert "sealed: no event yet\n" in run("status")[1]
+    assert "sealed: no events yet\n" in run("status")[1]
     assert json.loads(run("status", "--format", "json")[1])["sealed"] is None
 
 

@@ -358,8 +358,8 @@ def test_the_command_says_what_became_of_a_listing(run: Run, seeded: str, tmp_pa
         "slurm: 1 allocated, 0 moved, 0 unchanged, 0 ended (dry run: nothing was stored)\n"
     )
     assert ask()[1] == (
-        "slurm: 1 allocated, 0 moved, 0 unchanged, 0 ended\nheld as whole servers, since their chips are not "
-        "named: 1 job\n"
+        "slurm: 1 allocated, 0 moved, 0 unchanged, 0 ended\nallocated as whole servers, since the listing names "
+        "no chips: 1 job\n"
     )
     assert json.loads(ask("--format", "json")[1])["unchanged"] == 1
     status, _, error = ask("--as", "other")

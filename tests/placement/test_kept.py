@@ -43,7 +43,7 @@ def test_unseeding_gives_back_what_jobs_held(own: Fleet, seeded: str, run: Run) 
     own.release("b")
     own.cordon([f"{D}/s1"], who="ann", why="fw")
     was = done(happened(own))
-    assert "all it contains, and ends 1 job: add --yes" in run("unseed", CLUSTER, database=seeded)[2]
+    assert "everything in it, and ends 1 job: add --yes" in run("unseed", CLUSTER, database=seeded)[2]
     assert done(happened(own)) == was
     assert run("unseed", CLUSTER, "--yes", database=seeded)[1] == f"removed {CLUSTER}, and ended 1 job\n"
     found = happened(own)

@@ -329,7 +329,7 @@ def test_the_command_line(run: Run, seeded: str, tmp_path: Path) -> None:
         "UltraServer 00000000000000ab; place 2; i-0 stands in u-trn2x64/d0"
         in run("bind", "--infer", "u-trn2x64", "--who", "anna", database=seeded)[1]
     )
-    assert "nothing is new" in run("bind", "--infer", database=seeded)[1]
+    assert "no new bindings" in run("bind", "--infer", database=seeded)[1]
     assert run("unbind", "@n3", database=seeded)[1].splitlines() == ["u-trn2x64/d0/s3: i-3 n3 is no longer bound"]
     assert len(run("bindings", "u-trn2x64/d0", "--ended", database=seeded)[1].splitlines()) == 6
     for wrong in (["bind"], ["bind", "a"], ["bind", "--infer", "a", "b"], ["bind", "--infer", "u-trn2x64/d0"]):

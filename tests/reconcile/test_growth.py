@@ -293,8 +293,8 @@ def test_the_command_tells_what_was_added(engine: Engine, run: Run) -> None:
     assert done.startswith("lab: has grown by, up again: lab/d1/s2\nmodel")
     assert "Trn2-16.48xlarge  2          2            0" in done
     assert "network nodes: 1 in tier 1, 1 in tier 2, 1 in tier 3" in done
-    assert "nothing that was imported joins the network nodes in tier 1" in done
-    assert again == "lab: adopted already\n"
+    assert "no imported node connects the network nodes in tier 1" in done
+    assert again == "lab: already adopted\n"
 
 
 def test_the_page_says_what_is_printed(engine: Engine, run: Run) -> None:

@@ -185,7 +185,7 @@ def test_mutations(databases: Databases, backend: str) -> None:
 
 def test_commands_show_them(run: Run, databases: Databases) -> None:
     url = databases.seeded("sqlite")
-    assert "instance" not in run("path", f"{S.format(0)}/c0", f"{S.format(2)}/c0", database=url)[1]
+    assert "one direction    instance" not in run("path", f"{S.format(0)}/c0", f"{S.format(2)}/c0", database=url)[1]
     fill(url)
     shown = run("show", "@n0", database=url)[1]
     assert "u-trn2x64/d0/s0 (server)" in shown

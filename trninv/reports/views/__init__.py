@@ -108,15 +108,15 @@ def as_of_statements(engine: Engine) -> list[str]:
 
 def _creation_order() -> tuple[str, ...]:
     """Return the names of the views, each after those that its file names."""
-    named = {name: set(_VIEW_NAME.findall((_FOLDER / f"{name}.sql").read_text("utf-8"))) for name in VIEWS}
-    return tuple(TopologicalSorter({name: named[name] & {*VIEWS} - {name} for name in VIEWS}).static_order())
+    references = {name: set(_VIEW_NAME.findall((_FOLDER / f"{name}.sql").read_text("utf-8"))) for name in VIEWS}
+    return tuple(TopologicalSorter({name: references[name] & {*VIEWS} - {name} for name in VIEWS}).static_order())
 
 
 def definition(name: str, dialect: str, *, is_past: bool = False) -> str:
     """Return the statement that creates a view, of the present or of an earlier time."""
     rules = _compile_rules(dialect, is_past=is_past)
     select = (_FOLDER / f"{name}.sql").read_text("utf-8").strip()
-    return f"CREATE VIEW {name} AS\n" + _RULE_REFERENCE.sub(lambda named: rules[named[1]], select)
+    return f"CREATE VIEW {name} AS\n" + _RULE_REFERENCE.sub(lambda reference: rules[reference[1]], select)
 
 
 def outdated_views(connection: Connection) -> list[str]:
