@@ -474,7 +474,7 @@ def test_the_command_says_what_it_did(small: Engine, tmp_path: Path, run: Run) -
     status, out, _ = run("archive", str(tmp_path), "--before", at(6, 0), "--delete", "--who", "me", database=url)
     assert (status, out.splitlines()[0]) == (0, "events: 6 rows")
     assert out.splitlines()[-1].startswith("deleted 6 events up to 6: history now starts at ")
-    assert "history: 1 event after 6, which an archive has, sealed up to 7 by " in run("verify", database=url)[1]
+    assert "history: 1 event after 6, which is archived, sealed up to 7 by " in run("verify", database=url)[1]
     _, out, _ = run("archive", str(tmp_path), "--before", at(6, 0), "--delete", database=url)
     assert out.splitlines() == [
         "nothing new before 2026-01-06: a day is archived after it ends, in UTC",

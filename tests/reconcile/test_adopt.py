@@ -265,7 +265,7 @@ def test_the_command_tells_what_it_made(run: Run, databases: Databases, tmp_path
         "network nodes: 1 in tier 1, 3 in tier 2, 4 in tier 3; each uplink is assumed to carry as much as all EFA devices below it"
         in out
     )
-    assert "11 instances of UltraServers in the order of their ids" in out
+    assert "11 instances of UltraServers placed in the order of their ids" in out
     assert "omitted: 1 machine (i-00000000000000028): no single model in the catalog has its type m5.large" in out
     assert run("verify", database=url)[1].startswith("matches the catalog: prod\nhistory: ")
     assert run("adopt", "prod", database=url)[1].startswith("prod: already adopted\nomitted: 1 machine")

@@ -335,5 +335,5 @@ def test_the_command_line(run: Run, seeded: str, tmp_path: Path) -> None:
     for wrong in (["bind"], ["bind", "a"], ["bind", "--infer", "a", "b"], ["bind", "--infer", "u-trn2x64/d0"]):
         assert run(*wrong, database=seeded)[0] == 2
     said = run("unseed", "u-trn2x64", database=seeded)[2]
-    assert "removes u-trn2x64 and all it contains, and ends 3 bindings: add --yes" in said
+    assert "removes u-trn2x64 and everything in it, and ends 3 bindings: add --yes" in said
     assert run("unseed", "u-trn2x64", "--yes", database=seeded)[1] == "removed u-trn2x64, and ended 3 bindings\n"
