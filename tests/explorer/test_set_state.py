@@ -338,6 +338,6 @@ def test_an_incident_is_brought_back_with_a_reason(opened: Open, service_databas
 
 
 def test_the_dialog_is_a_chunk_of_its_own() -> None:
-    files = [WEB_DIRECTORY / "assets" / name for name in ("setstate.js", "who.js", "who.css")]
+    files = [WEB_DIRECTORY / "assets" / name for name in ("setstate.js", "name.js", "name.css")]
     assert sum(len(gzip.compress(file.read_bytes())) for file in files) < CHUNK
-    assert "who.css" not in (WEB_DIRECTORY / "index.html").read_text()
+    assert "name.css" not in (WEB_DIRECTORY / "index.html").read_text()
