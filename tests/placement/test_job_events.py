@@ -256,7 +256,7 @@ def test_interfaces_agree(own: Fleet, run: Run) -> None:
     for scope in (None, D, f"{D}/s1", f"{D}/s0/c3", f"{CLUSTER}/r0", f"{D}/s2"):
         python = [each.to_json() for each in happened(own, scope)]
         of = f'scope: "{scope}", ' if scope else ""
-        hidden = "filter: {takenAlong: {eq: false}}, " if scope != f"{D}/s0/c3" else ""
+        hidden = "filter: {cascaded: {eq: false}}, " if scope != f"{D}/s0/c3" else ""
         query = f"{{ events({of}{hidden}first: 100) {{ nodes {{ {node} }} }} }}"
         for each in api:
             answer = json.loads(asyncio.run(each.run(Request(query, {}), who="", scope="read")).body)

@@ -95,7 +95,7 @@ EVENT_FIELDS: Final = (
     ),
     Field("why", ValueFormat.TEXT, EVENT.c.why, "The reason given."),
     Field(
-        "taken_along",
+        "cascaded",
         ValueFormat.BOOLEAN,
         is_cascaded(),
         "Whether the event is cascaded: it followed from an event of the part's server.",

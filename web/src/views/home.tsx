@@ -50,7 +50,7 @@ const OPEN = graphql(`
     }
     drift(first: 1) { totalCount }
     driftComparedAt
-    events(last: 8, filter: { takenAlong: { eq: false } }) { nodes { event at who address before after action job why } }
+    events(last: 8, filter: { cascaded: { eq: false } }) { nodes { event at who address before after action job why } }
   }
 `);
 
