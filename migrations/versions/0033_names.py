@@ -34,6 +34,7 @@ COLUMNS = {
     "allocation": {"began": "started_at", "ended": "ended_at"},
     "binding": {"since": "started_at", "until": "ended_at", "how": "method"},
     "finding": {"found": "observed"},
+    "fact": {"written": "as_written", "grounds": "reading_reason"},
 }
 RENAMED_TABLES = {
     "closing": ("cordon", {"since": "started_at", "until": "ended_at"}),

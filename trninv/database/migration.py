@@ -42,6 +42,8 @@ _FORMER_NAMES = {
     "binding.ended_at": "until",
     "binding.method": "how",
     "finding.observed": "found",
+    "fact.as_written": "written",
+    "fact.reading_reason": "grounds",
 }
 """Tables and columns that schema version 0033 renamed, each with its former name."""
 _DERIVED = {"seal_restart"}

@@ -717,7 +717,7 @@ THINGS: Final[Mapping[str, Thing]] = {
                 Field(
                     "as_written",
                     ValueFormat.TEXT,
-                    func.rtrim(_fact.c.written + literal_column("' '") + _fact.c.unit),
+                    func.rtrim(_fact.c.as_written + literal_column("' '") + _fact.c.unit),
                     "Value and unit as written; for a derived fact (see formula), its result.",
                 ),
                 Field("unit", ValueFormat.TEXT, _fact.c.unit, "The unit as written."),
@@ -736,7 +736,13 @@ THINGS: Final[Mapping[str, Thing]] = {
                     "Whether the written value is one direction or the sum of both.",
                     nullable=True,
                 ),
-                Field("reading_reason", ValueFormat.TEXT, _fact.c.grounds, "Why it is read this way.", nullable=True),
+                Field(
+                    "reading_reason",
+                    ValueFormat.TEXT,
+                    _fact.c.reading_reason,
+                    "Why it is read this way.",
+                    nullable=True,
+                ),
                 Field(
                     "formula",
                     ValueFormat.TEXT,
