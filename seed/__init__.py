@@ -1,4 +1,4 @@
-"""What to load: facts and systems in catalog/*.toml, and a script a generation that seeds its systems.
+"""Define facts and systems in catalog/*.toml, and seed the systems of a generation with a script each.
 
 ``python -m seed.trn2`` is ``trninv seed`` of that script's systems, with the same options.
 """
@@ -16,7 +16,7 @@ from trninv.cli.seed_commands import seed
 def run(systems: Sequence[System]) -> None:
     """Run ``trninv seed`` with this program's arguments, on the given systems unless the arguments name others.
 
-    Of these, systems that are seeded by name alone are left out, unless all are.
+    Systems that are seeded only by name are omitted, unless all are.
 
     Raises
     ------
@@ -29,5 +29,5 @@ def run(systems: Sequence[System]) -> None:
     given = seed.make_context("seed", words.copy(), program, resilient_parsing=True).params
     slugs = [system.slug for system in systems if not system.is_by_name] or [system.slug for system in systems]
     if {"-h", "--help"}.intersection(words):
-        click.echo(f"With no SYSTEM named, this script seeds {', '.join(slugs)}.\n")
+        click.echo(f"Without SYSTEM, this script seeds {', '.join(slugs)}.\n")
     main(["seed", *words, *([] if given["system"] or given["everything"] else slugs)])

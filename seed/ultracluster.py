@@ -1,4 +1,4 @@
-"""UltraClusters: Trainium, Project Rainier, and what UltraClusters 3.0 may hold. ``python -m seed.ultracluster``."""
+"""UltraClusters: Trainium, Project Rainier, and UltraClusters 3.0. ``python -m seed.ultracluster``."""
 
 from trninv.catalog.models import default_systems
 

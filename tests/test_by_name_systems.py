@@ -117,5 +117,5 @@ def test_what_links_sum_to_stands_beside_what_documents_say(named: BaseFleet, fl
 
 def test_nothing_joins_two_domains_without_efa() -> None:
     assert default_systems().get("trn1n").resized(2).chips == 32
-    with pytest.raises(InvalidArgumentError, match=r"inf2.48xlarge has no EFA device, so nothing joins 2 domains"):
+    with pytest.raises(InvalidArgumentError, match=r"inf2.48xlarge has no EFA devices to connect 2 domains"):
         default_systems().get("inf2.48xlarge").resized(2)

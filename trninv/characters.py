@@ -11,7 +11,7 @@ _FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Control characters, with escape and line ends, and characters that change the direction of writing."""
 
-FORBIDDEN_MESSAGE = "has character 0 or half of a surrogate pair, which no text here has: leave it out"
+FORBIDDEN_MESSAGE = "has character 0 or half of a surrogate pair; remove it"
 """The message for a value with such a character, to follow its name."""
 
 

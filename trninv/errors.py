@@ -1,7 +1,7 @@
 """Define every expected failure, with its stable code and exit status.
 
 TrninvError
-├── UsageError                    exit 2: the question itself is wrong
+├── UsageError                    exit 2: the request itself is wrong
 │   ├── UnitError                 BAD_UNIT
 │   ├── AddressError              BAD_ADDRESS
 │   ├── WrongLevelError           WRONG_LEVEL
@@ -116,7 +116,7 @@ class TrninvError(Exception):
 
 
 class UsageError(TrninvError):
-    """The question itself is wrong: exit status 2."""
+    """The request itself is wrong: exit status 2."""
 
     code = "BAD_USE"
     exit_status = 2
@@ -319,7 +319,7 @@ class IllegalSizeError(TrninvError):
 
 
 class ScopeTooLargeError(TrninvError):
-    """More domains than one graph may hold."""
+    """More domains than one graph may have."""
 
     code = "SCOPE_TOO_LARGE"
 

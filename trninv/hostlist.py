@@ -64,16 +64,16 @@ def expand(hostlist: str) -> list[str]:
     Raises
     ------
     UsageError
-        The text is not a host list, or stands for more than a million names.
+        The text is not a host list, or expands to more than a million names.
     """
     names: list[str] = []
     pieces = _PIECE.findall(hostlist)
     if ",".join(pieces) != hostlist:
-        raise UsageError(f"{hostlist[:80]!r} is not a host list")
+        raise UsageError(f"{hostlist[:80]!r} is not a host list, such as lab-d[0-2]-s[0-3]")
     for piece in pieces:
         parts = [[text] if text else list(_numbers(ranges)) for ranges, text in _PART.findall(piece)]
         if len(names) + prod(map(len, parts)) > _MAX_NAMES:
-            raise UsageError(f"{piece[:80]!r} stands for too many names")
+            raise UsageError(f"{piece[:80]!r} expands to more than {_MAX_NAMES:,} names")
         names += ("".join(combination) for combination in product(*parts))
     return names
 
@@ -82,6 +82,6 @@ def _numbers(ranges: str) -> Iterator[str]:
     for text in ranges.split(","):
         match = _RANGE.fullmatch(text)
         if not match or int(match[2] or match[1]) - int(match[1]) > _MAX_NAMES:
-            raise UsageError(f"[{ranges[:80]}] is not a range of numbers")
+            raise UsageError(f"[{ranges[:80]}] is not a list of number ranges")
         width = len(match[1])
         yield from (str(number).rjust(width, "0") for number in range(int(match[1]), int(match[2] or match[1]) + 1))

@@ -53,7 +53,7 @@ class Quantity(int):
         size = cls.UNITS.get(cls.SPELLINGS.get(unit, unit))
         if match is None or size is None:
             meant = [f" (did you mean {unit_name}?)" for unit_name in cls.UNITS if unit_name.lower() == unit.lower()]
-            accepted = f"a number and one of {', '.join(cls.UNITS)}{''.join(meant[:1])}"
+            accepted = f"write a number and one of {', '.join(cls.UNITS)}{''.join(meant[:1])}"
             raise UnitError(f"{text[:_MAX_LENGTH]!r} is not a {cls.__name__.lower()}: {accepted}")
         value = Fraction(match[1].replace(",", "") + (match[2] or "")) * size
         if value.denominator != 1 or value > _MAX:

@@ -229,7 +229,7 @@ def _facts(row: str, source: str = "trn1-seed") -> str:
         ),
         (
             '[[derived]]\nsubject = "x"\nattribute = "chips"\nsource = "assumed"\n' + _THIRD_OF_A_CORE,
-            "not a whole number",
+            "does not give a whole number",
         ),
         ("[[facts", "new.toml"),
     ],
@@ -241,5 +241,5 @@ def test_a_malformed_catalog_says_what_is_wrong(copy: Path, content: str, compla
 
 
 def test_no_catalog_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(CatalogError, match="no catalog in"):
+    with pytest.raises(CatalogError, match="has no TOML files"):
         Catalog.load(tmp_path)

@@ -137,34 +137,42 @@ def test_a_system_is_what_its_tables_say() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("[[system]]", "[[systems]]", "g.toml: no table is called 'systems': did you mean system?"),
+        ("[[system]]", "[[systems]]", "g.toml: unknown table 'systems': did you mean system?"),
         ("[[chip]]", "[chip]", "g.toml: write [[chip]], in double brackets"),
-        ('core_model = "Core"', "", "g.toml: chip 'chip': 'core_model' is missing: it takes slug, name, generation"),
+        (
+            'core_model = "Core"',
+            "",
+            "g.toml: chip 'chip': 'core_model' is missing: the parameters are slug, name, generation",
+        ),
         ('generation = "g"', "generation = 3", "g.toml: chip 'chip': generation = 3 is not text"),
         ('chip = "chip"', 'chip = "chop"', "g.toml: server 'server': no chip 'chop': did you mean chip?"),
-        ("trays = [[0, 1]]", "trays = [[0, 2]]", "the trays of server 'server' do not hold each of its chips once"),
+        (
+            "trays = [[0, 1]]",
+            "trays = [[0, 2]]",
+            "the trays of server 'server' do not have each of its chips exactly once",
+        ),
         ("trays = [[0, 1]]", "trays = [0, 1]", "g.toml: server 'server': trays = 0 is not a list"),
         ('scope = "host"', 'scope = "hosts"', "g.toml: link 'efa': no scope 'hosts': did you mean host?"),
         ('scope = "server"', 'scope = "host"', "links of role 'x' reach beyond the scope 'host' of 'wire'"),
         ('"torus"', '"moebius"', "g.toml: domain 'domain': no wiring 'moebius': known: chain, single, switched, torus"),
         ('pattern = "torus", ', "", "g.toml: domain 'domain': no wiring '': known: chain, single, switched, torus"),
         ("sides = [2]", "sides = [2, 2]", "g.toml: domain 'domain': wiring 'torus': 2 sides and 1 axes"),
-        ("x = ", "y = ", "g.toml: domain 'domain': the role 'x' of its wiring has no link in links"),
+        ("x = ", "y = ", "g.toml: domain 'domain': links has no entry for the role 'x' of its wiring"),
         ("links = {", 'links = { z = "efa",', "g.toml: domain 'domain': its wiring has no role 'z'"),
         ('nic = "efa"', 'nic = "eva"', "g.toml: domain 'domain': no link 'eva': did you mean efa?"),
         ('nic = "efa"', "nic = 1", "g.toml: domain 'domain': links.nic = 1 is not text"),
         ('server = "server"', 'server = "s"', "no server 's': did you mean server?"),
         ('domain = "domain"', 'domain = "main"', "g.toml: system 'system': no domain 'main': did you mean domain?"),
-        ('domain = "domain"', 'domain = "domain"\ndomains = 0', "domains = 0 is not a whole number from 1 on"),
+        ('domain = "domain"', 'domain = "domain"\ndomains = 0', "domains = 0 is not a whole number of at least 1"),
         ('domain = "domain"', 'domain = "domain"\nlarge = 1', "g.toml: system 'system': large = 1 is not true or"),
-        ('aliases = ["sys"]', 'aliases = ["system"]', "system 'system': 'system' is a name of system already"),
-        ('aliases = ["sys"]', 'aliases = ["Sys"]', "system 'system': 'Sys' is not in small letters"),
+        ('aliases = ["sys"]', 'aliases = ["system"]', "system 'system': 'system' is already a name of system"),
+        ('aliases = ["sys"]', 'aliases = ["Sys"]', "system 'system': 'Sys' is not in lower case"),
         ('slug = "efa"', 'slug = "wire"', "g.toml: 'wire' is declared twice"),
         ('name = "Domain"', 'name = "Domain"\nswitch = "s"', "g.toml: domain 'domain': no switch 's': none is known"),
         (
             "[[domain]]\n",
             '[[switch]]\nslug = "s"\nname = "S"\n[[domain]]\nswitch = "s"\n',
-            "g.toml: domain 'domain': its wiring has no switches, so none is a 's'",
+            "g.toml: domain 'domain': its wiring has no switches; remove switch = 's'",
         ),
     ],
 )
@@ -179,7 +187,7 @@ def test_what_is_wrong_in_a_declaration_is_told_with_its_file(old: str, new: str
 @pytest.mark.parametrize("domains", [1_000_001, 10**19])
 def test_a_size_that_no_database_takes_is_refused(domains: int) -> None:
     system = default_systems().get("u-trn2x64")
-    with pytest.raises(InvalidArgumentError, match="domains: ask for 1,000,000 at most"):
+    with pytest.raises(InvalidArgumentError, match="domains: give 1,000,000 at most"):
         system.resized(domains)
-    with pytest.raises(InvalidArgumentError, match="domains: ask for 1,000,000 at most"):
+    with pytest.raises(InvalidArgumentError, match="domains: give 1,000,000 at most"):
         system.resized(system.domains_for(64 * domains))

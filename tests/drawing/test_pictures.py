@@ -76,14 +76,14 @@ def test_a_state_has_a_colour_and_a_glyph(run: Run, databases: Databases) -> Non
     for state, (ink, soft) in {"down": (DOWN, DOWN_FILL), "degraded": (DEGRADED, DEGRADED_FILL)}.items():
         assert re.search(f'fill="{soft}" stroke="{ink}"[^>]*><title>{states[state]}, {state}<', out)
         assert re.search(f'<path [^>]*(stroke|fill)="{ink}"', out)
-    for legend in ("✕ down", "◐ degraded", "◆ in maintenance", "dotted: carries nothing"):
+    for legend in ("✕ down", "◐ degraded", "◆ in maintenance", "dotted: out of service"):
         assert f">{legend}<" in out
 
 
 def test_what_is_down_stays_in_the_picture(run: Run, lite: str) -> None:
     out = drawn(run, "u-trn2x64", "--down", f"{U}/s0/c1", database=lite)
     assert f"{U}/s0/c1, down" in titles(out)
-    assert sum("carries nothing" in title or "nothing, one direction" in title for title in titles(out)) == 6 + 2
+    assert sum("out of service" in title or "no bandwidth, one direction" in title for title in titles(out)) == 6 + 2
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_what_is_not_up_stays_so_and_says_both(run: Run, databases: Databases, s
     url = _lab(databases)
     run("set", "lab/d0/s0", state, "--why", "power", database=url)
     node = _node(exported(run, url, "lab", "slurm-nodes", "--include-down"), "lab-d0-s0")
-    says = "closed: firmware" if state == "up" else f"{state}; cordoned: firmware"
+    says = "cordoned: firmware" if state == "up" else f"{state}; cordoned: firmware"
     assert (node["State"], node["Reason"]) == (wanted, f"trninv: {says}")
 
 

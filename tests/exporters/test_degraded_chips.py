@@ -79,7 +79,7 @@ def test_openmetrics_counts_it_apart(run: Run, labs: tuple[str, str]) -> None:
 def test_a_simulator_of_links_alike_is_refused(run: Run, labs: tuple[str, str]) -> None:
     status, out, error = run("topology", "lab/d0", "--as", "astra-sim", database=labs[1])
     assert (status, out) == (2, "")
-    assert "differ in what they carry" in error
+    assert "differ in bandwidth" in error
 
 
 def test_a_degraded_server_takes_jobs(run: Run, databases: Databases) -> None:

@@ -53,7 +53,7 @@ def test_lstopo_draws_a_server_and_says_nothing(run: Run, lab: str, tmp_path: Pa
 
 
 def test_a_whole_domain_is_no_machine(run: Run, lab: str) -> None:
-    assert "has 4 servers, and hwloc describes one machine: name one, such as lab/d0/s0" in refused(
+    assert "has 4 servers, and hwloc describes one machine; name one, such as lab/d0/s0" in refused(
         run, lab, "lab/d0", "hwloc"
     )
 
@@ -92,11 +92,11 @@ def test_astra_sim_has_a_ring_for_each_dimension_the_innermost_first(run: Run, l
 @pytest.mark.parametrize(
     ("scope", "why"),
     [
-        ("trn3-gen2", "is wired as switched, and ASTRA-sim has products of rings"),
-        ("trn1.2xlarge", "is wired as single"),
-        ("u-trn2x64/d0/s0", "is not a whole torus of 4x4x4 now"),
-        ("u-trn2x64", "is not a whole torus of 4x4x4 now"),
-        ("trn1.32xlarge", "along one axis differ in what they carry"),
+        ("trn3-gen2", "has the wiring switched, and ASTRA-sim needs a product of rings"),
+        ("trn1.2xlarge", "has the wiring single"),
+        ("u-trn2x64/d0/s0", "is not a complete torus of 4x4x4 now"),
+        ("u-trn2x64", "is not a complete torus of 4x4x4 now"),
+        ("trn1.32xlarge", "along one axis differ in bandwidth"),
     ],
 )
 def test_astra_sim_takes_nothing_but_whole_tori(run: Run, worn: BaseFleet, scope: str, why: str) -> None:
@@ -131,8 +131,8 @@ def test_booksim_has_the_routers_and_links_of_a_domain(run: Run, lite: str, lite
 
 
 def test_booksim_routes_between_all_or_not_at_all(run: Run, lite: str, lab: str) -> None:
-    assert "trn1.2xlarge is not one network" in refused(run, lite, "trn1.2xlarge", "booksim")
+    assert "trn1.2xlarge is not one connected network" in refused(run, lite, "trn1.2xlarge", "booksim")
     apart = [f"lab/d0/s0/c0--lab/d0/s{server}/c0" for server in (1, 3)]
     apart += [f"lab/d0/s0/c0--lab/d0/s0/c{chip}" for chip in (1, 3, 4, 12)]
     run("set", *apart, "down", "--why", "cut", database=lab)
-    assert "lab/d0 is not one network" in refused(run, lab, "lab/d0", "booksim")
+    assert "lab/d0 is not one connected network" in refused(run, lab, "lab/d0", "booksim")

@@ -221,14 +221,14 @@ def test_an_answer_of_ec2_has_three_network_nodes_and_ids_of_our_own(run: Run, u
     ("scope", "name", "options", "why"),
     [
         ("trn3-gen2", "aws", [], "EC2 has no instance type for trn3-gen2"),
-        ("u-trn2x64", "aws", [], "is in no fabric"),
+        ("u-trn2x64", "aws", [], "has no fabric"),
         ("lab/d0/s1", "slurm-block", [], "lab-d0 would be a block of 1 servers"),
-        ("lab/d0/s1/c0", "slurm-tree", [], "lab/d0/s1/c0 is a chip: name a server, rack, domain or cluster"),
+        ("lab/d0/s1/c0", "slurm-tree", [], "lab/d0/s1/c0 is a chip; name a server, rack, domain or cluster"),
         ("lab", "slurm-tree", ["--hostname", "a"], "calls lab/d0/s0 and lab/d0/s1 both a"),
         ("my_lab", "kubernetes", [], "'my_lab-d0-s0' can't name a machine"),
-        ("my_lab", "kueue", ["--hostname", "n{domain}"], "my_lab can't name an object of Kubernetes"),
-        ("a" * 64, "slurm-tree", ["--hostname", "n{domain}"], "Slurm's names have 64 characters at most"),
-        ("a" * 64, "kubernetes", ["--hostname", "n{domain}"], "can't be a label in Kubernetes"),
+        ("my_lab", "kueue", ["--hostname", "n{domain}"], "my_lab is not a Kubernetes object name"),
+        ("a" * 64, "slurm-tree", ["--hostname", "n{domain}"], "names in Slurm have at most 64 characters"),
+        ("a" * 64, "kubernetes", ["--hostname", "n{domain}"], "is not a Kubernetes label"),
     ],
 )
 def test_what_a_format_cant_say_is_refused(
@@ -239,8 +239,8 @@ def test_what_a_format_cant_say_is_refused(
 
 def test_sizes_beyond_slurms_are_refused(run: Run, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedulers, "MAX_SLURM_LEAVES", 2)
-    assert "--coarse makes network nodes the leaves" in refused(run, url, "lab", "slurm-tree")
-    assert "--coarse makes network nodes the leaves" in refused(run, url, "lab", "slurm-yaml")
+    assert "--coarse to use network nodes as leaves" in refused(run, url, "lab", "slurm-tree")
+    assert "--coarse to use network nodes as leaves" in refused(run, url, "lab", "slurm-yaml")
     monkeypatch.setattr(schedulers, "MAX_SLURM_NODES", 11)
     for name in (name for name in format_names() if name.startswith("slurm-")):
         assert "lab has 12 servers, and a Slurm cluster 11 nodes at most" in refused(run, url, "lab", name)
@@ -248,7 +248,7 @@ def test_sizes_beyond_slurms_are_refused(run: Run, url: str, monkeypatch: pytest
 
 def test_nothing_that_is_up_is_refused(run: Run, lab: str) -> None:
     run("set", "lab/d1/s2", "maintenance", "--why", "a fan", database=lab)
-    assert "no server of lab/d1/s2 is up" in refused(run, lab, "lab/d1/s2", "slurm-tree")
+    assert "lab/d1/s2 has no servers that are up" in refused(run, lab, "lab/d1/s2", "slurm-tree")
 
 
 def test_a_file_gets_its_name_once_it_reads_back(run: Run, url: str, tmp_path: Path) -> None:

@@ -244,7 +244,7 @@ def test_claims_name_devices(engine: Engine) -> None:
     [
         ({"job_id": "7"}, ".job_id: is '7', not a whole number"),
         (slurm(1, "a[1-"), ".nodes: 'a[1-' is not a host list"),
-        (slurm(1, "a[1-999999999]"), ".nodes: [1-999999999] is not a range of numbers"),
+        (slurm(1, "a[1-999999999]"), ".nodes: [1-999999999] is not a list of number ranges"),
         (slurm(1, "a", start_time=10**15), ".start_time: is 1000000000000000, not a whole number"),
         (slurm(8, "a"), ": job 8 is listed twice"),
         ({"name": "x"}, ": has no job_id"),

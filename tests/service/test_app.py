@@ -78,13 +78,13 @@ def test_chips_of_no_cluster_are_told(client: TestClient, cluster: str, code: st
     ("path", "says"),
     [
         ("/chips/u-trn2x64?ta=1", "no parameter 'ta': did you mean at?"),
-        ("/chips/u-trn2x64/jobs?at=1&at=2", "'at' is given more than once"),
+        ("/chips/u-trn2x64/jobs?at=1&at=2", "'at' is repeated"),
         ("/export/v_chip.csv?clutser=u-trn2x64", "did you mean cluster?"),
         ("/changes?scop=u-trn2x64", "did you mean scope?"),
-        ("/reports/unhealthy.csv?cluster=a&cluster=b", "'cluster' is given more than once"),
-        (f"/reports/unhealthy.csv?{'&'.join(f'{n:x}=' for n in range(10_000))}&0=", "'0' is given more than once"),
-        ("/reports/unhealthy", "write the format after the name: unhealthy.json"),
-        ("/graphql?query={__typename}&query={a}", "'query' is given more than once"),
+        ("/reports/unhealthy.csv?cluster=a&cluster=b", "'cluster' is repeated"),
+        (f"/reports/unhealthy.csv?{'&'.join(f'{n:x}=' for n in range(10_000))}&0=", "'0' is repeated"),
+        ("/reports/unhealthy", "the format is missing; write unhealthy.json"),
+        ("/graphql?query={__typename}&query={a}", "'query' is repeated"),
     ],
 )
 def test_an_address_that_is_not_complete_misspelt_or_says_a_thing_twice_is_refused(

@@ -116,10 +116,10 @@ def test_a_scope_narrows_to_a_place_what_it_holds_and_its_links(lite_copy: tuple
 @pytest.mark.parametrize(
     ("asked", "headers", "code", "says"),
     [
-        ("", {"last_event_id": "x"}, "BAD_REQUEST", "not the number of an event"),
-        ("?lastEventId=-1", {}, "BAD_REQUEST", "not the number of an event"),
-        ("?lastEventId=1", {}, "BAD_TIME", "there is no event 1: the last one is 0"),
-        ("?lastEventId=0", {"last_event_id": "7"}, "BAD_TIME", "there is no event 7"),
+        ("", {"last_event_id": "x"}, "BAD_REQUEST", "is not an event number"),
+        ("?lastEventId=-1", {}, "BAD_REQUEST", "is not an event number"),
+        ("?lastEventId=1", {}, "BAD_TIME", "event 1 does not exist; the last event is 0"),
+        ("?lastEventId=0", {"last_event_id": "7"}, "BAD_TIME", "event 7 does not exist"),
         ("?scope=nowhere", {}, "UNKNOWN_ADDRESS", "nowhere"),
         (f"?scope={U}/s0/c0/nc0", {}, "WRONG_LEVEL", "name its chip"),
     ],
@@ -317,7 +317,7 @@ def test_events_that_are_archived_before_they_are_told_are_no_silent_gap(
             assert prune_events(engine, store, "me").last_event == 3
         return [some async for some in _told(told, lambda each: each.frame) if not some.startswith(b"retry")]
 
-    assert asyncio.run(asyncio.wait_for(run(), 20)) == [b": events before 4 are not kept any more\n\n"]
+    assert asyncio.run(asyncio.wait_for(run(), 20)) == [b": events before 4 are no longer stored\n\n"]
 
 
 @pytest.mark.slow
@@ -379,7 +379,7 @@ def test_a_subscription_loses_nothing_of_a_change_of_many_parts(lite_copy: tuple
         ("subscription { changes { event } }", {"accept": "application/json"}, "a subscription is a stream"),
         ("subscription { changes { nothing } }", {}, "nothing"),
         ('subscription { changes(scope: "nowhere") { event } }', {}, "nowhere"),
-        ("subscription { changes { event } }", {"last_event_id": "9"}, "there is no event 9"),
+        ("subscription { changes { event } }", {"last_event_id": "9"}, "event 9 does not exist"),
     ],
 )
 def test_what_is_no_subscription_is_said(quiet: str, document: str, headers: dict[str, str], says: str) -> None:

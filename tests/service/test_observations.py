@@ -178,7 +178,7 @@ def test_collect_sends_to_a_service(
         assert (status, out) == (2, "")
         assert "responded with 403: a token for i-0b may not report i-0a" in err
         monkeypatch.delenv("TRNINV_TOKEN")
-        assert "responded with 401: send a token" in run("collect", "--to", service)[2]
+        assert "responded with 401: no valid Authorization header" in run("collect", "--to", service)[2]
     assert "does not answer" in run("collect", "--to", service)[2]
     assert "write the service's URL" in run("collect", "--to", f"file://{tmp_path}")[2]
 

@@ -106,17 +106,21 @@ def test_sides_are_read_as_the_database_has_them() -> None:
 @pytest.mark.parametrize(
     ("name", "parameters", "says"),
     [
-        ("torus", {"sides": [4, 4]}, "'axes' is missing: it takes sides, axes, servers_by_rack, chips_per_nic"),
-        ("torus", {"sides": [4], "axes": ["x"], "side": 4}, "'side' is not known: it takes sides"),
+        (
+            "torus",
+            {"sides": [4, 4]},
+            "'axes' is missing: the parameters are sides, axes, servers_by_rack, chips_per_nic",
+        ),
+        ("torus", {"sides": [4], "axes": ["x"], "side": 4}, "'side' is unknown: the parameters are sides"),
         ("torus", {"sides": 4, "axes": ["x"]}, "sides = 4 is not a list"),
-        ("torus", {"sides": [4, 0], "axes": ["x", "y"]}, "sides = 0 is not a whole number from 1 on"),
+        ("torus", {"sides": [4, 0], "axes": ["x", "y"]}, "sides = 0 is not a whole number of at least 1"),
         ("torus", {"sides": [4, True], "axes": ["x", "y"]}, "sides = True is not a whole number"),
         ("torus", {"sides": [4], "axes": [1]}, "axes = 1 is not text"),
         ("torus", {"sides": [4], "axes": ["x", "y"]}, "1 sides and 2 axes"),
         ("torus", {"sides": [4, 4], "axes": ["x", "y"], "servers_by_rack": [2]}, "2 servers: the first side must"),
-        ("torus", {"sides": [1], "axes": ["x"]}, "sides 1 do not make 1 chips joined by wires"),
+        ("torus", {"sides": [1], "axes": ["x"]}, "sides 1 do not give 1 linked chips"),
         ("torus", {"sides": [2], "axes": ["x"], "chips_per_nic": 0}, "chips_per_nic = 0 is not"),
-        ("single", {"chips": 1}, "'chips' is not known: it takes none"),
+        ("single", {"chips": 1}, "'chips' is unknown: there are no parameters"),
         ("switched", {"racks": 2, "servers_per_rack": 2}, "'chips_per_server' is missing"),
     ],
 )
@@ -131,7 +135,7 @@ def test_a_pattern_accepts_its_own_blueprints_only(blueprint: Blueprint) -> None
     of = get_pattern(blueprint.pattern)
     of.check(blueprint)
     for name in set(pattern_names()) - {blueprint.pattern}:
-        with pytest.raises(CatalogError, match="is of wiring"):
+        with pytest.raises(CatalogError, match="has the wiring"):
             get_pattern(name).check(blueprint)
 
 
@@ -157,11 +161,11 @@ def test_a_blueprint_with_one_more_wire_is_refused(blueprint: Blueprint) -> None
 @pytest.mark.parametrize(
     ("broken", "says"),
     [
-        (replace(SAMPLES["4x4"], sides=(2, 8)), "not just those to the next chip along each axis"),
-        (replace(SAMPLES["4x4"], sides=(4, 5)), "sides 4×5 do not make 16 chips"),
+        (replace(SAMPLES["4x4"], sides=(2, 8)), "do not connect each chip to the next along each axis"),
+        (replace(SAMPLES["4x4"], sides=(4, 5)), "sides 4×5 do not give 16 linked chips"),
         (replace(SAMPLES["1x2x2"], pattern="torus"), "it has a switch"),
-        (replace(SAMPLES["3"], pattern="switched", sides=()), "does not have a switch a server"),
-        (replace(SAMPLES["3"], pattern="single", sides=()), "more than one chip, or a wire"),
+        (replace(SAMPLES["3"], pattern="switched", sides=()), "does not have one switch per server"),
+        (replace(SAMPLES["3"], pattern="single", sides=()), "more than one chip, or a link"),
     ],
 )
 def test_broken_blueprints_are_told_why(broken: Blueprint, says: str) -> None:
@@ -173,7 +177,7 @@ def test_an_axis_has_one_kind_of_wire() -> None:
     blueprint = SAMPLES["4x4"]
     first = blueprint.scale_up_links[0]
     mixed = tuple(sorted(replace(link, role="odd") if link == first else link for link in blueprint.links))
-    with pytest.raises(CatalogError, match="has wires of several roles"):
+    with pytest.raises(CatalogError, match="has links of several roles"):
         get_pattern("torus").check(replace(blueprint, links=mixed))
 
 

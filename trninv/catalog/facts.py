@@ -1,4 +1,4 @@
-"""Hold documented numbers, pick between sources that disagree, and load both from the catalog's TOML files."""
+"""Load documented numbers from the catalog's TOML files, and pick between sources that disagree."""
 
 import math
 import re
@@ -15,20 +15,20 @@ from trninv.errors import CatalogError, UnitError, UnknownFactError, suggestion
 from trninv.units import Bandwidth, Capacity, Compute, Duration, Quantity
 
 SOURCE_KIND_MEANINGS: Final[Mapping[str, str]] = {
-    "seed": "One of the documents that this inventory started from.",
+    "seed": "A seed document of this inventory.",
     "vendor": "The vendor's own documentation.",
     "driver": "Source code of the vendor's drivers and tools.",
-    "third_party": "A publication by somebody else.",
-    "assumed": "No document: an assumption made here.",
+    "third_party": "A publication by a third party.",
+    "assumed": "An assumption of trninv, without a document.",
 }
 SOURCE_KINDS: Final = tuple(SOURCE_KIND_MEANINGS)
 """Kinds of sources, in the order in which the default pick prefers them."""
 DIRECTIONS: Final = ("one", "both")
 
 CONFLICT_KIND_MEANINGS: Final[Mapping[str, str]] = {
-    "value": "Sources give other values.",
-    "rounding": "The less precise values are the most precise one, rounded.",
-    "unit": "The same value, which is written in a unit that has to be read as another one.",
+    "value": "Sources state different values.",
+    "rounding": "The other values are the most precise one, rounded.",
+    "unit": "The values agree once a written unit is read as another one.",
 }
 """How facts of one subject and attribute can disagree."""
 CONFLICT_KINDS: Final = tuple(CONFLICT_KIND_MEANINGS)
@@ -80,7 +80,7 @@ class Fact:
     Attributes
     ----------
     as_written, unit
-        Value and unit exactly as written; for a derived fact the formula's result.
+        Value and unit exactly as written; for a derived fact, the formula's result.
     reading_unit
         The unit it is read in if that differs from the written one (GB for a printed GiB), else None.
     direction
@@ -179,7 +179,7 @@ class Catalog:
         try:
             return _Loader(read_toml_files(directory)).catalog()
         except (TypeError, KeyError, ValueError) as error:
-            raise CatalogError(f"{directory}: an entry lacks a key or has one too many: {error}") from error
+            raise CatalogError(f"{directory}: an entry has a missing or an unknown key: {error}") from error
 
     def facts_about(self, subject: str, attribute: str) -> tuple[Fact, ...]:
         """Return all facts of a subject and attribute, the default pick first; empty if there are none."""
@@ -229,10 +229,10 @@ class Catalog:
     def describe_dispute(self, fact: Fact) -> str | None:
         """Describe a value and what contradicts it; None if nothing does, or only its unit."""
         if others := self.other_values(fact):
-            return f"{fact}, elsewhere {'; '.join(others)}"
+            return f"{fact}; other sources: {'; '.join(others)}"
         if not self._is_in_doubt(fact):
             return None
-        return f"{fact}, {'follows from what is disputed' if fact.formula else 'with a note on how it is read'}"
+        return f"{fact}, {'derived from disputed facts' if fact.formula else 'see the note on its reading'}"
 
     def _is_in_doubt(self, fact: Fact) -> bool:
         """Return whether sources state another value, it is not read literally, or it is derived from such a fact."""
@@ -361,7 +361,7 @@ class _Loader:
             raise CatalogError(
                 f"{row}: {attribute.name} needs direction = one or both"
                 if attribute.directional
-                else f"{row}: no direction here"
+                else f"{row}: {attribute.name} has no direction; remove it"
             )
         value = _exact(row, attribute, read or unit)
         if direction == "both" and value is not None:
@@ -386,7 +386,7 @@ class _Loader:
         attribute, source = self._lookup(row)
         value = _evaluate(row["formula"], self._term)
         if value.denominator != 1:
-            raise CatalogError(f"{row['formula']} is not a whole number of base units")
+            raise CatalogError(f"{row['formula']} does not give a whole number of base units")
         exact = value.numerator
         self.facts[row["subject"], attribute.name].append(
             Fact(

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from trninv.catalog.models import DomainModel, default_systems
 
-UNCLAIMED_REASON = "no model in the catalog has this type, so it is never bound and never adopted"
+UNCLAIMED_REASON = "no model in the catalog has this type, so it is never bound or adopted"
 """Why instances of an unclaimed type are ignored."""
 
 
@@ -64,5 +64,5 @@ def chips_by_address(instance_type: str) -> Mapping[str, int]:
 
 
 def type_names(model: DomainModel) -> tuple[str, ...]:
-    """Return the documented instance types of a model; patterns are assumptions and are left out."""
+    """Return the documented instance types of a model; patterns are assumptions and are omitted."""
     return tuple(name for name in model.ec2_types if not set(name) & set("*?["))

@@ -169,10 +169,10 @@ class System:
             There are more than a million domains, or several that no fabric can connect.
         """
         if domains > _MAX_DOMAINS:
-            raise InvalidArgumentError(f"{domains:,} domains: ask for {_MAX_DOMAINS:,} at most")
+            raise InvalidArgumentError(f"{domains:,} domains: give {_MAX_DOMAINS:,} at most")
         if domains > 1 and self.domain.nic_link is None:
             raise InvalidArgumentError(
-                f"{self.slug} has no EFA device, so nothing joins {domains:,} domains: seed one at a time, with --name"
+                f"{self.slug} has no EFA devices to connect {domains:,} domains: seed one at a time, with --name"
             )
         return replace(self, domains=domains)
 
@@ -189,7 +189,7 @@ class System:
         if remainder:
             alternatives = " or ".join(f"{count * chips_per_domain:,}" for count in (domains, domains + 1) if count)
             raise InvalidArgumentError(
-                f"{chips:,} chips are no whole {self.domain.name}s of {chips_per_domain}: ask for {alternatives}"
+                f"{chips:,} chips are not whole {self.domain.name}s of {chips_per_domain}: give {alternatives}"
             )
         return domains
 
@@ -266,7 +266,7 @@ def parse_systems(files: TomlFiles) -> SystemCatalog:
     Raises
     ------
     CatalogError
-        A file is wrong: a missing or unknown key, a wiring that does not fit, … The message names file and model.
+        A file has an error, such as an unknown key; the message names file and model.
     """
     return _ModelLoader(files).systems()
 
@@ -291,7 +291,7 @@ class _ModelLoader:
         self.files = {file: content for file, content in files.items() if file not in _KEYED_FILES}
         for file, content in self.files.items():
             if unknown := sorted(content.keys() - {*_TABLES, *_OTHER_TABLES}):
-                raise CatalogError(f"{file}.toml: no table is called {unknown[0]!r}: {suggestion(unknown[0], _TABLES)}")
+                raise CatalogError(f"{file}.toml: unknown table {unknown[0]!r}: {suggestion(unknown[0], _TABLES)}")
         self.chips = _by_slug(self._build_models("chip", ChipModel))
         self.links = _by_slug(self._build_models("link", self._link))
         self.switches = _by_slug(self._build_models("switch", SwitchModel))
@@ -305,7 +305,7 @@ class _ModelLoader:
             systems_by_file.setdefault(file, []).append(system)
             for name in (system.slug, *system.aliases):
                 if name in names or name != name.lower():
-                    why = f"is a name of {names[name]} already" if name in names else "is not in small letters"
+                    why = f"is already a name of {names[name]}" if name in names else "is not in lower case"
                     raise CatalogError(f"{file}.toml: system {system.slug!r}: {name!r} {why}")
                 names[name] = system.slug
         return SystemCatalog({file: tuple(listed) for file, listed in systems_by_file.items()})
@@ -366,7 +366,7 @@ class _ModelLoader:
         _check_server(server_model, blueprint.chips // blueprint.servers)
         switch_model = _lookup(self.switches, "switch", switch) if switch else None
         if switch_model and not any(node.kind == "switch" for node in blueprint.nodes):
-            raise CatalogError(f"its wiring has no switches, so none is a {switch!r}")
+            raise CatalogError(f"its wiring has no switches; remove switch = {switch!r}")
         model = DomainModel(
             slug, name, server_model, blueprint, wires, domains_per_rack, switch_model, server_sets, ec2_types
         )
@@ -427,7 +427,7 @@ def legal_sets(domain: DomainModel) -> tuple[LegalSet, ...]:
     chips = domain.blueprint.chips // servers
     numbers_by_text = [(text, text.removeprefix("any ")) for text in domain.server_sets]
     if unread := next((text for text, numbers in numbers_by_text if not numbers.replace(" ", "").isdecimal()), None):
-        raise CatalogError(f'server_sets: {unread!r} is neither ordinals of servers nor "any" and a number')
+        raise CatalogError(f'server_sets: {unread!r} is neither server ordinals nor "any" and a number')
     listed = [tuple(map(int, numbers.split())) for text, numbers in numbers_by_text if text == numbers]
     any_of = sorted(int(numbers) for text, numbers in numbers_by_text if text != numbers)
     return (
@@ -446,7 +446,9 @@ def _numbered_sets(unit: str, unit_count: int, listed: Iterable[tuple[int, ...]]
     ):
         mask, masks = sum(1 << member for member in set(members)), masks_by_size.setdefault(len(members), [])
         if max(members) >= unit_count or mask.bit_count() < len(members) or any(mask & other for other in masks):
-            raise CatalogError(f"{unit}_sets: {list(members)} is no set of its own among {unit_count} {unit}s")
+            raise CatalogError(
+                f"{unit}_sets: {list(members)} overlaps a set of its size, or is not among {unit_count} {unit}s"
+            )
         yield LegalSet(unit, len(members), len(masks), mask)
         masks.append(mask)
 
@@ -469,17 +471,17 @@ def _lookup(models: Mapping[str, M], kind: str, slug: str) -> M:
 def _check_server(server: ServerModel, chips: int) -> None:
     """Refuse per-chip data of a server that does not cover each chip once."""
     if server.trays and sorted(chip for tray in server.trays for chip in tray) != list(range(chips)):
-        raise CatalogError(f"the trays of server {server.slug!r} do not hold each of its chips once")
+        raise CatalogError(f"the trays of server {server.slug!r} do not have each of its chips exactly once")
     for name in ("chip_addresses", "efa_addresses", "numa_nodes"):
         if len(getattr(server, name)) not in (0, chips):
-            raise CatalogError(f"server {server.slug!r}: {name} has {len(getattr(server, name))}, not {chips}")
+            raise CatalogError(f"server {server.slug!r}: {name} has {len(getattr(server, name))} entries, not {chips}")
 
 
 def _check_roles(blueprint: Blueprint, wires: Mapping[str, LinkModel]) -> None:
     """Refuse roles without a link, links without a role, and links that reach beyond their scope."""
     roles = {link.role for link in blueprint.links}
     if missing := sorted(roles - wires.keys()):
-        raise CatalogError(f"the role {missing[0]!r} of its wiring has no link in links")
+        raise CatalogError(f"links has no entry for the role {missing[0]!r} of its wiring")
     if unknown := sorted(wires.keys() - roles):
         raise CatalogError(f"its wiring has no role {unknown[0]!r}: {suggestion(unknown[0], roles)}")
     for link in blueprint.links:

@@ -33,7 +33,7 @@ def check_facts(catalog: Catalog, domains: Iterable[DomainModel], *, fabric: boo
     ]
     if missing:
         raise UnknownFactError(
-            f"no document gives {', '.join(missing)}: add the facts, from a document or as assumed, to the catalog"
+            f"no source states {', '.join(missing)}: add the facts to the catalog, from a document or as assumed"
         )
 
 

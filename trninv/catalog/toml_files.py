@@ -27,7 +27,7 @@ def read_toml_files(directory_: Path) -> TomlFiles:
     """
     files = sorted(directory_.glob("*.toml"))
     if not files:
-        raise CatalogError(f"no catalog in {directory_}")
+        raise CatalogError(f"{directory_} has no TOML files")
     return {file.stem: _parse_toml(file, file.stat().st_mtime_ns) for file in files}
 
 

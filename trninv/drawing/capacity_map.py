@@ -18,7 +18,7 @@ _FULL_COLOR: Final = "#eef0f4"
 
 
 def read_free_blocks(reader: SnapshotReader, cluster: str) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the chips of each domain's largest free block, and the sizes of sets that schedulers grant.
+    """Return the chips of each domain's largest free block, and the sizes of sets that schedulers allocate.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def draw_capacity(cluster: str, blocks: Sequence[int], sizes: Sequence[int]) -> 
     """Return an SVG of the largest free blocks, in the order of the domains, by the largest size that fits in each."""
     columns = ceil(sqrt(len(blocks) * _ASPECT_RATIO))
     rows = ceil(len(blocks) / columns)
-    document = SvgDocument(cluster, "domains in their order, by their largest free block")
+    document = SvgDocument(cluster, "domains in order, by largest free block")
     paths: dict[int, list[str]] = {}
     for index, chips in enumerate(blocks):
         size_count = sum(size <= chips for size in sizes)
@@ -74,5 +74,5 @@ def _legend_text(min_chips: int, next_size: int | None) -> str:
     if next_size is None:
         return f"{pluralize(min_chips, 'chip')} or more"
     if not min_chips and next_size == 1:
-        return "no chip"
+        return "no free chips"
     return pluralize(min_chips, "chip") if next_size == min_chips + 1 else f"{min_chips} to {next_size - 1} chips"

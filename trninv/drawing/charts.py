@@ -31,7 +31,7 @@ def draw_availability(answer: AvailabilityAnswer) -> str:
     """Return an SVG with each group's inherent availability as a bar with its 95 % confidence interval."""
     groups = _least_available(answer.kinds)
     axis_start = next((start for start in _AXIS_STARTS if all(group.inherent.lower >= start for group in groups)), 0.0)
-    caption = f"{answer.since} to {answer.until}; inherent availability, planned work left out"
+    caption = f"{answer.since} to {answer.until}; inherent availability, without planned work"
     document = SvgDocument(f"Availability of {answer.scope} by {answer.by.lower()}", caption)
     add_element(
         document.drawing, "desc"
@@ -39,7 +39,7 @@ def draw_availability(answer: AvailabilityAnswer) -> str:
     document.legend = [
         (
             LINK_COLORS[0],
-            "bar: MTBF / (MTBF + MTTR); line with ends: its 95 % confidence interval; no bar: no estimate yet",
+            "bar: MTBF / (MTBF + MTTR); line: 95 % confidence interval; no bar: no estimate yet",
         ),
     ]
     if len(groups) < len(answer.kinds):
@@ -110,7 +110,7 @@ _STATE_COLORS: Final = {"down": DOWN, "maintenance": MAINTENANCE, "degraded": DE
 
 def draw_timeline(answer: TimelineAnswer) -> str:
     """Return an SVG of a timeline."""
-    document = SvgDocument(f"{answer.scope}: parts that are not up", f"{answer.since} to {answer.until}")
+    document = SvgDocument(f"{answer.scope}: unhealthy parts", f"{answer.since} to {answer.until}")
     step, max_count = (_TIMELINE_WIDTH - 2 * _MARGIN) / len(answer.buckets), max(answer.worst, 1)
     for index, bucket in enumerate(answer.buckets):
         _draw_bucket(document, bucket, _MARGIN + index * step, step, _TIMELINE_HEIGHT / max_count)
@@ -119,7 +119,7 @@ def draw_timeline(answer: TimelineAnswer) -> str:
     )
     draw_label(document.drawing, (_MARGIN, _TIMELINE_HEIGHT + 28), f"at most {pluralize(answer.worst, 'part')} at once")
     document.legend = [(color, f"{state} at the end") for state, color in _STATE_COLORS.items()]
-    document.legend += [(_WORST_COLOR, "not up at worst"), (HIGHLIGHT, "something changed")]
+    document.legend += [(_WORST_COLOR, "most unhealthy parts at once"), (HIGHLIGHT, "events")]
     return document.render(0, 0, _TIMELINE_WIDTH, _TIMELINE_HEIGHT + _FOOTER_HEIGHT)
 
 

@@ -215,8 +215,8 @@ def _draw_chip(root: Element, part: DrawnPart, box: NodeBox, overlay: JobOverlay
     )
     notes = ["free"] if part.address in overlay.free else []
     if job:
-        notes += [f"job {job.name}" + (", to spare" if part.address in job.spare else "")]
-    notes += ["takes no new jobs"] if is_cordoned else []
+        notes += [f"job {job.name}" + (", spare" if part.address in job.spare else "")]
+    notes += ["cordoned"] if is_cordoned else []
     notes += [part.state if part.state in ("down", "maintenance") else "down"] if is_down else []
     title = f"{part.address}, {', '.join(notes)}"
     _draw_chip_shape(root, box, job_index if job else None, title, is_down=is_down, is_cordoned=is_cordoned)
@@ -264,7 +264,7 @@ def _draw_legend(root: Element, overlay: JobOverlay, origin: tuple[float, float]
         _label_chip(root, Point2D(x, y), job_letters(job_index), PAPER)
         allocated = len(job.work | job.spare)
         chips = pluralize(allocated, "chip") + (f" of its {job.chips:,}" if allocated < job.chips else "")
-        spare = f", {len(job.spare)} of them to spare" if job.spare else ""
+        spare = f", {len(job.spare)} of them spare" if job.spare else ""
         name = job.name if len(job.name) <= _MAX_NAME_LENGTH else f"{job.name[: _MAX_NAME_LENGTH - 1]}…"
         draw_label(
             root, (x + 22, y + 4), f"{name}: {chips}{spare}, since {job.started_at[:16].replace('T', ' ')} UTC", 13
@@ -273,7 +273,7 @@ def _draw_legend(root: Element, overlay: JobOverlay, origin: tuple[float, float]
     samples = (
         ("free", False, False, bool(overlay.free)),
         ("crossed: down or in maintenance", True, False, bool(overlay.down)),
-        ("dotted: its server takes no new jobs", False, True, bool(overlay.cordoned)),
+        ("dotted: on a cordoned server", False, True, bool(overlay.cordoned)),
     )
     for text, is_down, is_cordoned, is_present in samples:
         if is_present:
@@ -282,6 +282,6 @@ def _draw_legend(root: Element, overlay: JobOverlay, origin: tuple[float, float]
             y += _ROW_HEIGHT
     if has_proposal:
         add_element(root, "circle", cx=x, cy=y, r=RADIUS - 2, fill=PAPER, stroke=HIGHLIGHT, stroke_width=_OUTLINE_WIDTH)
-        draw_label(root, (x + 22, y + 4), "outlined: where the next job goes", 13)
+        draw_label(root, (x + 22, y + 4), "outlined: proposed placement", 13)
         y += _ROW_HEIGHT
     return y

@@ -55,7 +55,7 @@ def draw_rack(connection: Connection, rack: Place) -> str:
     for tray in trays:
         _draw_tray(document, tray, _TOP_MARGIN + (height - tray["from"] - tray["units"] + 1) * _UNIT_HEIGHT)
     if any(tray["assumed"] for tray in trays):
-        document.legend.append((MUTED, "hatched: no document gives the height, so it is drawn as 1U"))
+        document.legend.append((MUTED, "hatched: height not documented, drawn as 1U"))
     return document.render(0, 0, _LEFT_MARGIN + _RACK_WIDTH + 20, 2 * _TOP_MARGIN + height * _UNIT_HEIGHT)
 
 

@@ -115,7 +115,7 @@ def _read_fabric(connection: Connection, cluster: Place) -> tuple[Sequence[Any],
         .order_by(network_node.c.id)
     ).all()
     if not nodes:
-        raise NotFoundError(f"{cluster.address} has no fabric: a single domain needs none")
+        raise NotFoundError(f"{cluster.address} has no fabric: it is a single domain")
     in_fabric = link.c.a_id.between(nodes[0].id, nodes[-1].id), link.c.scope == "fabric"
     return nodes, connection.execute(select(link).where(*in_fabric).order_by(link.c.id)).all()
 

@@ -86,9 +86,9 @@ def read_diagram(connection: Connection, scope: str) -> DomainDiagram:
     ).all()
     domains = {row.domain_id for row in chips}
     if not chips:
-        raise WrongLevelError(f"{place.address} has no chips: draw a domain, such as {place.address.split('/')[0]}/d0")
+        raise WrongLevelError(f"{place.address} has no chips; draw a domain, such as {place.address.split('/')[0]}/d0")
     if len(domains) > 1 or len(chips) > _MAX_CHIPS:
-        raise WrongLevelError(f"{place.address} is more than one domain: draw one, such as {place.address}/d0")
+        raise WrongLevelError(f"{place.address} is more than one domain; draw one, such as {place.address}/d0")
     ids = {row.id for row in chips}
     link = _TABLES["link"]
     links = connection.execute(
@@ -211,7 +211,7 @@ def _draw_link(
     root: Element, link: DrawnWire, layout: WiringLayout, bandwidths: Sequence[int], highlight: Highlight, live: "Graph"
 ) -> None:
     is_up, is_highlighted = live.has_edge(link.a, link.b), link.endpoints in highlight.links
-    bandwidth = Bandwidth(live.edges[link.a, link.b]["bandwidth"]) if is_up else "nothing"
+    bandwidth = Bandwidth(live.edges[link.a, link.b]["bandwidth"]) if is_up else "no bandwidth"
     title = f"{link.a}--{link.b}: {bandwidth}, one direction, {link.technology}"
     width = layout.stroke_width * (link.nominal_bandwidth / bandwidths[0]) ** 0.5
     for stroke in layout.link_paths[link.endpoints].strokes:
@@ -249,7 +249,7 @@ def _build_legend(
         )
         entries.append((LINK_COLORS[index % len(LINK_COLORS)], f"{technology} {Bandwidth(nominal)} one direction"))
     if highlight.links:
-        entries.append((CUT_COLOR, "the links cut") if highlight.is_cut else (HIGHLIGHT, "the path"))
+        entries.append((CUT_COLOR, "links of the cut") if highlight.is_cut else (HIGHLIGHT, "the path"))
     if highlight.cut_side:
         entries.append((CUT_SIDE_FILL, "one half"))
     states = {
@@ -262,7 +262,7 @@ def _build_legend(
         if state in states
     ]
     if any(not live.has_edge(link.a, link.b) for link in diagram.links):
-        entries.append((INACTIVE, "dotted: carries nothing"))
+        entries.append((INACTIVE, "dotted: out of service"))
     return entries
 
 

@@ -129,7 +129,7 @@ def compute_layout(
 
 
 _MIN_LABELED_HEIGHT = 240.0
-"""The least height of a bar with room for a summary of its switch's links."""
+"""Minimum height of a bar that fits a summary of its switch's links."""
 
 
 def _describe_links(part: DrawnPart, links: Sequence[DrawnWire]) -> str:

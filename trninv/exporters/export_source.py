@@ -118,7 +118,7 @@ class ExportSource:
         written = [server for server in self.all_servers if server.is_usable or self.include_down]
         if not written:
             raise NotExpressibleError(
-                f"no server of {self.place.address} is up: --include-down writes those that are not"
+                f"{self.place.address} has no servers that are up; add --include-down to write the others"
             )
         return written
 
@@ -228,7 +228,7 @@ def _scope_condition(place: Place) -> ColumnElement[bool]:
     Raises
     ------
     WrongLevelError
-        The place is below a server or has none.
+        The place is smaller than a server, or has no servers.
 
     """
     server = _T["server"]
@@ -239,7 +239,7 @@ def _scope_condition(place: Place) -> ColumnElement[bool]:
             return server.c.id == place.id
         case "domain" | "rack":
             return server.c[f"{place.level}_id"] == place.id
-    raise WrongLevelError(f"{place.address} is a {place.level}: name a {', '.join(SERVER_CONTAINERS[:-1])} or cluster")
+    raise WrongLevelError(f"{place.address} is a {place.level}; name a {', '.join(SERVER_CONTAINERS[:-1])} or cluster")
 
 
 def _servers_query(place: Place) -> Any:

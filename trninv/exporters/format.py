@@ -76,12 +76,12 @@ class Format:
         """
         for actual, expected in zip_longest(self.read(lines), self.expected_records(source)):
             if actual != expected:
-                raise InternalError(f"{self.name} reads back as {actual}, not as {expected}: please report this")
+                raise InternalError(f"{self.name} reads back as {actual}, not as {expected}; please report this")
 
     def _header_comments(self, source: ExportSource) -> Iterator[str]:
         yield f"{source.place.address} as {self.name}, written by trninv as of event {source.event}"
         for server in source.omitted_servers:
-            yield f"left out: {server.name} ({server.address}), {server.state}"
+            yield f"omitted: {server.name} ({server.address}), {server.state}"
 
 
 def format_names() -> tuple[str, ...]:

@@ -102,7 +102,7 @@ def require_one_domain(source: ExportSource) -> None:
     domains = {server.domain_address for server in source.all_servers}
     if len(domains) > 1:
         raise NotExpressibleError(
-            f"{source.place.address} has {len(domains):,} domains, and the format says one network of links alike: "
+            f"{source.place.address} has {len(domains):,} domains, and the format describes only one; "
             f"name one, such as {source.all_servers[0].domain_address}"
         )
 

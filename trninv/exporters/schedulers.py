@@ -34,9 +34,8 @@ def slurm_servers(source: ExportSource) -> list[ExportedServer]:
     """
     if len(source.servers) > MAX_SLURM_NODES:
         raise NotExpressibleError(
-            f"{source.place.address} has {len(source.servers):,} servers, and a Slurm cluster "
-            f"{MAX_SLURM_NODES:,} nodes at "
-            "most (MAX_SLURM_NODES): export parts of it"
+            f"{source.place.address} has {len(source.servers):,} servers, and a Slurm cluster has at most "
+            f"{MAX_SLURM_NODES:,} nodes (MAX_SLURM_NODES); export parts of it"
         )
     return source.servers
 
@@ -50,7 +49,7 @@ def check_names(names: Iterable[str]) -> None:
 
     """
     if too_long := next((name for name in names if len(name) > MAX_SLURM_NAME_LENGTH), None):
-        raise NotExpressibleError(f"{too_long}: Slurm's names have {MAX_SLURM_NAME_LENGTH} characters at most")
+        raise NotExpressibleError(f"{too_long}: names in Slurm have at most {MAX_SLURM_NAME_LENGTH} characters")
 
 
 def server_blocks(source: ExportSource) -> dict[str, list[ExportedServer]]:
@@ -68,13 +67,13 @@ def server_blocks(source: ExportSource) -> dict[str, list[ExportedServer]]:
     if len(sizes) > 1:
         raise NotExpressibleError(
             f"{source.place.address} has domains of {' and '.join(map(str, sorted(sizes)))} servers, and Slurm's "
-            "blocks are of one size: export each cluster of its own, or slurm-tree"
+            "blocks have one size; export the clusters separately, or use slurm-tree"
         )
     (size,) = sizes
     if partial := next((name for name, members in blocks_by_name.items() if len(members) < size), None):
         raise NotExpressibleError(
             f"{partial} would be a block of {len(blocks_by_name[partial])} servers, and Slurm refuses blocks below its "
-            f"base size {size}: --include-down keeps it whole, here and in slurm-nodes, which drains what is not up"
+            f"base size {size}; add --include-down, also to slurm-nodes, which drains unhealthy servers"
         )
     check_names(blocks_by_name)
     return blocks_by_name
@@ -124,7 +123,7 @@ def check_label(value: str) -> str:
     """
     if not _LABEL_VALUE.fullmatch(value):
         raise NotExpressibleError(
-            f"{value} can't be a label in Kubernetes, which has 63 characters at most, the first and last no sign"
+            f"{value} is not a Kubernetes label: use at most 63 characters, with a letter or digit first and last"
         )
     return value
 
@@ -138,7 +137,7 @@ def check_object_name(name: str) -> str:
 
     """
     if not _OBJECT_NAME.fullmatch(name) or len(name) > _MAX_OBJECT_NAME_LENGTH:
-        raise NotExpressibleError(f"{name} can't name an object of Kubernetes, which has letters, digits, '-' and '.'")
+        raise NotExpressibleError(f"{name} is not a Kubernetes object name: use small letters, digits, '-' and '.'")
     return name
 
 

@@ -128,7 +128,7 @@ def read_yaml_documents(lines: Iterable[str]) -> Iterator[Any]:
             remaining = [(len(line) - len(line.lstrip()), line.strip()) for line in reversed(list(group))]
             yield _parse_block(remaining, remaining[-1][0])
             if remaining:
-                raise UsageError(f"not YAML of ours: {remaining[-1][1][:80]!r}")
+                raise UsageError(f"not YAML that trninv writes: {remaining[-1][1][:80]!r}")
 
 
 def _parse_block(remaining: list[tuple[int, str]], indent: int) -> Any:
@@ -148,7 +148,7 @@ def _parse_block(remaining: list[tuple[int, str]], indent: int) -> Any:
         remaining.pop()
         key, text = json.loads(pair[1]) if pair[1][0] == '"' else pair[1], pair[2]
         if key in mapping:
-            raise UsageError(f"{key} is there twice")
+            raise UsageError(f"the key {key} is repeated")
         mapping[key] = (
             _parse_block(remaining, remaining[-1][0])
             if text is None and remaining and remaining[-1][0] > indent
@@ -163,4 +163,4 @@ def _parse_scalar(text: str) -> Any:
     except ValueError:
         if _BARE_TEXT.fullmatch(text) and text.lower() not in _RESERVED_WORDS:
             return text
-        raise UsageError(f"not YAML of ours: {text[:80]!r}") from None
+        raise UsageError(f"not YAML that trninv writes: {text[:80]!r}") from None

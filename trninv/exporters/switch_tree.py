@@ -22,8 +22,8 @@ class TreeSwitch(NamedTuple):
 def switch_paths(source: ExportSource) -> list[tuple[ExportedServer, SwitchPath]]:
     """Return each server's path, without tiers in which every switch has one child.
 
-    If the paths have no common root, the cluster becomes it: schedulers take servers without a common switch to be
-    unreachable from each other.
+    If the paths have no common root, the cluster becomes it: schedulers assume that servers without a common
+    switch cannot reach each other.
     """
     full_paths = [_server_path(server, coarse=source.coarse) for server in source.servers]
     trimmed = _drop_trivial_tiers(full_paths, [server.name for server in source.servers])
@@ -51,7 +51,7 @@ def build_switches(source: ExportSource) -> list[TreeSwitch]:
             if depth_index:
                 children[path[depth_index - 1]][name] = None
     if mixed := next((name for name in servers if name in children), None):
-        raise NotExpressibleError(f"{mixed} has servers and switches below it, and a switch has one or the other")
+        raise NotExpressibleError(f"{mixed} has both servers and switches below it, which the format cannot express")
     order = sorted(depth, key=lambda name: -depth[name])
     return [TreeSwitch(name, tuple(children.get(name, ())), tuple(servers.get(name, ()))) for name in order]
 

@@ -28,7 +28,7 @@ async def authenticate(request: Request, scope: str) -> bearer_tokens.Principal:
         return _ANONYMOUS
     kind, _, token = request.headers.get("authorization", "").partition(" ")
     if kind.lower() != "bearer" or not token:
-        raise UnauthenticatedError("send a token: Authorization: Bearer trninv_…")
+        raise UnauthenticatedError("no valid Authorization header; send Authorization: Bearer trninv_…")
 
     def find_principal() -> bearer_tokens.Principal:
         with read_transaction(services.fleet.engine) as connection:
@@ -36,7 +36,7 @@ async def authenticate(request: Request, scope: str) -> bearer_tokens.Principal:
 
     principal = await services.read(find_principal)
     if not principal.allows(scope):
-        raise ForbiddenError(f"{request.url.path} wants a token of scope {scope}")
+        raise ForbiddenError(f"{request.url.path} needs a token of scope {scope}")
     request.state.who = principal.name
     worker_pools.current_client.set(f"token {principal.name}")
     return principal

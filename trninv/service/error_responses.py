@@ -46,7 +46,7 @@ async def expected_error_response(request: Request, error: Exception) -> Respons
     if isinstance(error, UnreachableError):
         get_services(request).log_failure(request, error)
         error = UnreachableError(
-            f"the database did not answer: see the server's log for request {_request_id(request)}"
+            f"the database is unreachable; see the server's log for request {_request_id(request)}"
         )
     elif isinstance(error, DatabaseError) and not isinstance(error, ReadOnlyError):  # its message is for the operator
         return await internal_error_response(request, error)
@@ -64,7 +64,7 @@ async def internal_error_response(request: Request, error: Exception) -> Respons
     """Log an unexpected error, and return a response with the request's id only."""
     get_services(request).log_failure(request, error)
     request.state.code = InternalError.code
-    internal_error = InternalError(f"internal error: see the server's log for request {_request_id(request)}")
+    internal_error = InternalError(f"internal error; see the server's log for request {_request_id(request)}")
     return graphql_http.error_response(internal_error, 500)
 
 
@@ -76,7 +76,7 @@ async def not_found_response(request: Request, error: Exception) -> Response:
     """Return the response to an unknown path or method."""
     assert isinstance(error, HTTPException)
     request_error = _ERROR_BY_STATUS.get(error.status_code, RequestError)(
-        f"{request.url.path[:60]}: {error.detail}: see /"
+        f"{request.url.path[:60]}: {error.detail}; see /"
     )
     request.state.code = request_error.code
     response = graphql_http.error_response(

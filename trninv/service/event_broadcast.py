@@ -150,11 +150,11 @@ class EventBroadcaster:
             events: list[BroadcastEvent] = []
             try:
                 revision, events = await self._probe(partial(self._read_new_events, last_revision))
-            except TrninvError:  # the database does not answer: retry
+            except TrninvError:  # the database is unreachable: retry
                 pass
             except Exception:
                 if not is_logged:
-                    self._logger.exception("changes are not seen")
+                    self._logger.exception("polling for events failed")
                 is_logged = True
             else:
                 last_revision, is_logged = revision if len(events) < _PAGE_SIZE else None, False

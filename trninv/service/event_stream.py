@@ -70,7 +70,7 @@ async def event_stream_response(request: Request, scope: str | None, format_even
     try:
         services.listeners.acquire_nowait()
     except anyio.WouldBlock:
-        raise BusyError(f"{services.listeners.max_value:,} listen to changes already: ask again later") from None
+        raise BusyError(f"{services.listeners.max_value:,} clients listen already; try again later") from None
     try:
         position, newest, scope_filter = await services.read(read_position, services.fleet)
     except BaseException:
@@ -84,15 +84,15 @@ def _last_event_id(request: Request) -> int | None:
     """Return the event to start after: from the header, which reconnecting clients send, else from the parameter."""
     text = request.headers.get("last-event-id") or request.query_params.get("lastEventId") or None
     if text is not None and not _EVENT_ID.fullmatch(text):
-        raise RequestError(f"Last-Event-ID {text[:40]!r} is not the number of an event: send an id of this stream")
+        raise RequestError(f"Last-Event-ID {text[:40]!r} is not an event number; send an id from this stream")
     return None if text is None else int(text)
 
 
 def _check_position(number: int, oldest: int, newest: int) -> int:
     if number > newest:
-        raise InvalidTimeError(f"there is no event {number}: the last one is {newest}")
+        raise InvalidTimeError(f"event {number} does not exist; the last event is {newest}")
     if number < oldest - 1:
-        raise InvalidTimeError(f"events before {oldest} are not kept any more: go on after {oldest - 1}")
+        raise InvalidTimeError(f"events before {oldest} are no longer stored; continue after {oldest - 1}")
     return number
 
 
@@ -106,7 +106,7 @@ async def _generate_frames(
     while not services.broadcaster.is_closed:
         entries = await services.broadcaster.wait_for_events(position, next_heartbeat - time.monotonic())
         if entries and entries[0].number > position + 1:
-            yield b": events before %d are not kept any more\n\n" % entries[0].number
+            yield b": events before %d are no longer stored\n\n" % entries[0].number
             return  # a reconnect is refused with an explanation
         for start in range(0, len(entries), _EVENTS_PER_TURN):
             chunk = entries[start : start + _EVENTS_PER_TURN]
@@ -126,7 +126,7 @@ async def _generate_frames(
 
 
 async def _is_token_valid(request: Request) -> bool:
-    """Return whether the token is still valid; assume so if the database does not answer."""
+    """Return whether the token is still valid; assume so if the database is unreachable."""
     try:
         await authenticate(request, "read")
     except (UnauthenticatedError, ForbiddenError):

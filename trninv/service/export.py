@@ -29,11 +29,11 @@ async def export_table(request: Request) -> Response:
     services, parameters = get_services(request), query_parameters(request, ["at", "columns", "cluster"])
     name, _, style = request.path_params["name"].rpartition(".")
     if name not in TABLES_AND_VIEWS or style not in ("csv", "ndjson"):
-        raise NotFoundError(f"no export {request.path_params['name'][:60]!r}: a table or view with .csv or .ndjson")
+        raise NotFoundError(f"no export {request.path_params['name'][:60]!r}; use a table or view with .csv or .ndjson")
     try:
         services.exports.acquire_nowait()
     except anyio.WouldBlock:
-        raise BusyError(f"{services.exports.max_value} exports run already: ask again later") from None
+        raise BusyError(f"{services.exports.max_value} exports are running already; try again later") from None
     spool = ExportSpool(name, style, parameters.get("columns", "*"), parameters.get("cluster"))
 
     def open_spool(present: BaseFleet) -> AsOf:

@@ -133,30 +133,30 @@ MAX_INCREMENTAL_EVENTS: Final = 20_000
 """Events counted per scrape; the next one continues."""
 _UNHEALTHY_STATES: Final = tuple(state for state in STATES if state != "up")
 _DESCRIPTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
-    "trninv_parts": ("Servers, nodes and links that there are.", ("cluster", "kind")),
+    "trninv_parts": ("Servers, nodes and links.", ("cluster", "kind")),
     "trninv_parts_unhealthy": (
-        "Those that are not up; what is in a server that is not up is not up either.",
+        "Unhealthy servers, nodes and links, with the parts of unhealthy servers.",
         ("cluster", "kind", "state"),
     ),
     "trninv_chips": (
-        "Chips that a job holds, that the next job may have, and others: down, or in a closed server.",
+        "Chips by use: allocated, free, or other (down or on a cordoned server).",
         ("cluster", "use"),
     ),
     "trninv_domains": ("Domains, such as UltraServers.", ("cluster",)),
-    "trninv_domains_impaired": ("Domains of which anything is down or degraded.", ("cluster",)),
-    "trninv_findings_open": ("Drift, as trninv drift last found it.", ("rule", "severity")),
-    "trninv_last_observation_timestamp_seconds": ("When a source last reported anything.", ("source",)),
+    "trninv_domains_impaired": ("Domains with a part that is down or degraded.", ("cluster",)),
+    "trninv_findings_open": ("Open findings of the last trninv drift.", ("rule", "severity")),
+    "trninv_last_observation_timestamp_seconds": ("Time of each source's last report.", ("source",)),
     "trninv_history_sealed_event": (
-        "The last event that is sealed, and its seal: what trninv verify --sealed takes.",
+        "The last sealed event and its seal, as trninv verify --sealed takes them.",
         ("sha256",),
     ),
-    "trninv_history_unsealed_events": ("Events of plain SQL that the next change seals.", ()),
+    "trninv_history_unsealed_events": ("Events written by plain SQL, to be sealed by the next change.", ()),
     "trninv_changes": (
-        "Changes of states since this process was first asked; what a server takes along is none of its own.",
+        "State changes since the first scrape of this process, without cascades.",
         ("kind", "state", "source"),
     ),
     "trninv_job_changes": (
-        "Events since then of jobs that held chips, moved (mostly two) or ended, and of servers closed or opened.",
+        "Job and cordon events since the first scrape of this process; a move is mostly two.",
         ("action", "source"),
     ),
 }

@@ -28,7 +28,9 @@ async def serve_graphql(request: Request) -> Response:
         return await _subscription_response(request)
     if graphql_http.accepts_no_json(request.headers):
         return graphql_http.error_response(
-            RequestError(f"take application/json or {graphql_http.GRAPHQL}"), 406, graphql=takes_graphql_json
+            RequestError(f"the Accept header excludes JSON; accept application/json or {graphql_http.GRAPHQL}"),
+            406,
+            graphql=takes_graphql_json,
         )
     principal = await authenticate(request, "read")
     document_request = await graphql_http.parse_graphql_request(request)

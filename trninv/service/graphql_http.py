@@ -63,15 +63,15 @@ def read_json_object(request: Request, body: bytes, example: str) -> dict[str, A
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != JSON:
-        raise RequestError("send the request as application/json")
+        raise RequestError("the body is not application/json; set Content-Type: application/json")
     if body.count(b"[") + body.count(b"{") > MAX_JSON_CONTAINERS:
-        raise RequestError(f"the body has more than {MAX_JSON_CONTAINERS:,} lists and objects: send fewer in a request")
+        raise RequestError(f"the body has more than {MAX_JSON_CONTAINERS:,} lists and objects; send fewer in a request")
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
         value = None
     if not isinstance(value, dict):
-        raise RequestError(f"the body is not a JSON object: send {example}")
+        raise RequestError(f"the body is not a JSON object; send {example}")
     return value
 
 

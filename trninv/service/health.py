@@ -18,7 +18,7 @@ async def healthz(_request: Request) -> Response:
 
 
 async def readyz(request: Request) -> Response:
-    """Report whether the database answers."""
+    """Report whether the database is reachable."""
 
     def check_database(engine: Engine) -> None:
         with read_transaction(engine) as connection:
@@ -27,7 +27,7 @@ async def readyz(request: Request) -> Response:
     try:
         await get_services(request).read_for_probe(check_database)
     except (TrninvError, SQLAlchemyError):
-        return JSONResponse({"status": "the database does not answer"}, status_code=503)
+        return JSONResponse({"status": "the database is unreachable"}, status_code=503)
     return JSONResponse({"status": "ok"})
 
 

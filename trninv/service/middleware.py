@@ -68,7 +68,7 @@ class AllowedHostsMiddleware:
         ):
             await self._app(scope, receive, send)
             return
-        error = RequestError("the Host is none of this server's names: use one of TRNINV_ALLOWED_HOSTS")
+        error = RequestError("the Host header is not a name of this server; use one of TRNINV_ALLOWED_HOSTS")
         await graphql_http.error_response(error, 400)(scope, receive, send)
 
 
@@ -80,9 +80,7 @@ class PathCharactersMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and (b"%00" in scope["query_string"] or has_forbidden_characters(scope["path"])):
-            await graphql_http.error_response(RequestError(f"the address {FORBIDDEN_MESSAGE}"), 400)(
-                scope, receive, send
-            )
+            await graphql_http.error_response(RequestError(f"the URL {FORBIDDEN_MESSAGE}"), 400)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
@@ -127,10 +125,10 @@ class RequestBodyMiddleware:
                 response = Response(status_code=CLIENT_CLOSED_REQUEST)
             except _BodyTooLargeError:
                 response = graphql_http.error_response(
-                    RequestError(f"a request has at most {MAX_BODY_BYTES:,} bytes"), 413
+                    RequestError(f"the body is longer than {MAX_BODY_BYTES:,} bytes; send less in a request"), 413
                 )
             except TimeoutError:
-                error = TimeLimitError(f"the request did not arrive within {self._seconds:g} s: send it at once")
+                error = TimeLimitError(f"the request did not arrive within {self._seconds:g} s; send it at once")
                 response = graphql_http.error_response(error, 408)
             else:
                 await _PendingResponse(clock, receive, send).run(self._app, scope, body)

@@ -1,4 +1,4 @@
-"""Serve /observations, to which machines post what they observe of themselves."""
+"""Serve /observations, to which machines post reports of themselves."""
 
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ from trninv.service.authentication import authenticate
 from trninv.service.services import Services, get_services
 from trninv.settings import Settings
 
-_EXAMPLE = "what trninv collect prints"
+_EXAMPLE = "the output of trninv collect"
 _KIND = "neuron-ls"
 
 

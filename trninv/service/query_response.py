@@ -55,7 +55,7 @@ async def query_response(
 
     """
     if style not in MEDIA_TYPES:
-        raise RequestError(f"the format is one of {', '.join(MEDIA_TYPES)}, not {str(style)[:20]!r}")
+        raise RequestError(f"{str(style)[:20]!r} is not a format; use one of {', '.join(MEDIA_TYPES)}")
     (body, truncated), state = await services.read(
         services.readers.read, partial(_read_body, services, read, str(style), time)
     )

@@ -30,7 +30,7 @@ async def report_rows(request: Request) -> Response:
     definition = find_report(name or style, services.settings.reports)
     if not name:
         raise RequestError(
-            f"write the format after the name: {definition.name}.{f' or {definition.name}.'.join(MEDIA_TYPES)}"
+            f"the format is missing; write {definition.name}.{f' or {definition.name}.'.join(MEDIA_TYPES)}"
         )
     parameters, dialect = query_parameters(request), services.fleet.engine.dialect.name
     time = parameters.pop("at", None)

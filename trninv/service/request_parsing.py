@@ -64,7 +64,7 @@ def query_parameters(request: Request, allowed: Collection[str] | None = None) -
     parameters = request.query_params
     for name, count in Counter(name for name, _ in parameters.multi_items()).items():
         if count > 1:
-            raise RequestError(f"the parameter {name[:60]!r} is given more than once: give it once")
+            raise RequestError(f"the parameter {name[:60]!r} is repeated; send it once")
         if allowed is not None and name not in allowed:
             raise RequestError(f"no parameter {name[:60]!r}: {suggestion(name[:60], allowed)}")
     return dict(parameters)

@@ -1,4 +1,4 @@
-"""Hold what the routes of one application share: the fleet, the API, the worker pools and the metrics."""
+"""Share the fleet, the API, the worker pools and the metrics among the routes of an application."""
 
 import secrets
 from collections.abc import Callable
@@ -84,7 +84,7 @@ class Services:
         if not url:
             return ReadReplicas(self.fleet)
         if not self._is_on_postgresql:
-            raise UsageError("TRNINV_READ_URL is a standby of PostgreSQL, and the database is an SQLite file: unset it")
+            raise UsageError("TRNINV_READ_URL needs PostgreSQL, and the database is an SQLite file; unset it")
         standby = trninv.open(url, seconds=self.settings.request_seconds)
         require_caught_up(standby.engine, self.fleet.engine)
         return ReadReplicas(self.fleet, standby, lambda server: self.metrics.reads.labels(server).inc())

@@ -21,20 +21,20 @@ async def run_sql(request: Request) -> Response:
     await authenticate(request, "sql")
     services, body = get_services(request), graphql_http.read_json_object(request, await request.body(), _EXAMPLE)
     if not isinstance(body.get("sql"), str):
-        raise RequestError(f"the request has no sql: send {_EXAMPLE}")
+        raise RequestError(f"the field sql is missing; send {_EXAMPLE}")
     dialect = services.fleet.engine.dialect.name
     if dialect == "postgresql" and not services.readers.logins:
         raise SqlError(_NO_LOGIN)
     compiled_query = await services.read(compile_query, body["sql"], dialect)
     time = body.get("at", query_parameters(request, ["at"]).get("at"))
     if not isinstance(time, str | None):
-        raise RequestError('at is a time as text, such as "2026-11-22T02:00:00Z", or the number of an event as text')
+        raise RequestError('at is not text; send a time such as "2026-11-22T02:00:00Z", or an event number as text')
     return await query_response(services, lambda find: find(compiled_query), body.get("format", "json"), time)
 
 
 _NO_LOGIN = (
-    "on PostgreSQL, POST /sql runs as a login of its own: set TRNINV_SQL_URL to one that is only in the role "
-    f"{ROLE}, then run trninv migrate, which makes it"
+    "POST /sql needs its own PostgreSQL login: set TRNINV_SQL_URL to a login that has only the role "
+    f"{ROLE}, and run trninv migrate, which creates it"
 )
 
 ROUTES = [Route("/sql", run_sql, methods=["POST"])]

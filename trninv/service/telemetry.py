@@ -20,7 +20,7 @@ class ServiceMetrics:
         )
         self.seconds = Histogram(
             "trninv_request_seconds",
-            "Time from request to answer, of answers that have an end of their own.",
+            "Time from request to response, without endless responses.",
             ["path"],
             registry=self.registry,
         )
@@ -38,27 +38,27 @@ class ServiceMetrics:
         )
         self.errors = Counter(
             "trninv_errors_total",
-            "GraphQL answers with errors, by the first one's code.",
+            "GraphQL responses with errors, by the first error's code.",
             ["code"],
             registry=self.registry,
         )
 
         self.reads = Counter(
             "trninv_reads_total",
-            "Reads by the server that they went to, with TRNINV_READ_URL: standby or primary.",
+            "Reads by server, with TRNINV_READ_URL: standby or primary.",
             ["server"],
             registry=self.registry,
         )
         self.refused = Counter(
             "trninv_observations_refused_total",
-            "Observations that were more than a token may report in an hour, by what it was too much of.",
+            "Observations refused because a token exceeded its quota, by unit.",
             ["unit"],
             registry=self.registry,
         )
         for unit in ("rows", "bytes"):
             self.refused.labels(unit)
-        self.listeners = Gauge("trninv_listeners", "Who listens to changes now.", registry=self.registry)
-        self.ready = Gauge("trninv_ready", "Whether the database answered just now, 1 or 0.", registry=self.registry)
+        self.listeners = Gauge("trninv_listeners", "Clients that listen to changes now.", registry=self.registry)
+        self.ready = Gauge("trninv_ready", "Whether the database is reachable now, 1 or 0.", registry=self.registry)
 
     def render(self) -> bytes:
         """Return all metrics in Prometheus' text format."""

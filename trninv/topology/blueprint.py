@@ -113,18 +113,18 @@ def without_nics(blueprint: Blueprint) -> Blueprint:
 
 
 def violations(blueprint: Blueprint) -> Iterator[str]:
-    """Yield what breaks the rules for blueprints of any pattern."""
+    """Yield violations of the rules for blueprints of any pattern."""
     yield from _numbering_violations(blueprint)
     pair_counts = Counter((link.a, link.b) for link in blueprint.links)
     if any(not 0 <= a < b < len(blueprint.nodes) for a, b in pair_counts):
-        yield "a link does not lead from a node to a later one"
+        yield "a link does not go from a node to a later one"
         return
     if repeated := next((pair for pair, count in pair_counts.items() if count > 1), None):
         yield f"nodes {repeated[0]} and {repeated[1]} have more than one link"
     yield from _nic_violations(blueprint)
     if blueprint.nodes and (disconnected := _disconnected_nodes(blueprint)):
         size, first = len(disconnected), min(disconnected)
-        yield f"no wire leads from chip 0 to {size} of the chips and switches, the first being node {first}"
+        yield f"chip 0 is not connected to {size} of the chips and switches; the first is node {first}"
 
 
 def _rack_of(server: int, servers_by_rack: Sequence[int]) -> int:
@@ -134,7 +134,7 @@ def _rack_of(server: int, servers_by_rack: Sequence[int]) -> int:
 def _numbering_violations(blueprint: Blueprint) -> Iterator[str]:
     nodes, servers = blueprint.nodes, blueprint.servers
     if not blueprint.chips or min(blueprint.servers_by_rack, default=0) < 1:
-        yield "it lacks chips, or a rack has no servers"
+        yield "it has no chips, or a rack has no servers"
         return
     if sorted(nodes, key=lambda node: _KIND_ORDER.index(node.kind)) != list(nodes):
         yield "nodes are not in the order of chips, switches, NICs"
@@ -143,7 +143,7 @@ def _numbering_violations(blueprint: Blueprint) -> Iterator[str]:
     if len(set(nodes)) < len(nodes):
         yield "two nodes have one address"
     if any(node.server is not None and blueprint.rack_of(node.server) != node.rack for node in nodes):
-        yield "a node stands in another rack than its server"
+        yield "a node is in another rack than its server"
 
 
 def _nic_violations(blueprint: Blueprint) -> Iterator[str]:
@@ -152,9 +152,9 @@ def _nic_violations(blueprint: Blueprint) -> Iterator[str]:
     for link in blueprint.links:
         a, b = blueprint.nodes[link.a], blueprint.nodes[link.b]
         if link.role != NIC and "nic" in (a.kind, b.kind):
-            yield f"a {link.role} wire leads to a NIC"
+            yield f"a {link.role} link goes to a NIC"
         elif link.role == NIC and (a.kind, b.kind, a.server) != ("chip", "nic", b.server):
-            yield "a link to a NIC does not lead from a chip of its server"
+            yield "a NIC is linked to something else than a chip of its server"
         elif link.role == NIC:
             attached[link.a] += 1
     has_nics = any(node.kind == "nic" for node in blueprint.nodes)

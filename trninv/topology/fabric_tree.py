@@ -108,11 +108,11 @@ class FabricTree:
             if self.parents.keys() >= {node.local} and tiers.get(self.parents[node.local]) != node.tier - 1:
                 yield f"{subject} of tier {node.tier} is not below one of tier {node.tier - 1}"
             elif node.tier > 1 and node.local not in self.parents:
-                yield f"{subject} of tier {node.tier} is below no other"
+                yield f"{subject} of tier {node.tier} has no parent"
             if node.local not in used:
                 yield f"{subject} has nothing below it"
             if node.ordinal != expected[node.tier]:
-                yield f"{subject} has the number {node.ordinal}, not {expected[node.tier]}"
+                yield f"{subject} has the ordinal {node.ordinal}, not {expected[node.tier]}"
             expected[node.tier] += 1
 
 
@@ -127,9 +127,9 @@ def path_conflicts(network_paths: Iterable[Sequence[str]]) -> Iterator[str]:
                 yield f"network node {name} is {_describe_place(*known_place)} and {_describe_place(*new_place)}"
     for tier, count in Counter(tier for tier, _ in places.values()).items():
         if count > MAX_NODES_PER_TIER or tier > MAX_TIERS:
-            limits = f"at most {MAX_NODES_PER_TIER:,} in each of {MAX_TIERS} tiers"
-            yield f"there are {count:,} network nodes in tier {tier}: {limits}"
+            limits = f"the limit is {MAX_NODES_PER_TIER:,} in each of {MAX_TIERS} tiers"
+            yield f"tier {tier} has {count:,} network nodes: {limits}"
 
 
 def _describe_place(tier: int, parent: str | None) -> str:
-    return f"in tier {tier} below {parent}" if parent else "on top"
+    return f"in tier {tier} below {parent}" if parent else "in tier 1"

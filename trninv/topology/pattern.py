@@ -1,4 +1,4 @@
-"""Define what a wiring pattern provides: blueprint, layout, symmetries and checks.
+"""Define wiring patterns with their blueprint, layout, symmetries and checks.
 
 Each file of `trninv.topology.patterns` defines one as ``PATTERN``; `trninv.topology.registry` finds them.
 """
@@ -33,9 +33,9 @@ def bind_arguments(
         The table lacks a parameter, has an unknown one, or one of another type.
     """
     parameters = inspect.signature(function, eval_str=True).parameters
-    accepted = f"it takes {', '.join(parameters)}" if parameters else "it takes none"
+    accepted = f"the parameters are {', '.join(parameters)}" if parameters else "there are no parameters"
     if unknown := sorted(values.keys() - parameters.keys()):
-        raise CatalogError(f"{unknown[0]!r} is not known: {accepted}")
+        raise CatalogError(f"{unknown[0]!r} is unknown: {accepted}")
     if missing := [
         name for name, parameter in parameters.items() if parameter.default is parameter.empty and name not in values
     ]:
@@ -58,7 +58,7 @@ def _convert(name: str, value: object, annotation: Any, minimum: int) -> Any:  #
 def _describe_type(annotation: Any, minimum: int) -> str:  # a type
     if get_args(annotation):
         return "a list" if get_origin(annotation) is tuple else "a table"
-    return {int: f"a whole number from {minimum} on", str: "text", bool: "true or false"}[annotation]
+    return {int: f"a whole number of at least {minimum}", str: "text", bool: "true or false"}[annotation]
 
 
 NodesByNumber = Mapping[int, BlueprintNode]
@@ -159,6 +159,6 @@ class Pattern:
             A rule is broken; the message names the first.
         """
         if blueprint.pattern != self.name:
-            raise CatalogError(f"the blueprint is of wiring {blueprint.pattern!r}, not {self.name!r}")
+            raise CatalogError(f"the blueprint has the wiring {blueprint.pattern!r}, not {self.name!r}")
         if violation := next(chain(blueprints.violations(blueprint), self.violations(blueprint)), None):
             raise CatalogError(violation)

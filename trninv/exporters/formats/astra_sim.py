@@ -29,7 +29,7 @@ class _Link(NamedTuple):
 
 def _write(source: ExportSource) -> Iterator[str]:
     rings = [(length, link, _nanoseconds(source, link)) for length, link in _rings(source)]
-    yield "# GiB/s of a link in one direction; nanoseconds as trninv facts has them"
+    yield "# bandwidth: GiB/s of a link in one direction; latency: nanoseconds (trninv facts)"
     yield from serialization.yaml_document(
         {
             "topology": ["Ring"] * len(rings),
@@ -58,20 +58,20 @@ def _rings(source: ExportSource) -> list[tuple[int, _Link]]:
     model, address = source.all_servers[0].model, source.place.address
     if model.wiring != "torus":
         raise NotExpressibleError(
-            f"{address} is wired as {model.wiring}, and ASTRA-sim has products of rings: use booksim"
+            f"{address} has the wiring {model.wiring}, and ASTRA-sim needs a product of rings; use booksim"
         )
     lengths, present = parse_sides(model.sides), _links(source, model.chips)
     links = torus_links(lengths)
     if present.keys() != {(link.a, link.b) for link in links}:
         raise NotExpressibleError(
-            f"{address} is not a whole torus of {model.sides} now, which is what ASTRA-sim takes: use booksim"
+            f"{address} is not a complete torus of {model.sides} now, which ASTRA-sim needs; use booksim"
         )
     rings = []
     for axis, length in reversed(list(enumerate(lengths))):
         distinct = {present[link.a, link.b] for link in links if link.axis == axis}
         if len(distinct) > 1:
             raise NotExpressibleError(
-                f"links of {address} along one axis differ in what they carry: ASTRA-sim has one number"
+                f"links of {address} along one axis differ in bandwidth, and ASTRA-sim has one per axis; use booksim"
             )
         rings.append((length, distinct.pop()))
     return rings
@@ -107,7 +107,7 @@ def _records(source: ExportSource) -> Iterator[Record]:
 FORMAT = Format(
     name="astra-sim",
     suffix=".yml",
-    description="ASTRA-sim's analytical network: one domain that is a product of rings",
+    description="ASTRA-sim's analytical network: a domain that is a product of rings",
     write=_write,
     read=_read,
     expected_records=_records,

@@ -26,10 +26,10 @@ def _instance(server: ExportedServer) -> dict[str, Any]:
     model = default_systems().domains.get(server.model.domain)
     types = type_names(model) if model else ()
     if not types:
-        raise NotExpressibleError(f"EC2 has no instance type for {server.model.domain}: use topograph or kubernetes")
+        raise NotExpressibleError(f"EC2 has no instance type for {server.model.domain}; use topograph or kubernetes")
     if not server.network:
         raise NotExpressibleError(
-            f"{server.address} is in no fabric, and EC2's topology is of network nodes: take a cluster of domains"
+            f"{server.address} has no fabric, and EC2's topology lists network nodes; name a cluster of several domains"
         )
     shared = server.model.domain_servers > 1
     return {
@@ -57,7 +57,7 @@ def _records(source: ExportSource) -> Iterator[Record]:
 FORMAT = Format(
     name="aws",
     suffix=".json",
-    description="what aws ec2 describe-instance-topology prints, with ids of our own",
+    description="the output of aws ec2 describe-instance-topology, with ids made by trninv",
     write=_write,
     read=_read,
     expected_records=_records,

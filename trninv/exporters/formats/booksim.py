@@ -45,9 +45,7 @@ def _records(source: ExportSource) -> Iterator[tuple[int, int | None, tuple[int,
             neighbors[number[edge.a]].append(number[edge.b])
             neighbors[number[edge.b]].append(number[edge.a])
     if _count_reachable(neighbors) < len(parts) or len(parts) == 1:
-        raise NotExpressibleError(
-            f"{source.place.address} is not one network of chips, between all of which BookSim routes"
-        )
+        raise NotExpressibleError(f"{source.place.address} is not one connected network of chips, which BookSim needs")
     chips = iter(range(len(parts)))
     for index, part in enumerate(parts):
         yield index, next(chips) if part.kind == "chip" else None, tuple(sorted(neighbors[index]))
@@ -66,7 +64,7 @@ def _count_reachable(neighbors: dict[int, list[int]]) -> int:
 FORMAT = Format(
     name="booksim",
     suffix=".anynet",
-    description="BookSim's anynet: routers and links of one domain, all links alike",
+    description="BookSim's anynet: routers and equal links of one domain",
     write=_write,
     read=_read,
     expected_records=_records,

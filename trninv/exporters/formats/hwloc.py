@@ -43,7 +43,7 @@ def _write(source: ExportSource) -> Iterator[str]:
 def _server(source: ExportSource) -> ExportedServer:
     if len(source.all_servers) > 1:
         raise NotExpressibleError(
-            f"{source.place.address} has {len(source.all_servers):,} servers, and hwloc describes one machine: name "
+            f"{source.place.address} has {len(source.all_servers):,} servers, and hwloc describes one machine; name "
             f"one, such as {source.all_servers[0].address}"
         )
     return source.servers[0]
@@ -126,7 +126,7 @@ def _records(source: ExportSource) -> Iterator[Record]:
 FORMAT = Format(
     name="hwloc",
     suffix=".xml",
-    description="hwloc's XML of one server, for lstopo and what uses hwloc: chips, NICs, and bandwidths as distances",
+    description="hwloc's XML of one server, for lstopo and users of hwloc: chips, NICs, and bandwidths as distances",
     write=_write,
     read=_read,
     expected_records=_records,

@@ -41,8 +41,8 @@ def _levels(source: ExportSource) -> tuple[str, ...]:
     label_sets = {tuple(topology_labels(server)) for server in source.servers}
     if len(label_sets) > 1:
         raise NotExpressibleError(
-            f"servers of {source.place.address} hang below different numbers of network nodes, and Kueue wants each "
-            "level on every node: export each part of its own"
+            f"servers of {source.place.address} are below different numbers of network nodes, and Kueue needs each "
+            "level on every node; export the parts separately"
         )
     return label_sets.pop()
 
@@ -69,7 +69,7 @@ def _records(source: ExportSource) -> Iterator[Record]:
 FORMAT = Format(
     name="kueue",
     suffix=".yaml",
-    description="Kueue's Topology and ResourceFlavors, over the labels of the format kubernetes",
+    description="Kueue's Topology and ResourceFlavors, based on the labels of the format kubernetes",
     write=_write,
     read=_read,
     expected_records=_records,

@@ -21,12 +21,12 @@ _NODE = TABLES["node"]
 _SAMPLE: Final = re.compile(r'(\w+)(?:\{((?:\w+="[^"\\]*",?)*)\})? (\d+)')
 _LABEL: Final = re.compile(r'\w+="([^"]*)"')
 _HELP: Final = {
-    "trninv_event": "Number of the last change of a state.",
+    "trninv_event": "Number of the last event.",
     "trninv_servers": "Servers by state.",
-    "trninv_nodes": "Chips, switches, NICs and network nodes by kind and state, which a server hands down.",
+    "trninv_nodes": "Chips, switches, NICs and network nodes by kind and state, cascades included.",
     "trninv_links": "Links by scope and state.",
-    "trninv_findings": "Where what machines reported differs from the design, by rule, as trninv drift last found it.",
-    "trninv_unhealthy": "A server, or a node by a state of its own, that is not up.",
+    "trninv_findings": "Open findings of the last trninv drift, by rule.",
+    "trninv_unhealthy": "Unhealthy servers, and nodes that are unhealthy by their own state.",
 }
 _LABELS: Final = {
     "trninv_event": (),
@@ -93,8 +93,7 @@ def _unhealthy_parts(source: ExportSource) -> Iterator[tuple[str, str, str]]:
 FORMAT = Format(
     name="openmetrics",
     suffix=".txt",
-    description="OpenMetrics of states and drift: how many of each, and what is not up; for Prometheus' "
-    "textfile collector",
+    description="OpenMetrics of states, unhealthy parts and drift, for Prometheus' textfile collector",
     write=_write,
     read=_read,
     expected_records=_records,

@@ -73,7 +73,7 @@ def _node_values(server: ExportedServer) -> tuple[str, ...]:
 FORMAT = Format(
     name="slurm-nodes",
     suffix=".conf",
-    description="lines of NodeName for slurm.conf, and of gres.conf as comments: chips as the resource neuron",
+    description="NodeName lines for slurm.conf, with gres.conf in comments: chips as the resource neuron",
     write=_write,
     read=_read,
     expected_records=_records,

@@ -17,8 +17,7 @@ def _write(source: ExportSource) -> Iterator[str]:
     if leaves > schedulers.MAX_SLURM_LEAVES:
         raise NotExpressibleError(
             f"{leaves:,} leaf switches: slurmctld takes minutes to read more than "
-            f"{schedulers.MAX_SLURM_LEAVES:,}; --coarse "
-            "makes network nodes the leaves, or use slurm-block"
+            f"{schedulers.MAX_SLURM_LEAVES:,}; add --coarse to use network nodes as leaves, or use slurm-block"
         )
     for switch in switches:
         children = f"Switches={fold(switch.switches)}" if switch.switches else f"Nodes={fold(switch.servers)}"

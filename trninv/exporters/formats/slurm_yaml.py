@@ -21,7 +21,7 @@ def _write(source: ExportSource) -> Iterator[str]:
     schedulers.check_names(switch.name for switch in switches)
     if sum(bool(switch.servers) for switch in switches) > schedulers.MAX_SLURM_LEAVES:
         raise NotExpressibleError(
-            f"{source.place.address} has too many leaf switches for slurmctld: --coarse makes network nodes the leaves"
+            f"{source.place.address} has too many leaves for slurmctld; add --coarse to use network nodes as leaves"
         )
     rings = _rings(blocks)
     yield from serialization.yaml_document(
@@ -122,7 +122,7 @@ def _records(source: ExportSource) -> Iterator[Record]:
 FORMAT = Format(
     name="slurm-yaml",
     suffix=".yaml",
-    description="Slurm's topology.yaml, from 25.05 on: tree, blocks, and rings where servers make rings",
+    description="Slurm's topology.yaml, from 25.05 on: tree, blocks, and rings of servers",
     write=_write,
     read=_read,
     expected_records=_records,

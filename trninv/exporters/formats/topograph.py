@@ -44,7 +44,7 @@ def _records(source: ExportSource) -> Iterator[Record]:
 FORMAT = Format(
     name="topograph",
     suffix=".yaml",
-    description="a model for topograph's simulated providers: switches, and a block a domain",
+    description="a model for topograph's simulated providers: switches, and a block per domain",
     write=_write,
     read=_read,
     expected_records=_records,

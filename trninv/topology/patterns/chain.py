@@ -32,12 +32,12 @@ def _symmetries(nodes: NodesByNumber, _sides: Sides, _is_symmetry: IsSymmetry) -
 
 def _violations(blueprint: Blueprint) -> Iterator[str]:
     if blueprint.scale_up_links != tuple(_scale_up_links(blueprint.chips)):
-        yield "its wires are not just those from each chip to the next"
+        yield "its links do not connect each chip to the next, and only those"
 
 
 PATTERN = Pattern(
     name="chain",
-    description="chips in a row, each wired to the next",
+    description="Chips in a row, each linked to the next",
     build=_build,
     plane_positions=_plane_positions,
     violations=_violations,

@@ -17,12 +17,12 @@ def _plane_positions(nodes: NodesByNumber, _sides: Sides) -> dict[int, Point2D]:
 
 def _violations(blueprint: Blueprint) -> Iterator[str]:
     if blueprint.chips > 1 or blueprint.scale_up_links:
-        yield "it has more than one chip, or a wire"
+        yield "it has more than one chip, or a link"
 
 
 PATTERN = Pattern(
     name="single",
-    description="a chip of its own",
+    description="A single chip",
     build=_build,
     plane_positions=_plane_positions,
     violations=_violations,

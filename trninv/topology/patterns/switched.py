@@ -99,16 +99,16 @@ def _violations(blueprint: Blueprint) -> Iterator[str]:
     switches = [(node.rack, node.server) for node in blueprint.nodes if node.kind == "switch"]
     racks = range(len(blueprint.servers_by_rack))
     if switches != [*((blueprint.rack_of(s), s) for s in range(blueprint.servers)), *((rack, None) for rack in racks)]:
-        yield "it does not have a switch a server, then a switch a rack"
+        yield "it does not have one switch per server, then one per rack"
     elif len(set(blueprint.servers_by_rack)) > 1:
-        yield "its racks differ in the number of servers, so that chips lack a twin"
+        yield "its racks have different numbers of servers, so some chips have no twin"
     elif blueprint.scale_up_links != tuple(sorted(_scale_up_links(list(blueprint.nodes)))):
-        yield "its wires are not just those of chips to the switches of their server and rack and to their twins"
+        yield "its links do not connect chips to the switches of server and rack and to their twins, and only those"
 
 
 PATTERN = Pattern(
     name="switched",
-    description="a switch a server and a switch a rack, and direct links between twins in two racks",
+    description="A switch per server and per rack, and direct links between twins in two racks",
     build=_build,
     plane_positions=_plane_positions,
     custom_layout=_planar_layout,

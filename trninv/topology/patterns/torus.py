@@ -28,9 +28,9 @@ def _build(
     """Build a torus from its sides and from the role of the links along each axis."""
     servers = sum(servers_by_rack)
     if len(sides) != len(axes):
-        raise CatalogError(f"{len(sides)} sides and {len(axes)} axes: name the role of each side's wires")
+        raise CatalogError(f"{len(sides)} sides and {len(axes)} axes: name the role of the links along each side")
     if servers not in (1, *sides[:1]):
-        raise CatalogError(f"{servers} servers: the first side must run over them")
+        raise CatalogError(f"{servers} servers: the first side must be the number of servers")
     links = [BlueprintLink(link.a, link.b, axes[link.axis]) for link in torus_links(sides)]
     nodes = chip_nodes(prod(sides) // servers, servers_by_rack)
     return assemble(
@@ -121,14 +121,14 @@ def _violations(blueprint: Blueprint) -> Iterator[str]:
     if any(node.kind == "switch" for node in blueprint.nodes):
         yield "it has a switch"
     if not blueprint.scale_up_links or prod(sides) != blueprint.chips:
-        yield f"sides {'×'.join(map(str, sides))} do not make {blueprint.chips} chips joined by wires"
+        yield f"sides {'×'.join(map(str, sides))} do not give {blueprint.chips} linked chips"
         return
     axis = {(link.a, link.b): link.axis for link in torus_links(sides)}
     if axis.keys() != {(wire.a, wire.b) for wire in blueprint.scale_up_links}:
-        yield "its wires are not just those to the next chip along each axis"
+        yield "its links do not connect each chip to the next along each axis, and only those"
         return
     if mixed := _axes_with_mixed_roles((axis[wire.a, wire.b], wire.role) for wire in blueprint.scale_up_links):
-        yield f"axis {mixed[0]} has wires of several roles"
+        yield f"axis {mixed[0]} has links of several roles"
 
 
 def _axes_with_mixed_roles(roles: Iterable[tuple[int, str]]) -> list[int]:
