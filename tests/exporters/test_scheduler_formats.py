@@ -243,7 +243,7 @@ def test_sizes_beyond_slurms_are_refused(run: Run, url: str, monkeypatch: pytest
     assert "--coarse to use network nodes as leaves" in refused(run, url, "lab", "slurm-yaml")
     monkeypatch.setattr(schedulers, "MAX_SLURM_NODES", 11)
     for name in (name for name in format_names() if name.startswith("slurm-")):
-        assert "lab has 12 servers, and a Slurm cluster 11 nodes at most" in refused(run, url, "lab", name)
+        assert "lab has 12 servers, and a Slurm cluster has at most 11 nodes" in refused(run, url, "lab", name)
 
 
 def test_nothing_that_is_up_is_refused(run: Run, lab: str) -> None:

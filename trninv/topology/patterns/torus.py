@@ -141,7 +141,7 @@ def _axes_with_mixed_roles(roles: Iterable[tuple[int, str]]) -> list[int]:
 
 PATTERN = Pattern(
     name="torus",
-    description="a torus of chips, each wired to the next along every axis",
+    description="A torus of chips, each linked to the next along every axis",
     build=_build,
     plane_positions=_plane_positions,
     custom_layout=_planar_layout,
