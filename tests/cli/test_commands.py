@@ -178,7 +178,7 @@ def _keys(value: object, skip: str) -> list[str]:
         (["draw", f"{U}/s0", "--path", f"{U}/s1/c0", f"{U}/s0/c1", "-o", "-"], 2, "the marks leave"),
         (["unseed", f"{U}/s0", "--yes"], 2, "only whole clusters can be removed"),
         (["verify", U], 2, "only whole clusters can be verified"),
-        (["seed", "rainier", "--chips", "100"], 2, "ask for 64 or 128"),
+        (["seed", "rainier", "--chips", "100"], 2, "give 64 or 128"),
         (["seed", "rainier", "--chips", "64", "--domains", "1"], 2, "choose one"),
         (["migrate", "--to", ""], 2, "head, base, or a revision"),
         (["query", " "], 2, "the document is empty"),

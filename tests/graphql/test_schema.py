@@ -446,7 +446,7 @@ def test_what_is_inside_stays_inside(ask: Ask, fleet: BaseFleet, monkeypatch: py
 
     monkeypatch.setattr(type(fleet), "ask", broken)
     (error,) = ask('{ bisection(scope: "u-trn2x64") { exact } }')["errors"]
-    assert error["message"].startswith("internal error; see the server's log for request ")
+    assert error["message"].startswith("internal error: see the server's log for request ")
     assert error["extensions"]["code"] == "INTERNAL"
     assert error["extensions"]["requestId"] in error["message"]
     assert "hunter2" not in json.dumps(error)

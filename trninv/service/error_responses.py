@@ -64,7 +64,7 @@ async def internal_error_response(request: Request, error: Exception) -> Respons
     """Log an unexpected error, and return a response with the request's id only."""
     get_services(request).log_failure(request, error)
     request.state.code = InternalError.code
-    internal_error = InternalError(f"internal error; see the server's log for request {_request_id(request)}")
+    internal_error = InternalError(f"internal error: see the server's log for request {_request_id(request)}")
     return graphql_http.error_response(internal_error, 500)
 
 
