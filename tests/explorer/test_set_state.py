@@ -322,7 +322,7 @@ def test_an_incident_is_brought_back_with_a_reason(opened: Open, service_databas
     expect(page.get_by_role("button", name="Restore…")).to_be_focused()
     page.keyboard.press("Enter")
     asked_for = sent(page)
-    page.get_by_role("button", name="Set 1 chip up").click()  # without a reason nothing is set
+    page.get_by_role("button", name="Set 1 chip to up").click()  # without a reason nothing is set
     page.locator("[name=why]").fill("replaced")
     page.locator("[name=who]").fill("j.ortiz")
     page.keyboard.press("Enter")

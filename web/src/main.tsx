@@ -1,17 +1,17 @@
 // The explorer: a view for each address, within its frame.
 import { render } from "preact";
 import { useEffect, useErrorBoundary } from "preact/hooks";
-import { comparableOf } from "./compare/collect";
-import { lazyView } from "./later";
+import { comparableOf } from "./compare/collection";
+import { lazyView } from "./lazy";
 import { Panel } from "./panel/panel";
 import { ErrorPage } from "./parts";
-import { useKey } from "./pressed";
 import { change, href, type Route, selectedAddress, useRoute } from "./route";
 import { Bar } from "./shell/bar";
 import { Notice } from "./shell/clock";
 import { useSingleKeys } from "./shell/keys";
-import { PrintFooter } from "./shell/printed";
+import { PrintFooter } from "./shell/printfooter";
 import { Rail } from "./shell/rail";
+import { useKey } from "./shortcuts";
 import "./style/index.css";
 import { At } from "./views/at";
 import { ClusterView } from "./views/cluster";
@@ -71,7 +71,7 @@ function App() {
   }, [route.view, route.subject]);
   const [broken, mended] = useErrorBoundary();
   const comparable = comparableOf(route);
-  useKey(comparable ? "c" : null, () => import("./compare/gathering").then(({ add }) => add(comparable)));
+  useKey(comparable ? "c" : null, () => import("./compare/add").then(({ add }) => add(comparable)));
   const sel = WITH_PANEL.has(route.view) ? selectedAddress(route) : "";
   return (
     <>

@@ -7,7 +7,7 @@ import { href, type Route } from "../route";
 import { formatTime, Glyph, type State } from "../state";
 import { absoluteIn, formatDifference, number, pluralize, relativeTo } from "../words";
 import { CAPABILITY, FLOW, INCIDENT_IMPACT } from "./documents";
-import { chipsOf, type Scenario, scenarioOf, type Target } from "./things";
+import { chipsOf, type Scenario, scenarioOf, type Target } from "./targets";
 
 const MOST_DOMAINS = 2;
 

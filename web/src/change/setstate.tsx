@@ -7,10 +7,10 @@ import { useRoute } from "../route";
 import "../style/change.css";
 import { formatTime, Glyph, type State, StateLabel, stateWord } from "../state";
 import { number, shortenAddress } from "../words";
-import { type StateProposal, useViewer } from "./asked";
 import { SET_STATE, TARGET_STATES } from "./documents";
+import { NameField, readName } from "./name";
 import { Preview } from "./preview";
-import { toastHost } from "./said";
+import { type StateProposal, useViewer } from "./proposal";
 import {
   actionLabel,
   byKind,
@@ -22,9 +22,9 @@ import {
   type SeenStates,
   type Target,
   targetsOf,
-} from "./things";
-import { newestEvent, showUndoToast } from "./toast";
-import { NameField, readName } from "./who";
+} from "./targets";
+import { toastHost } from "./toast";
+import { newestEvent, showUndoToast } from "./undo";
 
 const ORDER: State[] = ["up", "degraded", "down", "maintenance"];
 const MOST_WHY = 1000;

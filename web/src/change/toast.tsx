@@ -1,39 +1,87 @@
-// What was set, and the way back.
-import { makeQuery, runQuery } from "../api";
-import { noteOwnChange } from "../live";
-import type { State } from "../state";
-import { SET_STATE, type StateChange } from "./documents";
-import { showToast } from "./said";
-import { restoring } from "./things";
+// What was done, for six seconds, and the way back.
+import { render } from "preact";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
+import type { ApiError } from "../api";
+import { useAsOf } from "../live";
+import { isTyping } from "../shortcuts";
+import "../style/toast.css";
 
-export interface CompletedChange {
-  message: string;
-  why: string;
-  who: string | null;
-  changes: StateChange[];
+const STAYS = 6000;
+
+export interface ToastContent {
+  message: preact.ComponentChildren;
+  /** Makes all as it was. */
+  undo?: (() => Promise<unknown>) | undefined;
 }
 
-/** The newest event of what was changed. */
-export const newestEvent = (changes: StateChange[]) =>
-  Math.max(0, ...changes.map(({ target }) => ("lastChange" in target ? (target.lastChange?.event ?? 0) : 0)));
+let host: HTMLElement | undefined;
+let count = 0;
 
-/** Say that something was set; what was said before goes. */
-export const showUndoToast = (done: CompletedChange) =>
-  showToast({ message: done.message, undo: done.changes.length ? () => undo(done) : undefined });
+/** The place where it is said, which has to be there before anything is. */
+export function toastHost(): HTMLElement {
+  if (host) return host;
+  host = document.body.appendChild(document.createElement("div"));
+  host.className = "toasts made";
+  host.setAttribute("role", "status");
+  return host;
+}
 
-/** Set all to what it was, unless somebody has changed it since. */
-async function undo({ changes, why, who }: CompletedChange): Promise<void> {
-  const unchangedSince = newestEvent(changes);
-  for (const group of restoring(changes)) {
-    const input = {
-      addresses: group.map(({ address }) => address),
-      state: group[0]?.before.toUpperCase() as State,
-      factor: group[0]?.factorBefore ?? null,
-      why: `undone: ${why}`.slice(0, 1000),
-      who,
-      unchangedSince,
+/** Say that something was done; what was said before goes. */
+export function showToast(said: ToastContent): void {
+  const host = toastHost();
+  render(<Toast key={count++} said={said} close={() => render(null, host)} />, host);
+}
+
+function Toast({ said: { message, undo }, close }: { said: ToastContent; close: () => void }) {
+  const { asof } = useAsOf();
+  const [kept, keep] = useState(false);
+  const [since, follow] = useState("");
+  useEffect(() => {
+    if (kept) return;
+    const timer = setTimeout(close, STAYS);
+    return () => clearTimeout(timer);
+  }, [kept, since]);
+  const back = () => {
+    follow("Undoing…");
+    keep(true);
+    undo?.().then(
+      () => {
+        follow("Undone. Everything is back as it was.");
+        keep(false);
+      },
+      (error: ApiError) => follow(`Undo failed: ${error.message}`),
+    );
+  };
+  const isUndoable = undo !== undefined && !since && !asof;
+  useLayoutEffect(() => {
+    if (!isUndoable) return;
+    const press = (event: KeyboardEvent) => {
+      if (event.key !== "z" || !(event.ctrlKey || event.metaKey) || isTyping(event)) return;
+      event.preventDefault();
+      back();
     };
-    const { setState } = await runQuery({ ...makeQuery(SET_STATE, { input }), at: "" });
-    noteOwnChange(newestEvent(setState.changes));
-  }
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, [isUndoable]);
+  return (
+    <p
+      class="toast"
+      onPointerEnter={() => keep(true)}
+      onPointerLeave={() => keep(false)}
+      onFocusIn={() => keep(true)}
+      onFocusOut={() => keep(false)}
+    >
+      {since || message}
+      {isUndoable && (
+        <button type="button" data-writes aria-keyshortcuts="Control+Z" onClick={back}>
+          Undo <kbd>Ctrl Z</kbd>
+        </button>
+      )}
+      {since.startsWith("Undo failed") && (
+        <button type="button" onClick={close}>
+          Close
+        </button>
+      )}
+    </p>
+  );
 }

@@ -7,7 +7,7 @@ import { change, href, oneOf } from "../route";
 import { Counts, StateLabel as State, shownTime } from "../state";
 import "../style/compare.css";
 import { formatDifference, number, pluralize } from "../words";
-import { placesOf, storePlaces } from "./collect";
+import { placesOf, storePlaces } from "./collection";
 import {
   HEALTHY,
   type Outcome,
@@ -19,8 +19,8 @@ import {
   type WiringNumbers,
 } from "./documents";
 import { Add, comparePlaces, Earlier } from "./forms";
-import { Thumbnail } from "./little";
 import { type Answers, best, GROUPS, type Metric } from "./metrics";
+import { Thumbnail } from "./thumbnail";
 
 // biome-ignore lint/suspicious/noThenProperty: an option of the address, never awaited
 const AS = { now: "Now", healthy: "When healthy", then: "Now and earlier" };

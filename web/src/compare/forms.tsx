@@ -2,10 +2,10 @@
 import { useRef } from "preact/hooks";
 import { useQuery } from "../api";
 import { Loading } from "../parts";
-import { useKey } from "../pressed";
 import { change } from "../route";
+import { useKey } from "../shortcuts";
 import { formatAsOf, isTime } from "../state";
-import { MOST, placesOf, storedPlaces } from "./collect";
+import { MOST, placesOf, storedPlaces } from "./collection";
 import { SUGGESTED } from "./documents";
 
 export const comparePlaces = (places: string[]) => change({ of: places.join(",") || undefined });

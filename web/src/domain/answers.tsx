@@ -4,10 +4,10 @@ import type { Loaded } from "../api";
 import { type Ring, Rings } from "../drawing/rings";
 import { Loading } from "../parts";
 import { citation, gibibytes, gigabytes, pluralize } from "../words";
-import type { Answers } from "./asked";
 import type { BandwidthAnswer, BisectionAnswer, PathAnswer, PoolAnswer, SourceFact, WithBaseline } from "./documents";
 import { Metric } from "./metric";
 import type { Mode } from "./modes";
+import type { Answers } from "./requests";
 
 interface CardProps {
   title: string;

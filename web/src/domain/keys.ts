@@ -1,8 +1,8 @@
 // Keys of the domain view: what is chosen becomes From (F) or To (T), or is supposed down (D); X swaps the ends; Escape
 // lets go of what is chosen, then of what is supposed, then of the ends.
 import { useLayoutEffect } from "preact/hooks";
-import { isSingleKey } from "../pressed";
 import { change, type Route, selectedAddress } from "../route";
+import { isSingleKey } from "../shortcuts";
 import { relativeTo } from "../words";
 import { factorOf, isChanged, type Scenario, setFactor } from "./scenario";
 

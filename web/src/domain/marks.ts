@@ -2,10 +2,10 @@
 import type { Loaded } from "../api";
 import type { Wiring } from "../drawing/layout";
 import { type Marks, NO_MARKS } from "../drawing/wiring";
-import type { Answers } from "./asked";
 import type { PathAnswer } from "./documents";
 import { lettersOf } from "./jobs";
 import type { Mode } from "./modes";
+import type { Answers } from "./requests";
 
 const addresses = (all: { address: string }[]) => new Set(all.map((item) => item.address));
 const settledData = <T>({ data, loading }: Loaded<T>) => (loading ? undefined : data);

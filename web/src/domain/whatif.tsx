@@ -1,5 +1,5 @@
 // What is supposed, piece by piece: to be taken back, changed, or set for real.
-import { proposeState, useCanWrite } from "../change/asked";
+import { proposeState, useCanWrite } from "../change/proposal";
 import { change } from "../route";
 import { relativeTo } from "../words";
 import { isChanged, type Scenario, setFactor } from "./scenario";

@@ -3,8 +3,8 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { number, pluralize } from "../words";
 import type { Layout, Part, Place, Route, Wire, Wiring } from "./layout";
 import { fixed, Sign } from "./marks";
+import { neighborOf } from "./neighbors";
 import { Node } from "./node";
-import { neighborOf } from "./roam";
 import { useZoom } from "./zoom";
 
 /** What stands in a chip instead of its number, and in which of four tones. */

@@ -1,6 +1,6 @@
 // The tokens of the theme as a canvas takes them.
 import { useEffect, useState } from "preact/hooks";
-import { type ChipColors, isChosen, rankCodes } from "./colour";
+import { type ChipColors, isChosen, rankCodes } from "./color";
 import type { Inks } from "./image";
 
 const FADED = 0.15;

@@ -2,7 +2,7 @@
 import { change } from "../route";
 import { Glyph, stateWord } from "../state";
 import { number } from "../words";
-import type { ChipColors, Entry } from "./colour";
+import type { ChipColors, Entry } from "./color";
 import { isUnhealthy } from "./spots";
 
 export function Legend({ coloured, only }: { coloured: ChipColors; only: Set<string> }) {

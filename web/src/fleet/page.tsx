@@ -1,15 +1,15 @@
 // A fleet: what is not up on a map of every chip, and the tiers of the fabric that joins its domains.
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { download, graphql, type Loaded, makeQuery, type Result, useLoaded, useQuery } from "../api";
-import { lazyView } from "../later";
+import { lazyView } from "../lazy";
 import { Choice, CopyQueries, DownloadSvg, Loading } from "../parts";
-import { isSingleKey } from "../pressed";
 import { change, href, oneOf, type Route, selectedAddress } from "../route";
+import { isSingleKey } from "../shortcuts";
 import { type Count, Counts } from "../state";
 import { number, pluralize, relativeTo } from "../words";
+import { fetchAllocations } from "./allocations";
 import { CauseList, CauseTable, Preview } from "./causes";
-import { type ChipColors, COLOR_BY, type ColorBy, colorChips, needsAllocations } from "./colour";
-import { fetchAllocations } from "./holdings";
+import { type ChipColors, COLOR_BY, type ColorBy, colorChips, needsAllocations } from "./color";
 import { inkOf } from "./ink";
 import { decodeOverview, type Overview } from "./overview";
 import "../style/map.css";

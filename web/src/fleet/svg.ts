@@ -1,5 +1,5 @@
 // The map as a document: a path a colour, whole domains of one colour as one square. trninv/drawing/fleet.py draws the same.
-import type { ChipColors } from "./colour";
+import type { ChipColors } from "./color";
 import { hexOf, inkOf } from "./ink";
 import { ASPECT, cellOf, layoutOf } from "./layout";
 import { chipsOf, type Overview } from "./overview";

@@ -3,10 +3,11 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { change, href, type Route } from "../route";
 import { STATES } from "../state";
 import { number, relativeTo } from "../words";
+import type { AllocationMap } from "./allocations";
 import { Camera, MARGIN, NAMES, type Pixel, WIDE } from "./camera";
-import type { ChipColors } from "./colour";
+import type { ChipColors } from "./color";
+import { describe } from "./description";
 import { gestures } from "./gestures";
-import type { AllocationMap } from "./holdings";
 import { inkOf, inksOf, useLooks } from "./ink";
 import { type Cell, cellOf, chipAt, type Layout, layoutOf } from "./layout";
 import { Legend } from "./legend";
@@ -15,7 +16,6 @@ import { Markers, Ring, Tip } from "./marks";
 import { Minimap } from "./minimap";
 import { addressOf, domainOf, type Overview } from "./overview";
 import { Painter } from "./paint";
-import { describe } from "./says";
 import { chipsAt, type Spot } from "./spots";
 
 interface Props {

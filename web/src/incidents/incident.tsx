@@ -1,12 +1,12 @@
 // One incident: who says what of it, what follows from it, what it costs, and the way to what was before.
-import { proposeState, useCanWrite } from "../change/asked";
+import { proposeState, useCanWrite } from "../change/proposal";
 import { useAsOf } from "../live";
 import { MissingScope } from "../panel/actions";
 import { change, href } from "../route";
 import { formatDateTime, formatDuration, formatTime, Glyph, shownTime } from "../state";
 import { shortenAddress } from "../words";
+import { Consequences } from "./consequences";
 import { type Incident, placeOf, stateOf } from "./documents";
-import { Consequences } from "./follows";
 import { ImpactSection, useImpact } from "./impact";
 
 export function Opened({ incident, after }: { incident: Incident; after: string | null }) {

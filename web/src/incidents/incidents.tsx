@@ -1,9 +1,9 @@
 // Incidents: what is not up for one reason, what it costs, and what it was like before.
 import { useQuery } from "../api";
-import { type Column, Row, SimpleTable } from "../listed";
 import { useAsOf } from "../live";
 import { CopyQueries, Loading } from "../parts";
 import { href, type Route } from "../route";
+import { type Column, Row, SimpleTable } from "../simpletable";
 import { formatDateTime, formatDuration, Glyph, nounOf, shownTime, stateWord } from "../state";
 import { Timeline } from "../timeline";
 import { number, pluralize, shortenAddress } from "../words";

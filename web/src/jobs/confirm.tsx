@@ -2,15 +2,15 @@
 import { render } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, graphql, makeQuery, useQuery } from "../api";
-import { useViewer } from "../change/asked";
-import { showToast } from "../change/said";
-import { NameField, readName } from "../change/who";
+import { NameField, readName } from "../change/name";
+import { useViewer } from "../change/proposal";
+import { showToast } from "../change/toast";
 import { refresh } from "../live";
 import { Change, Loading } from "../parts";
 import "../style/change.css";
 import { number, pluralize } from "../words";
-import type { JobAction } from "./doing";
-import { shortPlaces } from "./fits";
+import type { JobAction } from "./actions";
+import { shortPlaces } from "./placements";
 
 const MOST = 200;
 const FREE_THEN = graphql(`

@@ -7,8 +7,8 @@ import { change } from "../route";
 import "../style/jobs.css";
 import { number, pluralize } from "../words";
 import { FREE, JOBS, SCOPES } from "./documents";
-import { Placements } from "./fits";
 import { JobMap, useMap } from "./map";
+import { Placements } from "./placements";
 import { DrainImpact } from "./plans";
 import { JobTable, SelectedJob } from "./table";
 

@@ -1,7 +1,7 @@
 // A domain with the letter of the job in every chip that one holds; what is proposed is ringed.
 import { useMemo } from "preact/hooks";
 import { makeQuery, type Result, useQuery } from "../api";
-import { useNarrow } from "../domain/wired";
+import { useNarrow } from "../domain/wiring";
 import { letterOf } from "../drawing/letter";
 import { fixed, Sign } from "../drawing/marks";
 import { Loading } from "../parts";

@@ -1,10 +1,11 @@
 // Plans, step by step: whom to move so that there is room, and what taking a place out of service does.
 import { useState } from "preact/hooks";
 import { makeQuery, useQuery } from "../api";
-import { useCanWrite } from "../change/asked";
+import { useCanWrite } from "../change/proposal";
 import { Change, Loading } from "../parts";
 import { change, href } from "../route";
 import { gigabytes, number, pluralize } from "../words";
+import { propose, toAllocate, toCordon, toMakeRoom, toMove, toUncordon } from "./actions";
 import {
   amounts,
   DRAIN_IMPACT,
@@ -14,8 +15,7 @@ import {
   type MakeRoomAnswer,
   type Move,
 } from "./documents";
-import { propose, toAllocate, toCordon, toMakeRoom, toMove, toUncordon } from "./doing";
-import { shortPlaces } from "./fits";
+import { shortPlaces } from "./placements";
 
 export function MakeRoom({ scope, want }: { scope: string; want: JobSize }) {
   const [open, opened] = useState(false);

@@ -1,7 +1,7 @@
 // Who holds what, job by job, and the one that is chosen.
 import { useMemo } from "preact/hooks";
 import type { Result } from "../api";
-import { useCanWrite } from "../change/asked";
+import { useCanWrite } from "../change/proposal";
 import type { Letter } from "../drawing/wiring";
 import { useAsOf } from "../live";
 import { href } from "../route";
@@ -9,8 +9,8 @@ import { formatDuration, StateLabel, shownTime } from "../state";
 import type { Cell, Rows } from "../table/rows";
 import { DataTable, useVisibleRows } from "../table/table";
 import { pluralize } from "../words";
+import { propose, toRelease } from "./actions";
 import type { JOBS } from "./documents";
-import { propose, toRelease } from "./doing";
 
 type JobList = Result<typeof JOBS>["jobs"];
 export type Job = JobList["nodes"][number];

@@ -1,6 +1,6 @@
 // What the palette does: open what was found, go places, change the theme, take the page's queries along.
 import { curl, openQueries } from "../api";
-import { proposeState } from "../change/asked";
+import { proposeState } from "../change/proposal";
 import { domainOf } from "../panel/panel";
 import { href, type Route, selectedAddress } from "../route";
 import type { IconName } from "../shell/icons";

@@ -2,7 +2,7 @@
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, makeQuery, runQuery } from "../api";
-import { useCanWrite } from "../change/asked";
+import { useCanWrite } from "../change/proposal";
 import { type Route, useRoute } from "../route";
 import { Icon, type IconName } from "../shell/icons";
 import { Glyph } from "../state";

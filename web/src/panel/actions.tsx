@@ -1,5 +1,5 @@
 // What can be done with one thing: set its state for real, ask about it, suppose it down.
-import { proposeState, useCanWrite, useViewer } from "../change/asked";
+import { proposeState, useCanWrite, useViewer } from "../change/proposal";
 import { useAsOf } from "../live";
 import { href, useRoute } from "../route";
 import { relativeTo } from "../words";

@@ -1,6 +1,6 @@
 // One thing: its state, why, since when and by whom; what it is, what it is joined with, what happened to it.
 import { makeQuery, type Result, useQuery } from "../api";
-import { describeEvent, EventGlyph } from "../happened";
+import { describeEvent, EventGlyph } from "../events";
 import { useAsOf } from "../live";
 import { Change, CopyQueries, Loading } from "../parts";
 import { href } from "../route";

@@ -1,12 +1,12 @@
 // Which moment is shown, whether that is still how things are, and the way to another one.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { lazyView } from "../later";
+import { lazyView } from "../lazy";
 import { livenessOf, refresh, usePageTime } from "../live";
 import { change, type Route } from "../route";
 import { formatAsOf, formatTime } from "../state";
 import { pluralize } from "../words";
 
-const Bygone = lazyView(async () => (await import("./past")).PastNotice);
+const Bygone = lazyView(async () => (await import("./pastnotice")).PastNotice);
 const HOUR = 3_600_000;
 
 function useTick(): number {

@@ -1,7 +1,7 @@
 // Single keys: each presses what declares it by aria-keyshortcuts, G and a letter goes places; all of them can be off.
 import { useEffect } from "preact/hooks";
-import { isSingleKey } from "../pressed";
 import { href } from "../route";
+import { isSingleKey } from "../shortcuts";
 
 const KEPT = "trninv keys";
 /** How long G waits for a letter, in milliseconds. */

@@ -4,8 +4,8 @@ import { saveFile } from "../drawing/save";
 import type { Letter } from "../drawing/wiring";
 import "../style/data.css";
 import { useAsOf } from "../live";
-import { useKey } from "../pressed";
 import { change, href } from "../route";
+import { useKey } from "../shortcuts";
 import { formatDateTime, formatDuration, shownTime } from "../state";
 import { exact, pluralize } from "../words";
 import {

@@ -1,6 +1,6 @@
 // Where times are on a line: ticks at round times, and changes that are too near each other as one.
 import { STATES } from "../state";
-import type { Change } from "./past";
+import type { Change } from "./history";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

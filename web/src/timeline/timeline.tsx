@@ -6,7 +6,7 @@ import { change, oneOf } from "../route";
 import { formatDateTime, Glyph, shownTime } from "../state";
 import "../style/timeline.css";
 import { number, pluralize } from "../words";
-import { type History, SPANS, useHistory } from "./past";
+import { type History, SPANS, useHistory } from "./history";
 import { type MergedChange, mergeChanges, neighborTime, ticks } from "./scale";
 
 const LABELS = { "24h": "24 h", "7d": "7 d", "30d": "30 d", all: "all" };

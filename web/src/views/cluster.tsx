@@ -1,4 +1,4 @@
 // A fleet.
-import { lazyView } from "../later";
+import { lazyView } from "../lazy";
 
 export const ClusterView = lazyView(async () => (await import("../fleet/page")).FleetPage);

@@ -1,11 +1,11 @@
 // The fleet: what is not up, whatever its kind, and why; clusters worst first.
 import { graphql, type Loaded, makeQuery, type Result, useQuery } from "../api";
-import { describeEvent, EventGlyph } from "../happened";
+import { describeEvent, EventGlyph } from "../events";
 import { Bar, type Health, healthOf, Seed, tally } from "../health";
-import { type Column, Row, SimpleTable } from "../listed";
 import { useAsOf } from "../live";
 import { CopyQueries, Loading } from "../parts";
 import { href } from "../route";
+import { type Column, Row, SimpleTable } from "../simpletable";
 import {
   type Count,
   Counts,

@@ -1,10 +1,11 @@
 // Where the next job fits: what is asked, the places by rank, why there is none, and whom to move.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { makeQuery, useQuery } from "../api";
-import { useCanWrite } from "../change/asked";
+import { useCanWrite } from "../change/proposal";
 import { Loading } from "../parts";
 import { change } from "../route";
 import { gigabytes, number, pluralize, relativeTo } from "../words";
+import { propose, toAllocate } from "./actions";
 import {
   amounts,
   bytes,
@@ -16,7 +17,6 @@ import {
   type PlacementsAnswer,
   parseSize,
 } from "./documents";
-import { propose, toAllocate } from "./doing";
 import { MakeRoom } from "./plans";
 
 /** Whether anything flows between its halves; one chip has none. */

@@ -1,6 +1,6 @@
 // C on a page adds what it is about to what is compared.
-import { showToast } from "../change/said";
-import { addPlace, MOST } from "./collect";
+import { showToast } from "../change/toast";
+import { addPlace, MOST } from "./collection";
 
 export function add(place: string): void {
   const { full, count, to } = addPlace(place);

@@ -1,5 +1,5 @@
 // Who makes a change: whom the token names, or else who they say they are.
-import type { Viewer } from "./asked";
+import type { Viewer } from "./proposal";
 
 const WHO = "trninv who";
 

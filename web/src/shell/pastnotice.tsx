@@ -1,6 +1,6 @@
 // That this is the past, what has changed since then, and the way back.
 import { graphql, makeQuery, runQuery, useLoaded } from "../api";
-import { describeEvent, EventGlyph } from "../happened";
+import { describeEvent, EventGlyph } from "../events";
 import { change, href, type Route } from "../route";
 import { formatAsOf, formatDateTime, isTime } from "../state";
 import { number, pluralize, shortenAddress } from "../words";

@@ -1,6 +1,6 @@
 // What colours the chips of a fleet: a code a chip, and what each code means.
 import { number, pluralize } from "../words";
-import type { AllocationMap } from "./holdings";
+import type { AllocationMap } from "./allocations";
 import { type Overview, type Part, STATES } from "./overview";
 
 export const COLOR_BY = {

@@ -1,7 +1,7 @@
 // What is said of a chip below the mouse or the cursor.
 import { stateWord } from "../state";
 import { number, pluralize } from "../words";
-import type { AllocationMap } from "./holdings";
+import type { AllocationMap } from "./allocations";
 import { addressOf, type Overview, placeOf, rackOf, STATES } from "./overview";
 import type { Spot } from "./spots";
 

@@ -1,8 +1,8 @@
 // The answer in one sentence, for who hears it.
 import { gigabytes, number, pluralize } from "../words";
 import { comparable } from "./answers";
-import type { Answers } from "./asked";
 import type { Mode } from "./modes";
+import type { Answers } from "./requests";
 
 /** Empty until all that it says is known. */
 export function summarize(

@@ -1,0 +1,1 @@
+import{t as e}from"./toast.js";import{v as t}from"./index.js";import{C as n,t as r}from"./jsxRuntime.js";function i(i){let{full:a,count:o,to:s}=t(i);e({message:r(n,{children:[a?`${i} was not added: you can compare at most 4 places.`:`${i} added, ${o} of 4 to compare.`,` `,r(`a`,{href:s,children:`Compare`})]})})}export{i as add};

@@ -1,0 +1,8 @@
+import{c as e,d as t,h as n,l as r,v as i,w as a,x as o}from"./words.js";import{f as s,g as c,h as l}from"./index.js";import{n as u,r as d,t as f}from"./jsxRuntime.js";import{a as p,o as m,u as h}from"./state.js";var g=n(`
+  query Since($scope: Address, $since: String, $after: Int!) {
+    events(last: 12, scope: $scope, since: $since, filter: { takenAlong: { eq: false }, event: { gt: $after } }) {
+      totalCount
+      nodes { event at who address before after action job why }
+    }
+  }
+`),_=new Set([`at`,`cluster`,`domain`,`rack`]);function v({asof:n,route:v}){let y=_.has(v.view)&&!v.subject.startsWith(`@`)?v.subject:null,b=h(n)?n:null,x=b!==null||/^\d{1,15}$/.test(n),{data:S}=a(x?`since ${n} ${y}`:null,e=>o({...i(g,{scope:y,since:b,after:b?0:Number(n)}),at:``},e)),C=S?.events;return f(`section`,{class:`bygone`,"aria-label":`The past`,children:[f(`p`,{children:[f(s,{name:`time`}),` As of `,p(n),`.`,` `,f(`span`,{class:`quiet`,children:[`Read only.`,` `,C&&`${C.totalCount?r(C.totalCount,`change`):`No changes`}${y?` here`:``} since then.`]})]}),f(`button`,{type:`button`,class:`main`,onClick:()=>u({asof:void 0}),children:`Back to live`}),C&&C.totalCount>0&&f(`details`,{children:[f(`summary`,{children:`Show changes`}),f(`ul`,{class:`rows`,children:[...C.nodes].reverse().map(e=>f(`li`,{children:f(`a`,{href:d(`at`,e.address),children:[f(l,{event:e}),f(`span`,{children:[f(`strong`,{children:t(e.address)}),` `,c(e),f(`span`,{class:`quiet`,children:[e.why,` · `,e.who]})]}),f(`span`,{class:`quiet`,children:m(e.at)})]})},e.event))}),C.totalCount>C.nodes.length&&f(`p`,{class:`quiet`,children:[`Showing the last `,e(C.nodes.length),`. Earlier changes are on the timeline.`]})]})]})}export{v as PastNotice};
